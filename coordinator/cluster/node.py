@@ -25,7 +25,7 @@ from ringleader.coordinator.cluster.state import MemberState
 from ringleader.coordinator.cluster.suspicion import PING_INTERVAL_S, Suspicion
 from ringleader.coordinator.config import Settings
 from ringleader.coordinator.http_nodes import NodesFigures
-from ringleader.coordinator.logs import Log
+from ringleader.coordinator.logs import Failures, Log
 from ringleader.coordinator.relay.arrivals import Arrivals
 from ringleader.coordinator.relay.relay import Relay
 from ringleader.coordinator.runtime import GroupRuntime
@@ -89,6 +89,7 @@ class ClusterNode(ServingNode):
         self.runtime: GroupRuntime
         self.ownership: Ownership
         self.server: Server
+        self._failures = Failures(self.log, monotonic_ms)
         self._suspicion = Suspicion(settings.node_id)
         self._pings: Pings
         self.reach: Reach
@@ -387,6 +388,7 @@ class ClusterNode(ServingNode):
     async def _watch(self) -> None:
         """Are the others there, and is this node still one of them?"""
         now_s = asyncio.get_running_loop().time
+        looks = self._look_at_others, self._look_at_contact, self._look_at_ability, self._look_at_load
         while True:
             began_s = now_s()
             await asyncio.sleep(PING_INTERVAL_S)
@@ -395,11 +397,16 @@ class ClusterNode(ServingNode):
                 self._contact.heard(now_s())
                 self.reach.awoke(now_s())
                 self._prove()
-            for node_id, reason in self._suspicion.due(int(now_s() * 1000)):
-                self._spawn(None, self._remove(node_id, reason))
-            self._look_at_contact(now_s())
-            self._look_at_ability(now_s())
-            self._look_at_load(now_s())
+            for look in looks:
+                try:
+                    look(now_s())
+                except Exception:
+                    # An error of our own ends no other look, and not the next one.
+                    self._failures.tell("a look at the nodes failed")
+
+    def _look_at_others(self, now_s: float) -> None:
+        for node_id, reason in self._suspicion.due(int(now_s * 1000)):
+            self._spawn(None, self._remove(node_id, reason))
 
     async def _remove(self, node_id: int, reason: str) -> None:
         self.log.warning("node taken for dead", node=node_id, reason=reason)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -15,6 +16,7 @@ from ringleader.clients.connection.requests import plain
 from ringleader.clients.connection.security import ClientSecurity, SaslScram
 from ringleader.clients.errors import AuthenticationError, ClientError, GroupAuthorizationError
 from ringleader.clients.group.membership import GroupMember, MemberInfo, MemberProtocol
+from ringleader.coordinator.cluster import ability
 from ringleader.coordinator.cluster.map import ClusterMap
 from ringleader.coordinator.cluster.node import ClusterNode
 from ringleader.coordinator.cluster.overview import wish
@@ -158,6 +160,46 @@ async def test_planned_moves_go_on_when_a_node_took_over_before_the_map_came(
         await until(lambda: {first, second} <= two.runtime.serving)
     two._follow(maps[-1])
     await until(lambda: third in two.runtime.serving)
+
+
+async def test_what_a_node_cannot_serve_goes_to_another_and_comes_back_when_all_is_well(
+    nodes: Nodes, lines: Lines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ability, "CALM_S", 1.0)
+    one, two = await nodes.start(1), await nodes.start(2)
+    await alike(one, two)
+    lost = frozenset(sorted(two.runtime.serving)[:2] + sorted(one.runtime.serving)[:2])
+    with monkeypatch.context() as patch:
+        patch.setattr(two.reach, "silent", lambda _now_s, _for_s: lost)
+        await until(lambda: not two.runtime.serving & lost)
+        await until(lambda: lost <= one.runtime.serving)
+        assert two._state().wary
+        assert two._state().unable == lost
+        told = lines.of("the controller is told")
+        assert set(told[0]["partitions"]) < lost, "what is its own alone"
+        assert told[0]["level"] == "warning"
+    await until(lambda: len(two.runtime.serving) == 25)
+    assert not two._state().wary
+    assert lines.of("the controller is told")[-1]["reason"] == "it can serve all partitions again"
+
+
+async def test_an_error_of_our_own_in_one_look_ends_no_other(
+    nodes: Nodes, lines: Lines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError("a fault of ours")
+
+    one, two = await nodes.start(1), await nodes.start(2)
+    await alike(one, two)
+    monkeypatch.setattr(two, "_suspicion", SimpleNamespace(due=broken))
+    monkeypatch.setattr(
+        two, "_load", SimpleNamespace(measure=broken, follow=two._load.follow, by_partition={})
+    )
+    await until(lambda: bool(lines.of("a look at the nodes failed")))
+    lost = frozenset(sorted(two.runtime.serving)[:2])
+    monkeypatch.setattr(two.reach, "silent", lambda _now_s, _for_s: lost)
+    await until(lambda: lost <= one.runtime.serving)
+    assert len(lines.of("a look at the nodes failed")) == 1, "seldom, however often it happens"
 
 
 async def test_who_asks_a_node_that_starts_is_answered_when_it_knows_the_others(

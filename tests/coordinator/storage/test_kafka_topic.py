@@ -11,6 +11,7 @@ from ringleader.clients.admin import Admin
 from ringleader.coordinator.storage.base import Failure, StorageError
 from ringleader.coordinator.storage.kafka import Claim, KafkaStorage
 from ringleader.coordinator.storage.kafka import store as module
+from ringleader.coordinator.storage.kafka.topic import GroupsTopic
 from ringleader.testing import Coordinator
 from tests.support.cluster_nodes import Lines
 from tests.support.served import until
@@ -100,3 +101,20 @@ async def test_a_topic_that_is_set_to_something_else_is_told_and_refused_by_the_
         with pytest.raises(StorageError, match=says):
             async with started(kafka_cluster):
                 pass
+
+
+async def test_an_error_of_our_own_is_told_and_ends_no_look(
+    kafka_cluster: Coordinator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def broken(*_: object) -> None:
+        raise RuntimeError("a fault of ours")
+
+    monkeypatch.setattr(module, "LOOK_S", 0.05)
+    async with started(kafka_cluster) as node:
+        with monkeypatch.context() as patch:
+            patch.setattr(GroupsTopic, "check", broken)
+            await until(lambda: len(node.lines.of("the groups' topic was not looked at")) > 1)
+        assert not node.failures
+        async with Admin(kafka_cluster.bootstrap) as admin:
+            await admin.alter_topic_configs(TOPIC, {"cleanup.policy": "delete"})
+        await until(lambda: bool(node.lines.of(UNFIT)))

@@ -1,0 +1,83 @@
+"""Which brokers answer: one that does not is told by the partitions that it leads, and an error of our own
+ends no look."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from ringleader.clients.connection.cluster import Cluster
+from ringleader.coordinator.cluster import reach as module
+from ringleader.coordinator.cluster.reach import Reach
+from ringleader.testing import Coordinator
+from tests.support.cluster_nodes import Lines
+from tests.support.served import until
+
+TOPIC = "orders"
+PARTITIONS = {0, 1, 2}
+
+
+@asynccontextmanager
+async def reaching(kafka_cluster: Coordinator, lines: Lines) -> AsyncIterator[Reach]:
+    """It asks until the block ends."""
+    async with Cluster(kafka_cluster.bootstrap) as cluster:
+        reach = Reach(cluster, TOPIC, lines.log)
+        reach.start()
+        try:
+            yield reach
+        finally:
+            await reach.stop()
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "ASK_INTERVAL_S", 0.01)
+    monkeypatch.setattr(module, "ANSWER_S", 0.2)
+
+
+def silent(reach: Reach, for_s: float = 0.3) -> frozenset[int]:
+    """The partitions whose leader owes an answer for longer than one takes."""
+    return reach.silent(asyncio.get_running_loop().time(), for_s)
+
+
+async def test_a_broker_that_is_gone_is_told_by_its_partitions_until_it_is_back(
+    kafka_cluster: Coordinator, lines: Lines
+) -> None:
+    async with reaching(kafka_cluster, lines) as reach:
+        await until(lambda: len(reach.silence_s(0.0)) == 1)
+        assert silent(reach) == set()
+        kafka_cluster.stop()
+        await until(lambda: silent(reach) == PARTITIONS)
+        [silence_s] = reach.silence_s(asyncio.get_running_loop().time()).values()
+        assert silence_s > 0.3
+        kafka_cluster.restart()
+        await until(lambda: silent(reach) == set())
+    assert not lines.of("broker not asked")
+
+
+async def test_an_error_of_our_own_is_told_once_and_says_nothing_of_the_broker(
+    kafka_cluster: Coordinator, lines: Lines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = 0
+    send = Cluster.send
+
+    async def broken(self: Cluster, node: Any, *args: Any, **more: Any) -> Any:
+        nonlocal asked
+        if more.get("purpose") == module.PURPOSE:
+            asked += 1
+            raise RuntimeError("a fault of ours")
+        return await send(self, node, *args, **more)
+
+    async with reaching(kafka_cluster, lines) as reach:
+        await until(lambda: len(reach.silence_s(0.0)) == 1)
+        with monkeypatch.context() as patch:
+            patch.setattr(Cluster, "send", broken)
+            await until(lambda: asked >= 5)
+            assert silent(reach, 0.0) == set()
+        kafka_cluster.stop()
+        await until(lambda: silent(reach) == PARTITIONS)
+    assert len(lines.of("broker not asked")) == 1
