@@ -175,6 +175,12 @@ def test_who_has_not_taken_over_yet_gets_no_more() -> None:
     assert step(after, goal, {1, 2}, {(2, 1), (3, 2), (0, 2)}) == ((2, 2, 2, 2), {})
 
 
+def test_what_its_owner_cannot_serve_moves_at_once_however_much_it_is() -> None:
+    owners, goal = [1] * 8, [2] * 8
+    unable = {(partition, 1) for partition in range(5)}
+    assert step(owners, goal, {1, 2}, serving(owners), unable) == ((2,) * 7 + (1,), {7: 2})
+
+
 def test_a_node_that_wakes_and_still_believes_to_have_partitions_keeps_none_from_their_owner() -> None:
     owners, goal = [2, 2, 1], [2, 2, 2]
     woken = {(0, 3), (1, 3)}

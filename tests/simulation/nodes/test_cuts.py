@@ -17,6 +17,12 @@ def test_whatever_link_is_cut_each_partition_is_served_again(seed: int) -> None:
     assert simulate_cuts(seed, cuts).cuts
 
 
+@pytest.mark.parametrize("seed", range(2), indirect=True)
+def test_as_many_partitions_as_a_real_cluster_has_are_served_again(seed: int) -> None:
+    """More than are taken over at once, and more than two planned moves wait for each other."""
+    assert simulate_cuts(seed, cuts, partitions=50).cuts
+
+
 @pytest.mark.parametrize("coordinates", [False, True])
 def test_a_cut_of_a_minute_moves_each_partition_once_and_back(seed: int, coordinates: bool) -> None:
     """`coordinates`: the broker that cannot be reached has the nodes' group, so the node's session ends."""
