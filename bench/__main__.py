@@ -23,6 +23,7 @@ from bench import (
     replay,
     secured,
     spark,
+    takeover,
 )
 from bench.build import NoCompilerError, compiler
 from bench.filesystem import MemoryFileSystemError
@@ -43,11 +44,12 @@ BENCHMARKS: dict[str, Callable[[Plan], dict[str, Any]]] = {
     "failover": failover.run,
     "node_commits": node_commits.run,
     "relay": relay.run,
+    "takeover": takeover.run,
     "secured": secured.run,
     "spark": spark.run,
 }
 
-ON_REQUEST = {"failover", "node_commits", "relay", "secured", "spark"}
+ON_REQUEST = {"failover", "node_commits", "relay", "secured", "spark", "takeover"}
 """Run only when they are named: they need much that the others do not."""
 
 

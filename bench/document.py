@@ -303,6 +303,17 @@ def _relay(run: Run) -> list[str]:
     ]
 
 
+def _takeover(run: Run) -> list[str]:
+    found = run["results"]
+    return [
+        f"### Nodes on three brokers: {found['offsets']:,} offsets are taken over",
+        "",
+        f"A node that has all groups is killed, and one that had none serves them all: after "
+        f"{found['served_s']:.1f} s (the first group after {found['first_s']:.1f} s), medians of the rounds. "
+        f"It has {found['resident_mib']:,.0f} MiB of resident memory then.",
+    ]
+
+
 def _node_commits(run: Run) -> list[str]:
     return [
         f"### Nodes on three brokers: commits that all replicas have (OffsetCommit v{run['version']})",
@@ -326,6 +337,7 @@ SECTIONS = {
     "failover": _failover,
     "node_commits": _node_commits,
     "relay": _relay,
+    "takeover": _takeover,
     "secured": _secured,
     "spark": _spark,
 }

@@ -40,7 +40,7 @@ SPREAD = 16
 PARTITIONS = int(Settings.model_fields["offsets_topic_num_partitions"].default)
 """Of the groups' topic, there and here."""
 ONE, MANY = "one group", f"{SPREAD} groups"
-GOALS = {KAFKA: 0.5}
+GOALS = {KAFKA: 1.0}
 PROPERTIES = {**KAFKA_DEFAULTS, "group.initial.rebalance.delay.ms": "0"}
 
 

@@ -15,7 +15,6 @@ from ringleader.protocol.messages import (
     OffsetFetchRequest,
     OffsetFetchRequestTopic,
 )
-from tests.support.daemon import Daemon
 from tests.support.rawclient import RawConnection
 
 PARTITIONS = 1_000
@@ -23,18 +22,19 @@ COMMIT_VERSION, FETCH_VERSION = 7, 5
 UNDER_WAY = 8
 
 
-def _commit_all(server: Daemon, offsets: int) -> None:
-    """`offsets` committed offsets, 1,000 partitions of one topic in each of as many groups as it takes."""
+def commit_all(bootstrap: str, offsets: int) -> None:
+    """`offsets` committed offsets, 1,000 partitions of one topic in each of as many groups as it takes: see
+    `group_of`."""
     partitions = [
         OffsetCommitRequestPartition(partition_index=index, committed_offset=index, committed_metadata="")
         for index in range(PARTITIONS)
     ]
     groups = offsets // PARTITIONS
-    with RawConnection(server.bootstrap) as connection:
+    with RawConnection(bootstrap) as connection:
         for number in range(groups + UNDER_WAY):
             if number < groups:
                 topics = [OffsetCommitRequestTopic(name=TOPIC, partitions=partitions)]
-                request = OffsetCommitRequest(group_id=f"replay-{number}", topics=topics)
+                request = OffsetCommitRequest(group_id=group_of(number), topics=topics)
                 connection.send(request, COMMIT_VERSION)
             if number < UNDER_WAY:
                 continue
@@ -43,13 +43,24 @@ def _commit_all(server: Daemon, offsets: int) -> None:
                     raise RuntimeError(f"commit: {error_name(one.error_code)}")
 
 
-def _check(server: Daemon, group: str) -> None:
+def group_of(number: int) -> str:
+    """The name of a group with offsets."""
+    return f"replay-{number}"
+
+
+def last_offset(connection: RawConnection, group: str) -> int | None:
+    """That of the last partition; None: the group is not served there now."""
     topics = [OffsetFetchRequestTopic(name=TOPIC, partition_indexes=[PARTITIONS - 1])]
-    with RawConnection(server.bootstrap) as connection:
-        answer = connection.call(OffsetFetchRequest(group_id=group, topics=topics), FETCH_VERSION)
-    found = answer.topics[0].partitions[0].committed_offset
-    if found != PARTITIONS - 1:
-        raise RuntimeError(f"{group} came back with offset {found}")
+    answer = connection.call(OffsetFetchRequest(group_id=group, topics=topics), FETCH_VERSION)
+    if answer.error_code:
+        return None
+    return int(answer.topics[0].partitions[0].committed_offset)
+
+
+def check(group: str, offset: int | None) -> None:
+    """Raises RuntimeError unless it is the one that was committed."""
+    if offset != PARTITIONS - 1:
+        raise RuntimeError(f"{group} came back with offset {offset}")
 
 
 def run(plan: Plan) -> dict[str, Any]:
@@ -58,13 +69,15 @@ def run(plan: Plan) -> dict[str, Any]:
     with work_dir(plan.data_dir) as directory, daemon(directory, None, topics=topics) as server:
         without = [server.restart() for _ in range(plan.rounds)]
         say(f"replay: committing {plan.offsets:,} offsets")
-        _commit_all(server, plan.offsets)
+        commit_all(server.bootstrap, plan.offsets)
         full = []
         for number in range(plan.rounds):
             full.append(server.restart())
             say(f"  round {number + 1}: ready after {full[-1]:.2f} s")
         resident = resident_bytes(server.pid)
-        _check(server, f"replay-{plan.offsets // PARTITIONS - 1}")
+        last = group_of(plan.offsets // PARTITIONS - 1)
+        with RawConnection(server.bootstrap) as connection:
+            check(last, last_offset(connection, last))
         stored = sum(path.stat().st_size for path in server.data_dir.rglob("*") if path.is_file())
     results = {
         "offsets": plan.offsets,

@@ -49,7 +49,14 @@ def test_commits_of_nodes(tmp_path: Path) -> None:
     for result in saved["results"].values():
         assert result["medians"].keys() == {KAFKA, RINGLEADER}
         assert all(one["per_cpu_s"] > 0 for rounds in result["rounds"].values() for one in rounds)
-    assert {goal["wanted"] for goal in saved["goals"]} == {"at least 0.5"}
+    assert {goal["wanted"] for goal in saved["goals"]} == {"at least 1"}
+
+
+def test_takeover(tmp_path: Path) -> None:
+    saved = run("takeover", tmp_path)
+    found = saved["results"]
+    assert 0 < found["first_s"] <= found["served_s"]
+    assert [goal["wanted"] for goal in saved["goals"]] == ["at most 1"]
 
 
 def test_relay(tmp_path: Path) -> None:
