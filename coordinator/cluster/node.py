@@ -24,6 +24,7 @@ from ringleader.coordinator.cluster.reach import Reach
 from ringleader.coordinator.cluster.state import MemberState
 from ringleader.coordinator.cluster.suspicion import PING_INTERVAL_S, Suspicion
 from ringleader.coordinator.config import Settings
+from ringleader.coordinator.group_transactions.handlers import register as group_transactions
 from ringleader.coordinator.http_nodes import NodesFigures
 from ringleader.coordinator.logs import Failures, Log
 from ringleader.coordinator.relay.arrivals import Arrivals
@@ -214,7 +215,7 @@ class ClusterNode(ServingNode):
         self.server.sasl = Sasl(security.users, await self._token_keys(), nodes=nodes)
         self._info = self._told_of(await self.server.bind())
         self._pings = Pings(self._node_id, self._suspicion, self._greeting(store), self.log)
-        await self.server.start(relay.register(services), relay.topology)
+        await self.server.start(relay.register(services, group_transactions), relay.topology)
         self._member = True
         self.reach.start()
         await self._membership.start(START_TIMEOUT_S)

@@ -44,6 +44,10 @@ Work = Callable[[Call, Any], Awaitable["Message | NoAnswer | None"]]
 """Handles a request: its response, or None if it has answered the call itself."""
 
 
+Family = Callable[[Services, "Relay"], dict[int, Handler]]
+"""Makes the handlers of some APIs, by API key."""
+
+
 class Refused(NamedTuple, Generic[Entry]):
     """An entry that no broker can be asked about."""
 
@@ -84,14 +88,13 @@ class Relay:
             for key in set.intersection(*map(set, served))
         }
 
-    def register(self, services: Services) -> dict[int, Handler]:
-        """All handlers of a node of several, by API key: groups here, everything else at the brokers.
-        ApiVersions answers with these, in the versions that the brokers serve, too."""
+    def register(self, services: Services, *more: Family) -> dict[int, Handler]:
+        """All handlers of a node of several, by API key: groups here, everything else at the brokers;
+        `more` needs both. ApiVersions answers with these, in the versions that the brokers serve, too."""
         # Here, as these modules need the names of this one.
         from ringleader.coordinator.relay import (
             admin,
             fetch,
-            group_transactions,
             metadata,
             offsets,
             produce,
@@ -99,8 +102,9 @@ class Relay:
         )
 
         table: dict[int, Handler] = {}
-        for family in (metadata, produce, fetch, offsets, admin, transactions, group_transactions):
-            table.update(family.register(services, self))
+        families = [one.register for one in (metadata, produce, fetch, offsets, admin, transactions)]
+        for family in (*families, *more):
+            table.update(family(services, self))
         narrowed = {key: self.versions[key] for key in table if key in self.versions}
         for own in (groups, committed, security, users, acls, quotas):
             table.update(own.register(services))

@@ -10,6 +10,7 @@ from typing import Any
 
 from ringleader.clients.connection.cluster import Cluster
 from ringleader.coordinator.config import Settings
+from ringleader.coordinator.group_transactions.handlers import register as group_transactions
 from ringleader.coordinator.relay.relay import Relay
 from ringleader.coordinator.runtime import GroupRuntime
 from ringleader.coordinator.security.acls import AllowAll
@@ -142,7 +143,7 @@ async def _node(
             withheld=frozenset(withheld),
             withheld_ids=relay.withheld_ids,
         )
-        await server.start(relay.register(services), relay.topology)
+        await server.start(relay.register(services, group_transactions), relay.topology)
         try:
             yield RelayNode(server, relay, services)
         finally:

@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from ringleader.coordinator.group_transactions.markers import Endings
 from ringleader.coordinator.groups import records
 from ringleader.coordinator.groups.settings import GroupSettings
 from ringleader.coordinator.groups.shard import Shard
 from ringleader.coordinator.machine import MORE, Answer, Records
-from ringleader.coordinator.relay.markers import Endings
 from ringleader.coordinator.storage.kafka.writer import RECORD_BYTES
 from ringleader.coordinator.topics.transactional import marker
 from ringleader.protocol.errors import ErrorCode

@@ -25,13 +25,13 @@ from typing import Any
 
 from ringleader.clients.errors import ClientError
 from ringleader.clients.model import LATEST
+from ringleader.coordinator.group_transactions.markers import Markers, end_transaction, offset_of
+from ringleader.coordinator.group_transactions.unended import Place, Unended
 from ringleader.coordinator.groups.shard import Shard
 from ringleader.coordinator.logs import get_log
 from ringleader.coordinator.machine import Phase
-from ringleader.coordinator.relay.markers import Markers, end_transaction, offset_of
 from ringleader.coordinator.relay.relay import Relay, code_of
 from ringleader.coordinator.relay.transactions import Coordinated
-from ringleader.coordinator.relay.unended import Place, Unended
 from ringleader.coordinator.server.call import Answerable, Call, Message, NoAnswer
 from ringleader.coordinator.server.handlers import Handler, Services, Slices, checks, existing
 from ringleader.protocol import messages as kafka

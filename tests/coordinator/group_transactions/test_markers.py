@@ -9,11 +9,11 @@ from contextlib import asynccontextmanager
 import pytest
 
 from ringleader.clients.connection.cluster import Cluster
+from ringleader.coordinator.group_transactions import markers as module
+from ringleader.coordinator.group_transactions.markers import Markers
 from ringleader.coordinator.groups import records
 from ringleader.coordinator.groups.settings import GroupSettings
 from ringleader.coordinator.logs import get_log
-from ringleader.coordinator.relay import markers as module
-from ringleader.coordinator.relay.markers import Markers
 from ringleader.coordinator.relay.topology import Topology
 from ringleader.coordinator.runtime import GroupRuntime
 from ringleader.protocol.errors import KafkaError

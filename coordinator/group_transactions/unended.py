@@ -16,9 +16,9 @@ from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
 from ringleader.clients.errors import ClientError
+from ringleader.coordinator.group_transactions.markers import Markers, end_transaction
 from ringleader.coordinator.logs import Log
 from ringleader.coordinator.machine import Phase
-from ringleader.coordinator.relay.markers import Markers, end_transaction
 from ringleader.coordinator.relay.transactions import Coordinated
 from ringleader.coordinator.runtime import GroupRuntime
 from ringleader.protocol.errors import ErrorCode, KafkaError

@@ -1,0 +1,1 @@
+"""Offsets of groups in the transactions of a Kafka cluster, on nodes before it."""
