@@ -146,6 +146,36 @@ async def test_members_stay_members_while_too_few_replicas_are_in_sync(three_bro
             assert not server.runtime.late
 
 
+async def test_members_stay_members_while_two_of_three_brokers_hang(three_brokers: KafkaCluster) -> None:
+    """All but the leader of their group's log. Commits wait, are refused as late, and count again later."""
+    async with nodes(three_brokers, partitions=50) as cluster, asyncio.timeout(150):
+        partition = partition_for("g", 50)
+        async with (
+            serving(cluster.make(1), acquired=[partition]) as server,
+            server.connect() as client,
+        ):
+            server.runtime.vouch = lambda _partition: True
+            member = await form(client, "g")
+            assert await committed(client, member, 1) == ErrorCode.NONE
+            leads = await leader(three_brokers, cluster.topic, partition)
+            hanging = [broker for broker in three_brokers.brokers if broker != leads]
+            for broker in hanging:
+                three_brokers.pause(broker)
+            try:
+                for _ in range(3):
+                    assert await committed(client, member, 2) == ErrorCode.COORDINATOR_NOT_AVAILABLE
+                    assert (await client.call(member.heartbeat(), 4)).error_code == ErrorCode.NONE
+                assert server.runtime.late == {partition}
+            finally:
+                for broker in hanging:
+                    three_brokers.resume(broker)
+            while await committed(client, member, 3) != ErrorCode.NONE:
+                pass
+            assert (await client.call(member.heartbeat(), 4)).error_code == ErrorCode.NONE
+            assert not server.runtime.late
+            assert not server.events("shard lost")
+
+
 async def committed(client: Client, member: Member, offset: int) -> int:
     """The error code of a commit."""
     answer = await client.call(member.commit(offset), 8)
