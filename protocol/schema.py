@@ -172,12 +172,36 @@ def struct(cls: type[_T]) -> type[_T]:
 
 
 def _dataclass(cls: type[_T]) -> type[_T]:
-    """As `dataclass` makes it, with `==` and `repr` shared: made for each of some 200 classes they are nearly
-    half of what it takes to import these."""
-    made = dataclass(slots=True, repr=False, eq=False)(cls)
-    for name, value in (("__eq__", _equal), ("__hash__", None), ("__repr__", _shown)):
+    """As `dataclass` makes it, with `==` and `repr` shared and `__init__` made at its first call: compiled
+    for each of some 200 classes, of which a process uses few, they are most of what it takes to import them.
+    """
+    made = dataclass(slots=True, repr=False, eq=False, init=False)(cls)
+    for name, value in (("__init__", _first), ("__eq__", _equal), ("__hash__", None), ("__repr__", _shown)):
         setattr(made, name, value)
     return made
+
+
+def _first(self: Any, *values: Any, **named: Any) -> None:
+    """Make the first one of a class, and its `__init__` for all others."""
+    cls = type(self)
+    parameters, body = ["self"], []
+    known: dict[str, Any] = {}
+    for one in dataclasses.fields(cls):
+        name = one.name
+        if one.default_factory is not dataclasses.MISSING:
+            known[f"_{name}"] = one.default_factory
+            parameters.append(f"{name}=_{name}")
+            body.append(f"self.{name} = _{name}() if {name} is _{name} else {name}")
+            continue
+        known[f"_{name}"] = one.default
+        parameters.append(name if one.default is dataclasses.MISSING else f"{name}=_{name}")
+        body.append(f"self.{name} = {name}")
+    source = f"def __init__({', '.join(parameters)}):\n  " + "\n  ".join(body or ["pass"])
+    exec(source, known)
+    made = known["__init__"]
+    made.__qualname__ = f"{cls.__qualname__}.__init__"
+    cls.__init__ = made
+    made(self, *values, **named)
 
 
 SECRETS = frozenset(("auth_bytes", "salted_password"))

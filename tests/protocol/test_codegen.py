@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import subprocess
 import sys
 from pathlib import Path
@@ -161,3 +162,34 @@ def test_messages_are_equal_by_their_fields_and_show_them() -> None:
     assert repr(one) == "FindCoordinatorRequest(key='a', key_type=0, coordinator_keys=[])"
     with pytest.raises(TypeError, match="unhashable"):
         hash(one)
+
+
+def test_a_message_is_built_as_a_dataclass_is() -> None:
+    @message(key=99, versions=(0, 0), kind="request")
+    class Built(Message):
+        first: int = field("int32")
+        second: str = field("string", default="two")
+        third: list[int] = array("int32", factory=list)
+
+    one, other = Built(1), Built(first=1, second="two", third=[])
+    assert one == other
+    assert (one.first, one.second, one.third) == (1, "two", [])
+    assert one.third is not other.third
+    assert Built(3, "4", [5]) == dataclasses.replace(one, first=3, second="4", third=[5])
+    with pytest.raises(
+        TypeError, match=r"Built\.__init__\(\) missing 1 required positional argument: 'first'"
+    ):
+        Built()  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="unexpected keyword argument 'fourth'"):
+        Built(1, fourth=4)  # type: ignore[call-arg]
+
+
+def test_what_nobody_builds_is_not_compiled() -> None:
+    """Importing the messages is most of what a short process does before its first request."""
+    source = "from ringleader.protocol.messages import *\nimport ringleader.protocol.messages as m\n"
+    source += "found = [one for one in vars(m).values() if isinstance(one, type)]\n"
+    source += "print(len({one.__init__ for one in found}), len(found))"
+    done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, check=True)
+    inits, classes = map(int, done.stdout.split())
+    assert inits == 1
+    assert classes > 200
