@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from ringleader.clients.model import TopicPartition
 from ringleader.spark_bridge.batch.document import OffsetDocument
+from ringleader.spark_bridge.batch.first_look import not_looked_at, tell_passed_over
 from ringleader.spark_bridge.batch.planning import cut_slices, plan_ranges
 from ringleader.spark_bridge.batch.resume import commit_after_replay, replay
 from ringleader.spark_bridge.batch.topics import Topics
@@ -224,36 +225,13 @@ class SourceDriver:
         self._members = self._member_count()
         self._ownership = Ownership(1 if self._joins_first_alone() else self._members)
         self._build()
-        self._positions.unseen = self._not_looked_at(document)
+        self._positions.unseen = not_looked_at(self._options, document, self._topics.partitions)
         if document.number and not self._positions.unseen:
-            self._tell_passed_over()
+            tell_passed_over(self._options)
         self._positions.token = CommitToken(document.query or secrets.token_hex(8), document.number)
         self._other_members.start()
         alone = self._members == 1 and (self._targets is not None or not self._options.shared_group)
         self._group.start(self._ownership, alone)
-
-    def _not_looked_at(self, document: OffsetDocument) -> frozenset[TopicPartition]:
-        """The partitions that this run of the query is the first to look at. What comes later is newer than
-        the query."""
-        if self._options.starts_at_earliest:
-            return frozenset()
-        looked = document.subscription
-        if looked is None:
-            return frozenset() if document.number else self._topics.partitions
-        return frozenset(tp for tp in self._topics.partitions if not looked.covers(tp))
-
-    def _tell_passed_over(self) -> None:
-        """A start that somebody has worked out for each partition has no effect on a query that goes on."""
-        for name, given in (
-            ("startingOffsets", self._options.starting_offsets),
-            ("startingOffsetsByTimestamp", self._options.starting_offsets_by_timestamp),
-        ):
-            if isinstance(given, Mapping):
-                logger.warning(
-                    "%s is passed over: the checkpoint says where this query goes on. To start anew, set a "
-                    "new checkpointLocation and a kafka.group.id without offsets",
-                    name,
-                )
 
     def _member_count(self) -> int:
         given, partitions = self._options.member_count, len(self._topics.partitions)
