@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections import defaultdict
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,7 +13,8 @@ import pytest
 from ringleader.coordinator import node as node_module
 from ringleader.coordinator.node import Node
 from ringleader.coordinator.relay import gate
-from ringleader.coordinator.security.acls import AllowAll, Authorizer
+from ringleader.coordinator.security.acls import AllowAll, Authorizer, Operation, ResourceType
+from ringleader.coordinator.security.principal import ANONYMOUS
 from ringleader.coordinator.security.rights import EVERYONE, RIGHTS, Right, UnnamedApiError, rights_of
 from ringleader.coordinator.server.call import Call
 from ringleader.coordinator.server.handlers import Services, build
@@ -87,6 +89,16 @@ def test_services_without_anybody_to_ask_cannot_be_made() -> None:
     assert fields["authorizer"].default is dataclasses.MISSING
     assert fields["authorizer"].default_factory is dataclasses.MISSING
     assert not Authorizer.is_open
+
+
+async def test_services_without_users_still_ask_the_authorizer(tmp_path: Path) -> None:
+    async with relayed(tmp_path) as (node, _):
+        services = dataclasses.replace(node.services, authorizer=Authorizer(()), security=None)
+        connection: Any = SimpleNamespace(principal=ANONYMOUS)
+        call = Call(connection, kafka.FetchRequest.API_KEY, 12, 1, "client", "/127.0.0.1", None)
+        assert not services.may(call, Operation.READ, ResourceType.TOPIC, "orders")
+        assert not services.may_some(call, Operation.READ, ResourceType.TOPIC)
+        assert services.operations(call, ResourceType.TOPIC, "orders", everything=-1) == 0
 
 
 Asked = dict[int, set[Right]]

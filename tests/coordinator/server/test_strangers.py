@@ -19,6 +19,7 @@ from ringleader.coordinator.clock import monotonic_ms
 from ringleader.coordinator.logs import get_log
 from ringleader.coordinator.server import handshakes
 from ringleader.coordinator.server.handlers import security as security_handlers
+from ringleader.coordinator.server.hello import hello as wait_for_hello
 from ringleader.coordinator.server.sasl import Sasl, SaslConnection
 from ringleader.coordinator.server.slow_steps import SlowSteps
 from ringleader.coordinator.server.strangers import (
@@ -166,6 +167,47 @@ async def test_a_hello_that_comes_byte_by_byte_takes_no_turn_before_its_end(
             await until(lambda: len(begun) == 21)
             answer = await asyncio.wait_for(asyncio.get_running_loop().sock_recv(slow[-1], 1), 20)
             assert answer == b"\x16"
+
+
+async def test_a_peer_that_falls_silent_in_its_turn_is_closed(
+    certificates: Certificates, tmp_path: Path
+) -> None:
+    async with asking(tmp_path, certificates, tls_handshake_timeout_ms=100) as served:
+        with strangers(served.server.listeners[0].address, 1) as [silent]:
+            silent.send(client_hello())
+            await until(lambda: bool(served.events("TLS handshake failed")))
+            [line] = served.events("TLS handshake failed")
+            assert line["reason"] == "not over in time (tls.handshake.timeout.ms)"
+            await until(lambda: not len(served.server.handshakes))
+        assert served.server.handshakes._busy == 0
+
+
+async def test_the_wait_for_a_turn_is_not_held_against_a_peer(
+    certificates: Certificates, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    short_s = 0.1
+    async with asking(tmp_path, certificates, tls_max_handshakes=1) as served:
+        shaking = served.server.handshakes
+
+        async def hello(peer: socket.socket) -> None:
+            await wait_for_hello(peer)
+            shaking._timeout_s = short_s
+
+        monkeypatch.setattr(handshakes, "hello", hello)
+        shaking._busy = 1  # others have theirs
+        coming = asyncio.create_task(_logged_in(served, certificates))
+        await until(lambda: sum(map(len, shaking._waiting.values())) == 1)
+        await asyncio.sleep(3 * short_s)  # nothing has to happen
+        assert (len(shaking), shaking.failed) == (1, 0)
+        shaking._timeout_s, shaking._busy = 600.0, 0
+        shaking._next()
+        await coming
+        assert shaking.failed == 0
+
+
+async def _logged_in(served: Served, certificates: Certificates) -> None:
+    async with member(served, certificates.client_tls()) as client:
+        assert (await client.call(ApiVersionsRequest(), 0)).error_code == 0
 
 
 async def test_turns_go_round_addresses(
