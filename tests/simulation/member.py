@@ -18,7 +18,7 @@ from ringleader.protocol.messages import (
     SyncGroupRequest,
     SyncGroupRequestAssignment,
 )
-from tests.simulation.requests import TOPICS, commit_request
+from tests.simulation.requests import TOPICS, commit_request, spoiled
 from tests.support.extremes import extremes_of
 
 if TYPE_CHECKING:
@@ -277,6 +277,8 @@ class Worker:
             member_id=self.member_id,
             group_instance_id=self.instance_id,
         )
+        if self.world.faults and self.world.rng.random() < 0.05:
+            self._send(spoiled(self.world, request, 3), 3, lambda response: None)
         self._send(request, 3, lambda response: self._beaten(generation, response))
         self.later(self.interval_ms, lambda: self.heartbeat(generation))
         if self.stable and self.world.faults and self.world.rng.random() < 0.4:
@@ -304,6 +306,8 @@ class Worker:
             request.retention_time_ms = rng.choice([5_000, 86_400_000, *extremes_of("int64", 5_000)])
             if self.world.keep_offsets:
                 request.retention_time_ms = -1
+        elif rng.random() < 0.1:
+            request = spoiled(self.world, request, self.commit_version)
         self._send(request, self.commit_version, lambda response: None)
 
     def admits(self, request: Any) -> bool:

@@ -11,7 +11,7 @@ from ringleader.protocol.messages import (
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
 )
-from tests.simulation.requests import TOPICS, EndTransaction
+from tests.simulation.requests import TOPICS, EndTransaction, spoiled
 
 if TYPE_CHECKING:
     from tests.simulation.world import World
@@ -69,6 +69,8 @@ class Producer:
             request.generation_id_or_member_epoch = member.generation
         else:
             version = rng.randint(0, 3)
+        if rng.random() < 0.2:
+            request = spoiled(world, request, version)
         self.sent.append(request)
         world.send(self, request, version, None, _nothing)
 

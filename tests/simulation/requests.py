@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -22,10 +23,13 @@ from ringleader.protocol.messages import (
     OffsetDeleteRequestTopic,
     SyncGroupRequest,
     SyncGroupResponse,
+    TxnOffsetCommitRequest,
 )
+from ringleader.protocol.wire import INT64_MAX
+from tests.support.extremes import BITS, spoil_some
 
 if TYPE_CHECKING:
-    from tests.simulation.world import Call
+    from tests.simulation.world import Call, World
 
 TOPICS: Mapping[str, int] = {"t": 4, "u": 2}
 """Topic -> partitions."""
@@ -170,3 +174,25 @@ def delete_request(group: str, topic: str, partitions: Iterable[int]) -> OffsetD
     return OffsetDeleteRequest(
         group_id=group, topics=[OffsetDeleteRequestTopic(name=topic, partitions=entries)]
     )
+
+
+def spoiled(world: World, request: Any, version: int) -> Any:
+    """The same with some of its numbers at their extremes. Offsets are still used once each, the server lets
+    only partitions through that exist, and the transaction coordinator only a producer with its own id."""
+    changed = copy.deepcopy(request)  # its protocols may be a member's own
+    spoil_some(world.rng, changed, version, 3, BITS)
+    if isinstance(changed, OffsetCommitRequest) and world.keep_offsets:
+        changed.retention_time_ms = -1
+    if isinstance(changed, TxnOffsetCommitRequest):
+        changed.producer_id = request.producer_id
+    if isinstance(changed, OffsetCommitRequest | TxnOffsetCommitRequest):
+        topics: list[Any] = list(changed.topics)
+        for topic, before in zip(topics, request.topics, strict=True):
+            for one, other in zip(topic.partitions, before.partitions, strict=True):
+                one.partition_index = other.partition_index
+                if world.rng.random() < 0.5:
+                    extreme = INT64_MAX - world.checks.fresh_offset()
+                    one.committed_offset = world.rng.choice([extreme, -extreme])
+                else:
+                    one.committed_offset = other.committed_offset
+    return changed

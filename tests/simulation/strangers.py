@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from typing import TYPE_CHECKING, Any
 
 from ringleader.protocol.messages import (
@@ -11,11 +10,9 @@ from ringleader.protocol.messages import (
     JoinGroupRequestProtocol,
     LeaveGroupRequest,
     LeaveGroupRequestMemberIdentity,
-    OffsetCommitRequest,
     SyncGroupRequest,
     SyncGroupRequestAssignment,
 )
-from ringleader.protocol.wire import INT64_MAX
 from tests.simulation.requests import (
     TOPICS,
     Delete,
@@ -24,8 +21,9 @@ from tests.simulation.requests import (
     ListGroups,
     commit_request,
     delete_request,
+    spoiled,
 )
-from tests.support.extremes import BITS, extremes_of, spoil_some
+from tests.support.extremes import extremes_of
 
 if TYPE_CHECKING:
     from tests.simulation.world import World
@@ -42,6 +40,7 @@ _CLIENT_IDS = (
     "\ufffd" * 8_000,
 )
 """What stands in the header: a client id that is no UTF-8 arrives as three times its length."""
+OPERATORS_VERSION = 8
 _FIRST_STATIC = {JoinGroupRequest: 5, SyncGroupRequest: 3, HeartbeatRequest: 3, LeaveGroupRequest: 3}
 
 
@@ -63,25 +62,11 @@ class Liar:
         if getattr(request, "group_instance_id", None) is not None:
             version = max(version, _FIRST_STATIC.get(type(request), 7))
         if rng.random() < 0.3:
-            request = self._spoiled(request, version)
+            request = spoiled(self.world, request, version)
         call = self.world.send(self, request, version, rng.choice(_CLIENT_IDS), _nothing)
         call.client_host = rng.choice(("/127.0.0.1", "/0:0:0:0:0:0:0:1%eth0", "", "/" + "\ufffd" * 300))
         if rng.random() < 0.5:
             self.world.later(rng.randint(0, 3_000), lambda: self.world.close(call))
-
-    def _spoiled(self, request: Any, version: int) -> Any:
-        """Some of its numbers at their extremes. Offsets are still used once each, and the server lets only
-        partitions through that exist."""
-        rng = self.world.rng
-        spoiled = copy.deepcopy(request)  # its protocols may be a member's own
-        spoil_some(rng, spoiled, version, 3, BITS)
-        if isinstance(spoiled, OffsetCommitRequest):
-            for topic in spoiled.topics:
-                for one in topic.partitions:
-                    extreme = INT64_MAX - self.world.checks.fresh_offset()
-                    one.committed_offset = rng.choice([extreme, -extreme])
-                    one.partition_index = rng.randrange(TOPICS[topic.name])
-        return spoiled
 
     def admits(self, request: Any) -> bool:
         """Lies arrive."""
@@ -175,6 +160,8 @@ class Operator:
             request = commit_request(group, -1, "", [place])
             if rng.random() < 0.3 and not world.keep_offsets:
                 request.retention_time_ms = rng.choice((1_000, 5_000, *extremes_of("int64", 5_000)))
+            elif rng.random() < 0.3:
+                request = spoiled(world, request, OPERATORS_VERSION)
             self._send(request)
         elif fate < 0.75:
             topic = rng.choice(list(TOPICS))
@@ -206,7 +193,7 @@ class Operator:
         self.on = False
 
     def _send(self, request: Any) -> None:
-        version = 5 if isinstance(request, LeaveGroupRequest) else 8
+        version = 5 if isinstance(request, LeaveGroupRequest) else OPERATORS_VERSION
         if getattr(request, "retention_time_ms", -1) >= 0:
             version = 4
         self.world.send(self, request, version, None, _nothing)
