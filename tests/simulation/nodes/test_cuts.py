@@ -17,7 +17,6 @@ def test_whatever_link_is_cut_each_partition_is_served_again(seed: int) -> None:
     assert simulate_cuts(seed, cuts).cuts
 
 
-@pytest.mark.parametrize("seed", range(2), indirect=True)
 def test_as_many_partitions_as_a_real_cluster_has_are_served_again(seed: int) -> None:
     """More than are taken over at once, and more than two planned moves wait for each other."""
     assert simulate_cuts(seed, cuts, partitions=50).cuts
