@@ -105,7 +105,12 @@ class Connection:
         correlation = next(self._correlation)
         frame = encode_request(request, version, correlation, self._client_id)
         try:
+            if self._encrypted:
+                # Only what is waited for in parts may end early.
+                self._socket.settimeout(self._timeout_s)
             self._socket.sendall(frame)
+            if self._encrypted:
+                self._socket.settimeout(self._patience_s)
         except OSError as error:
             raise ConnectionLostError(f"{self.name} broke the connection: {error}") from error
         self._pending.append((correlation, version))

@@ -17,7 +17,13 @@ from ringleader.clients.blocking.endpoint import Endpoint
 from ringleader.clients.produce.arrow import ArrowRows
 from ringleader.clients.produce.producer import ProduceError
 from ringleader.protocol.errors import ErrorCode
-from ringleader.protocol.messages import FetchRequest, ListOffsetsRequest
+from ringleader.protocol.messages import (
+    FetchRequest,
+    ListOffsetsRequest,
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+)
 from ringleader.protocol.records import Record, build_batch
 from ringleader.protocol.schema import Message
 from ringleader.spark_bridge.errors import FetchError
@@ -118,6 +124,28 @@ def test_a_silent_broker_is_told_of_and_still_waited_for(
     assert "of 30 s that a request may take" in warnings(caplog)[0]
 
 
+@pytest.mark.parametrize("secured", [False, True])
+def test_a_broker_that_is_slow_to_take_a_request_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch, secured: bool, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(connection, "SLOW_S", 0.01)
+    certificates = Certificates(tmp_path)
+    tls = certificates.server_tls() if secured else None
+    security = (("security.protocol", "SSL"), ("ssl.ca.location", str(certificates.authority)))
+    never = threading.Event()
+    with Broker(topics(), tls=tls) as broker:
+        # Far longer than a part of the patience; it reads nothing meanwhile.
+        broker.script = lambda request: not isinstance(request, MetadataRequest) or not never.wait(0.5)
+        found = connection.Connection(
+            broker.host, broker.port, Endpoint((), security=security if secured else ())
+        )
+        large = MetadataRequest(topics=[MetadataRequestTopic(name="n" * 30_000)] * 1_000)
+        for request in (MetadataRequest(topics=[]), large):
+            found.send(request, 4)
+        assert [len(found.receive(MetadataResponse).topics) for _ in range(2)] == [0, 1_000]
+        found.close()
+
+
 def test_a_look_up_tells_of_a_silent_broker(released: Released) -> None:
     with Broker(topics()) as broker:
         broker.script = silent_at(ListOffsetsRequest, released)
@@ -166,13 +194,13 @@ def test_the_time_that_spark_takes_for_rows_is_no_brokers(monkeypatch: pytest.Mo
             late_s += 1_000.0
 
 
-def sink(broker: SinkBroker) -> SinkProducer:
+def sink(broker: SinkBroker, delivery_timeout_s: float) -> SinkProducer:
     return SinkProducer(
         SinkSettings(
             endpoint=Endpoint(((broker.host, broker.port),), request_timeout_ms=5_000),
             topic="t",
-            delivery_timeout_s=0.3,
-            max_block_s=0.3,
+            delivery_timeout_s=delivery_timeout_s,
+            max_block_s=60.0,
             retry_backoff_s=0.001,
         )
     )
@@ -184,7 +212,7 @@ def one_row() -> ArrowRows:
 
 def test_the_sink_tells_of_a_broker_that_goes_away(caplog: pytest.LogCaptureFixture) -> None:
     with SinkBroker({"t": {0: Partition()}}) as broker:
-        producer = sink(broker)
+        producer = sink(broker, delivery_timeout_s=3.0)
         producer.write_rows(one_row())
         producer.flush()
     producer.write_rows(one_row())
@@ -198,14 +226,15 @@ def test_the_sink_tells_of_a_broker_that_goes_away(caplog: pytest.LogCaptureFixt
 
 def test_the_sink_tells_of_a_batch_that_is_refused(caplog: pytest.LogCaptureFixture) -> None:
     with SinkBroker({"t": {0: Partition()}}) as broker:
-        refused = iter([ErrorCode.NOT_ENOUGH_REPLICAS] * 50)
+        refused = iter([ErrorCode.NOT_ENOUGH_REPLICAS] * 3)
         broker.refuse = lambda topic, partition, header: next(refused, 0)
-        producer = sink(broker)
+        producer = sink(broker, delivery_timeout_s=60.0)
         producer.write_rows(one_row())
         producer.flush()
         producer.close()
-    (told,) = warnings(caplog)
-    assert told == "t-0 did not take a batch, it is sent again: NOT_ENOUGH_REPLICAS"
+    told = "t-0 did not take a batch, it is sent again: NOT_ENOUGH_REPLICAS"
+    assert warnings(caplog)[0] == told
+    assert all(line.startswith(told) for line in warnings(caplog))
 
 
 def test_a_read_of_committed_offsets_tells_of_brokers_that_are_away(
