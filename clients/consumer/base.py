@@ -191,9 +191,9 @@ class BaseConsumer(ABC):
         batches = await self._fetched(limit, timeout_s, several)
         try:
             batches = self._read_out(batches)
-        except Exception:
+        except PartitionError:
             raise
-        except BaseException:  # of a deserializer: nothing was handed out
+        except BaseException:  # of a deserializer, or a signal handler: nothing was handed out
             self._take_back()
             raise
         self._asker = asyncio.current_task()
@@ -246,15 +246,19 @@ class BaseConsumer(ABC):
     def _read_out(self, batches: list[Batch]) -> list[Batch]:
         """Let the deserializers look. Raises what they refuse if there is nothing before it."""
         read, refused = deserialized(batches, self.settings)
-        self._refuse(refused)
-        if refused and not read:
-            raise refused[0][1]
+        told = refused[0][1] if refused and not read else None
+        self._refuse(refused, told)
+        if told is not None:
+            raise told
         return read
 
-    def _refuse(self, refused: Iterable[tuple[Batch, PartitionError]]) -> None:
+    def _refuse(self, refused: Iterable[tuple[Batch, PartitionError]], told: PartitionError | None) -> None:
+        """`told`: what of it is raised now."""
         if self._reader is not None:
             for batch, error in refused:
                 self._reader.refuse(batch, error)
+            if told is not None:
+                self._reader.told(told)
 
     def _take_back(self) -> None:
         """The last answer has not reached the application."""
@@ -369,9 +373,7 @@ class BaseConsumer(ABC):
         batch that cannot be read. Does nothing if the partition does not stand there any more. Raises
         NotAssignedError."""
         check("error", error, CorruptRecordError | RecordDeserializationError, "skip()")
-        reader, partition = self._running(), (error.topic, error.partition)
-        if reader.state(partition).position == error.offset:
-            reader.seek(partition, error.next_offset)
+        self._running().skip(error)
 
     def seek_to_beginning(self, *partitions: TopicPartition) -> None:
         """Read on at the first record there is; all partitions when none is named."""

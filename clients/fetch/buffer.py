@@ -7,7 +7,7 @@ application looks at them (`Batch`).
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from struct import Struct
 from typing import NamedTuple
 
@@ -123,15 +123,17 @@ def apart(parts: Sequence[Part]) -> Sequence[Part]:
 class Buffer:
     """The chunks of one partition, and the batch of them whose turn it is."""
 
-    __slots__ = ("_chunks", "rows")
+    __slots__ = ("_again", "_chunks", "rows")
 
     def __init__(self) -> None:
         self._chunks: deque[Chunk] = deque()
+        self._again: list[BatchRows] = []
+        """Batches that come before the chunks: they were handed out and came back."""
         self.rows: BatchRows | None = None
         """The batch that is being handed out, or is next."""
 
     def __bool__(self) -> bool:
-        return bool(self._chunks) or self.rows is not None
+        return bool(self._chunks or self._again) or self.rows is not None
 
     @property
     def fetched_bytes(self) -> int:
@@ -155,6 +157,17 @@ class Buffer:
                 return found
             self._chunks.popleft()
         return None
+
+    def give_back(self, handed: Iterable[BatchRows]) -> None:
+        """These come again, before all others."""
+        first = list(dict.fromkeys(handed))
+        rest = [*([] if self.rows is None else [self.rows]), *self._again]
+        self._again = first + [rows for rows in rest if rows not in first]
+        self.rows = None
+
+    def next_again(self) -> BatchRows | None:
+        """The next batch that came back."""
+        return self._again.pop(0) if self._again else None
 
     def done(self) -> None:
         """All of the batch has been handed out."""

@@ -312,6 +312,8 @@ class Batch:
                 made.append(None if data is None else deserializer(data))  # noqa: PERF401 - how far it came
         except Exception as error:
             columns, row = self._decoded(), len(made)
+            if row == len(column):
+                raise  # of a signal handler, behind the last record
             offset, key, value = columns.offsets[row], columns.keys[row], columns.values[row]
             refused = RecordDeserializationError(*self.topic_partition, offset, origin, key, value, error)
             refused.__cause__ = error

@@ -7,7 +7,7 @@ answer for an older position cannot be taken for one for the present position.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from ringleader.clients.fetch.buffer import Buffer, Chunk, Part
@@ -34,10 +34,21 @@ class Handed:
     """Records that are handed out together: where they begin, and what a look at them has met. The looks may
     be in another thread than the partition's."""
 
-    __slots__ = ("batch", "epoch", "error", "looked", "offset", "position_id", "state", "unreadable_at")
+    __slots__ = (
+        "batch",
+        "epoch",
+        "error",
+        "looked",
+        "offset",
+        "parts",
+        "position_id",
+        "state",
+        "unreadable_at",
+    )
 
-    def __init__(self, state: PartitionState, offset: int, epoch: int) -> None:
+    def __init__(self, state: PartitionState, offset: int, epoch: int, parts: Sequence[Part] = ()) -> None:
         self.state = state
+        self.parts = parts
         self.position_id = state.position_id
         self.offset = offset
         """Of the first record."""
@@ -144,6 +155,26 @@ class PartitionState:
         self.set_position(offset, epoch)
         self.consumed, self.in_hand, self.error = consumed, in_hand, error
 
+    def rewind(
+        self,
+        offset: int,
+        epoch: int,
+        error: PartitionError | None,
+        in_hand: bool,
+        handed: Iterable[BatchRows],
+    ) -> None:
+        """As `put_back`, without fetching again what was handed out."""
+        self.buffer.give_back(rows for rows in handed if rows.header.next_offset > offset)
+        self.position, self.epoch, self.in_hand, self.error = offset, epoch, in_hand, error
+
+    def pass_over(self, offset: int) -> bool:
+        """Go on there, within what was fetched, as the application says; whether that can be."""
+        if self.undecodable or not self.buffer or self.fetch_offset < offset:
+            return False
+        self.position, self.in_hand, self.error = offset, False, None
+        self.consumed = OffsetAndMetadata(offset, "", self.epoch)
+        return True
+
     def fail(self, error: PartitionError) -> None:
         """Told to the application when what is buffered has been handed out."""
         self.error = error
@@ -214,6 +245,9 @@ class PartitionState:
         be read: then `error` is set. Batches without such records move the position."""
         buffer = self.buffer
         while buffer.rows is None and self.error is None:
+            if (again := buffer.next_again()) is not None:
+                buffer.rows = again if again.header.next_offset > self._at() else None
+                continue
             try:
                 found = buffer.next_view(check_crcs)
             except MalformedError as error:

@@ -15,7 +15,12 @@ from ringleader.clients.connection.cluster import Cluster
 from ringleader.clients.errors import AuthenticationError, BrokerError, RetriableError
 from ringleader.clients.fetch.baseline import Baseline
 from ringleader.clients.fetch.buffer import Buffer, Part, heavy
-from ringleader.clients.fetch.errors import NotAssignedError, PartitionError
+from ringleader.clients.fetch.errors import (
+    CorruptRecordError,
+    NotAssignedError,
+    PartitionError,
+    RecordDeserializationError,
+)
 from ringleader.clients.fetch.fetcher import Fetcher
 from ringleader.clients.fetch.leaders import MOVED, Leaders
 from ringleader.clients.fetch.model import Batch, ConsumerSettings
@@ -177,12 +182,21 @@ class Reader:
             return  # it has moved on meanwhile
         assert error.offset is not None
         in_hand = error.offset > handed[0].offset
-        self._set_back(state, error.offset, state.epoch if in_hand else handed[0].epoch, error, in_hand)
+        epoch = state.epoch if in_hand else handed[0].epoch
+        self._set_back(state, error.offset, epoch, error, in_hand=in_hand)
         for one in handed:  # it can still be taken back as a whole
             one.position_id, one.error = state.position_id, None
         if not in_hand:
             self.in_hand.pop(state.topic_partition, None)
             self._tell_put_down()
+
+    def told(self, error: PartitionError) -> None:
+        """The application hears of it. A deserializer is asked again, as it may have failed for the moment,
+        or have been interrupted by somebody else's exception."""
+        state = self.states.get((error.topic, error.partition))
+        if isinstance(error, RecordDeserializationError) and state is not None and state.error is error:
+            state.error = None
+            self.fetcher.want(state)
 
     def _put_back(self, handed: Iterable[Handed]) -> None:
         first: dict[TopicPartition, Handed] = {}
@@ -196,7 +210,11 @@ class Reader:
     def _set_back(
         self, state: PartitionState, offset: int, epoch: int, error: PartitionError | None, in_hand: bool
     ) -> None:
-        state.put_back(offset, epoch, error, in_hand)
+        if state.error is None:
+            parts = [part for one in self._handed if one.state is state and one.stands for part in one.parts]
+            state.rewind(offset, epoch, error, in_hand, [part.rows for part in parts])
+        else:
+            state.put_back(offset, epoch, error, in_hand)
         self._ready.pop(state.topic_partition, None)
         self._positioned(state)
 
@@ -212,6 +230,8 @@ class Reader:
         for one in self._put_down_before:
             if (kept := one.batch()) is not None:
                 kept.let_go()
+        for one in self._handed:
+            one.parts = ()
         self._put_down_before, self._handed = self._handed, []
         self._tell_put_down()
 
@@ -248,6 +268,21 @@ class Reader:
         self.state(tp).set_position(offset)
         self._ready.pop(tp, None)
         self._positioned(self.states[tp])
+
+    def skip(self, error: CorruptRecordError | RecordDeserializationError) -> None:
+        """Go on behind what it is about, if the partition stands there."""
+        tp = error.topic, error.partition
+        state = self.state(tp)
+        if state.position != error.offset:
+            return
+        if not isinstance(error, RecordDeserializationError) or not state.pass_over(error.next_offset):
+            self.seek(tp, error.next_offset)
+            return
+        for one in self._handed:
+            if one.state is state:
+                one.position_id = 0  # as after `seek`, it does not come again
+        self._ready.pop(tp, None)
+        self._positioned(state)
 
     def seek_by_time(self, tp: TopicPartition, time: int) -> None:
         """Go on at the beginning or the end of the log (EARLIEST, LATEST), as of when it is looked up."""
@@ -356,8 +391,9 @@ class Reader:
             batch = self._take(state, limit)
             if batch is not None:
                 return batch
-            if state.error is not None and not state.suspended and not state.paused:
-                raise state.error.with_traceback(None)
+            if (error := state.error) is not None and not state.suspended and not state.paused:
+                self.told(error)
+                raise error.with_traceback(None)
         return None
 
     def pick_now(self, limit: int) -> Batch | None:
@@ -406,7 +442,7 @@ class Reader:
         if not parts:
             return None
         assert at is not None
-        handed = Handed(state, at, epoch)
+        handed = Handed(state, at, epoch, parts)
         self._handed.append(handed)
         self.in_hand[state.topic_partition] = state
         self.batches += 1

@@ -129,6 +129,56 @@ async def test_each_record_that_is_refused_is_skipped_alone(
         await reads.call("stop")
 
 
+@pytest.mark.parametrize("kind", KINDS)
+async def test_records_that_are_refused_are_not_fetched_again(coordinator: Coordinator, kind: str) -> None:
+    """Thirty in a row, in several batches, of which the last is compressed."""
+    bad, last = 30, 35
+    source = Source(coordinator)
+    for first, end, codec in ((0, 10, 0), (10, 20, 0), (20, last, Compression.GZIP)):
+        records = [Record(i - first, 1, b"k", b"x" if i < bad else b"%d" % i) for i in range(first, end)]
+        source.append(("t", 0), build_batch(records, compression=Compression(codec)))
+    reads = Reads(kind, coordinator, value_deserializer=int)
+    await reads.call("start")
+    try:
+        for number in range(bad):
+            with pytest.raises(RecordDeserializationError) as found:
+                await reads.ask()
+            assert found.value.offset == number
+            await reads.call("skip", found.value)
+        assert await reads.ask() == list(range(bad, last))
+        assert set(fetched_offsets(coordinator, ("t", 0))) <= {0, last}
+    finally:
+        await reads.call("stop")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_deserializer_that_fails_for_the_moment_is_asked_again(
+    coordinator: Coordinator, kind: str
+) -> None:
+    """Or one in the middle of which a signal handler raised."""
+    one_refused(coordinator)
+    failures = [TimeoutError("of a registry"), TimeoutError("of a handler")]
+
+    def read(data: bytes) -> bytes:
+        if data == b"x" and failures:
+            raise failures.pop()
+        return data
+
+    reads = Reads(kind, coordinator, value_deserializer=read)
+    await reads.call("start")
+    try:
+        assert await reads.ask() == list(range(BAD))
+        told = 0
+        while failures:
+            with pytest.raises(RecordDeserializationError, match="at offset 5"):
+                await reads.ask()
+            told += 1
+        assert told == 2
+        assert await reads.ask() == list(range(BAD, COUNT))
+    finally:
+        await reads.call("stop")
+
+
 @pytest.mark.parametrize("kind", ["SyncGroupConsumer", "SyncPartitionConsumer"])
 async def test_what_was_handed_out_and_put_down_is_not_kept(coordinator: Coordinator, kind: str) -> None:
     source = Source(coordinator)
