@@ -9,12 +9,14 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
+import random
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any, Unpack
 
 from ringleader.clients.checks import check, seconds
+from ringleader.clients.connection.backoff import Backoff
 from ringleader.clients.connection.cluster import Cluster
 from ringleader.clients.consumer.arguments import consumer_settings
 from ringleader.clients.consumer.base import (
@@ -98,6 +100,9 @@ class GroupConsumer(BaseConsumer):
         """Errors of callbacks not yet raised to the application, and the partitions held until they are."""
         self._last_polled_s = 0.0
         self._told_left_out = False
+        self._looked = True
+        """At the topics of the subscription, as far as that is needed."""
+        self._looking: asyncio.Task[None] | None = None
         rest |= {
             "rack": settings.client_rack,
             "auto_offset_reset": settings.auto_offset_reset,
@@ -123,17 +128,37 @@ class GroupConsumer(BaseConsumer):
         assert self.member.subscription is not None
         await self._look(self.member.subscription, timeout_s)
         await self.member.start()
+        self._look_on(self.member.subscription)
 
     async def _look(self, choice: Choice, timeout_s: float) -> None:
         """The partitions there are now: later ones are new."""
         cluster = self._cluster
         if self.settings.auto_offset_reset != "latest" or cluster is None:
             return
+        before, self._looked = self._looked, False
         try:
             await self._baseline.look(cluster, None if choice.by_pattern else choice.names, timeout_s)
         except ClientError as error:
-            text = "%s: the topics cannot be looked at, so new partitions begin at their end: %s"
-            logger.warning(text, self._name, error)
+            text = "%s: topics cannot be looked at; until they can, new partitions begin at their end: %s"
+            logger.log(logging.WARNING if before else logging.DEBUG, text, self._name, error)
+        else:
+            self._looked = True
+
+    def _look_on(self, choice: Choice) -> None:
+        """Look again, until it has been possible."""
+        if self._looking is not None:
+            self._looking.cancel()
+            self._looking = None
+        if not self._looked:
+            self._looking = asyncio.get_running_loop().create_task(
+                self._keep_looking(choice), name="consumer's look at the topics"
+            )
+
+    async def _keep_looking(self, choice: Choice) -> None:
+        backoff = Backoff(200, 10_000, random.random)
+        while not self._looked:
+            await asyncio.sleep(backoff.next_ms() / 1000)
+            await self._look(choice, LOOKUP_TIMEOUT_S)
 
     async def stop(self, *, timeout_s: float = STOP_TIMEOUT_S) -> None:
         """Commit what is processed (with `auto_commit`), leave the group, close the connections.
@@ -143,6 +168,8 @@ class GroupConsumer(BaseConsumer):
         await super().stop(timeout_s=timeout_s)
 
     async def _end(self, timeout_s: float) -> None:
+        if self._looking is not None:
+            self._looking.cancel()
         await self.member.stop(timeout_s=timeout_s)
 
     def _polled(self, now_s: float) -> None:
@@ -179,6 +206,8 @@ class GroupConsumer(BaseConsumer):
         # Nothing is waited for from here on: a call that is cancelled has changed all of it, or nothing.
         self.member.subscription.change(None if chosen.by_pattern else chosen.names, pattern)
         await self.member.rejoin("another subscription")
+        if self._loop is not None:
+            self._look_on(chosen)
 
     async def wait_assigned(self, timeout_s: float | None = None) -> list[TopicPartition]:
         """Wait until the group has settled; the partitions. Raises TimeoutError, and what ended the

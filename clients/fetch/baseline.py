@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from ringleader.clients.connection.backoff import Backoff
 from ringleader.clients.connection.cluster import Cluster, retrying
 from ringleader.clients.connection.metadata import ClusterMetadata
+from ringleader.clients.errors import RetriableError
 from ringleader.clients.model import TopicPartition
 from ringleader.protocol.errors import ErrorCode
 
@@ -26,6 +27,9 @@ class Baseline:
 
     def __init__(self) -> None:
         self._seen: dict[str, tuple[bytes, int] | None] = {}
+        self._unclear: set[str] = set()
+        """Topics in trouble at the first sight: they are there, with as many partitions as a later sight
+        tells."""
         self._all = False
         """All topics were looked at: what is not among them was not there."""
 
@@ -37,12 +41,17 @@ class Baseline:
                 continue
             if not topic.error_code:
                 self._seen[name] = topic.id, len(topic.partitions)
+                self._unclear.discard(name)
             elif topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
                 self._seen[name] = None
+                self._unclear.discard(name)
+            elif topic.error_code != ErrorCode.TOPIC_AUTHORIZATION_FAILED:
+                self._unclear.add(name)
         self._all = self._all or topics is None
 
     async def look(self, cluster: Cluster, topics: Iterable[str] | None, timeout_s: float) -> None:
-        """Ask the cluster about these topics, or about all (None). Raises BrokerError, RetriableError."""
+        """Ask the cluster about these topics, or about all (None). Raises BrokerError, RetriableError, also
+        while a topic is in trouble."""
         deadline_s = asyncio.get_running_loop().time() + timeout_s
         wanted = None if topics is None else [name for name in topics if name not in self._seen]
         if wanted == []:
@@ -53,6 +62,8 @@ class Baseline:
             await asyncio.sleep(CONFIRM_S)
             metadata = await self._ask(cluster, wanted, deadline_s)
         self.note(metadata, wanted)
+        if unclear := sorted(self._unclear if wanted is None else self._unclear & set(wanted)):
+            raise RetriableError(f"{len(unclear)} topics are in trouble: {', '.join(unclear[:3])}")
 
     @staticmethod
     async def _ask(cluster: Cluster, topics: list[str] | None, deadline_s: float) -> ClusterMetadata:
@@ -63,6 +74,6 @@ class Baseline:
         """Whether it was certainly not there at first; `topic_id`: of its topic now."""
         topic, number = partition
         if topic not in self._seen:
-            return self._all
+            return self._all and topic not in self._unclear
         seen = self._seen[topic]
         return seen is None or seen[0] != topic_id or number >= seen[1]

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from ringleader import Admin, GroupConsumer, PartitionConsumer
+from ringleader.clients.connection.cluster import Cluster
 from ringleader.clients.connection.metadata import ClusterMetadata, PartitionMetadata, TopicMetadata
+from ringleader.clients.errors import RetriableError
 from ringleader.clients.fetch.baseline import Baseline
 from ringleader.clients.fetch.leaders import Leaders
 from ringleader.clients.fetch.partition_state import BY_POLICY, PartitionState
@@ -237,6 +239,68 @@ def seen(*topics: TopicMetadata) -> ClusterMetadata:
 def topic(name: str, count: int, number: int = 1, code: int = 0) -> TopicMetadata:
     partitions = tuple(PartitionMetadata(at, 0, 0, (0,), (0,)) for at in range(count))
     return TopicMetadata(name, bytes([number]) * 16, False, partitions, code)
+
+
+class Answers(Cluster):
+    """Tells these things about topics, one after the other."""
+
+    def __init__(self, *answers: ClusterMetadata) -> None:
+        super().__init__("127.0.0.1:1")
+        self._answers = list(answers)
+
+    async def metadata(self, *_topics: Any, **_options: Any) -> ClusterMetadata:
+        return self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
+
+
+MISSING = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+TROUBLE = ErrorCode.LEADER_NOT_AVAILABLE
+
+
+async def test_a_topic_that_seems_to_be_missing_is_looked_for_again() -> None:
+    """A broker that has just started may not know it yet."""
+    baseline = Baseline()
+    await baseline.look(Answers(seen(topic("a", 0, code=MISSING)), seen(topic("a", 2))), ["a"], 30)
+    assert not baseline.is_new(("a", 0), b"\1" * 16)
+    assert baseline.is_new(("a", 2), b"\1" * 16)
+
+
+@pytest.mark.parametrize("topics", [None, ["a"]])
+async def test_a_topic_in_trouble_is_not_new(topics: list[str] | None) -> None:
+    """It is there: what is in it is old. Its partitions are counted when they can be seen."""
+    baseline, trouble = Baseline(), seen(topic("a", 0, code=TROUBLE), topic("b", 1))
+    with pytest.raises(RetriableError, match="in trouble: a"):
+        await baseline.look(Answers(trouble), topics, 30)
+    assert not baseline.is_new(("a", 0), b"\1" * 16)
+    await baseline.look(Answers(seen(topic("a", 2), topic("b", 1))), topics, 30)
+    assert not baseline.is_new(("a", 1), b"\1" * 16)
+    assert baseline.is_new(("a", 2), b"\1" * 16)
+
+
+@pytest.mark.parametrize("by", ["names", "pattern"])
+async def test_a_look_that_was_not_possible_is_made_again(
+    coordinator: Coordinator, source: Source, by: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    look, failures, looked = Baseline.look, [1, 2], asyncio.Event()
+
+    async def fail_first(self: Baseline, *arguments: Any) -> None:
+        if failures:
+            failures.pop()
+            raise RetriableError("of the test")
+        await look(self, *arguments)
+        looked.set()
+
+    monkeypatch.setattr(Baseline, "look", fail_first)
+    topics: dict[str, Any] = {"pattern": "t.*"} if by == "pattern" else {"topics": ["t", "t-later"]}
+    async with (
+        Admin(coordinator.bootstrap) as admin,
+        consumer(coordinator, **LATEST, **topics) as one,
+    ):
+        await one.wait_assigned(PATIENCE_S)
+        async with asyncio.timeout(PATIENCE_S):
+            await looked.wait()
+        expected = await appeared(admin, source, one)
+        sink = await read_count(one, COUNT)
+        assert sink.offsets == {at: list(range(count)) for at, count in expected.items()}
 
 
 def test_only_what_was_looked_for_can_be_new() -> None:
