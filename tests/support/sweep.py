@@ -28,6 +28,14 @@ from tests.support.topiclog import produced
 PATIENCE_S = 0.25
 """A request that waits for others, or for time to pass, is left then."""
 ANSWER_S = 20.0
+NOT_YET = {
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_COORDINATOR,
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.CONCURRENT_TRANSACTIONS,
+}
+"""A fresh transactional id is asked for again: the broker makes its topic of transactions, or the answer was
+about the one before."""
 WAITS = (kafka.JoinGroupRequest, kafka.SyncGroupRequest, kafka.FetchRequest)
 INITS = kafka.InitProducerIdRequest
 AT_ONCE = 16
@@ -376,12 +384,14 @@ class Sender:
     async def _begin(self, *, is_open: bool) -> None:
         """A producer; if it is open, with a transaction that has a partition, and a group's offsets."""
         client = await self._connected()
-        began = kafka.InitProducerIdResponse(error_code=ErrorCode.UNKNOWN_SERVER_ERROR)
+        began = kafka.InitProducerIdResponse(error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE)
         if self._transaction:
             began = await client.call(kafka.InitProducerIdRequest(self._transaction, 60_000), 1)
         if began.error_code:
             self._transaction = f"transaction-{next(self._found.names)}"
-            began = await client.call(kafka.InitProducerIdRequest(self._transaction, 60_000), 1)
+            async with asyncio.timeout(ANSWER_S):
+                while began.error_code in NOT_YET:
+                    began = await client.call(kafka.InitProducerIdRequest(self._transaction, 60_000), 1)
         assert began.error_code == 0, (self._transaction, began)
         self._producer, self._epoch = began.producer_id, began.producer_epoch
         if not is_open:
