@@ -179,6 +179,7 @@ class Outgoing:
         "durable",
         "emitted",
         "fenced",
+        "newest",
     )
 
     def __init__(self, barrier: Records | None = None) -> None:
@@ -192,6 +193,8 @@ class Outgoing:
         self.durable = NOTHING
         """Everything up to here is in the log for good."""
         self._box = Outbox()
+        self.newest: Append | None = None
+        """The last append, if it has not been handed over: until then its records may change."""
         self.fenced = barrier is not None
         """What is said has to be proven."""
         self._barrier: Records = barrier or []
@@ -204,7 +207,8 @@ class Outgoing:
         """Records for the log, all or none; their position."""
         self.changes += 1
         self.emitted += 1
-        self._box.appends.append(Append(self.emitted, records))
+        self.newest = Append(self.emitted, records)
+        self._box.appends.append(self.newest)
         self._in_flight.append(self.emitted)
         self.dirty = True
         return self.emitted
@@ -266,5 +270,6 @@ class Outgoing:
         """Everything since the last time."""
         box, self._box = self._box, Outbox()
         self._taken = self.emitted
+        self.newest = None
         self.dirty = False
         return box

@@ -33,7 +33,7 @@ from ringleader.coordinator.groups.group import Group
 from ringleader.coordinator.groups.journal import FirstCommit, Incident, IncidentKind, Outcome
 from ringleader.coordinator.groups.member import Member
 from ringleader.coordinator.groups.settings import GroupSettings
-from ringleader.coordinator.machine import NOTHING, Notice, Outgoing, Phase, Records, Ticket
+from ringleader.coordinator.machine import NOTHING, Append, Notice, Outbox, Outgoing, Phase, Records, Ticket
 from ringleader.coordinator.unix_time import UnixTime
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import GroupMetadataValue
@@ -64,6 +64,10 @@ class Core:
         self.position = NOTHING
         """Of the last write of any group's record."""
         self._begun = 0
+        self._fresh: dict[Group, tuple[Append, set[str]]] = {}
+        """Of `replace_member`: appends that have not been handed over, and the member ids that they bring."""
+        self._rewritten: dict[int, tuple[Append, GroupMetadataValue]] = {}
+        """Those of them whose record is another one by now, by position."""
         self._waits_since_ms: int | None = None
         """Since when something waits for the log, and nothing came back; None: nothing waits."""
         self.groups: dict[str, Group] = {}  # in order of creation
@@ -250,6 +254,33 @@ class Core:
         """Emit the group's record, `value` as the bytes `raw`, with `more` in the same append."""
         self._emit_group(group, [(records.group_key(group.group_id), raw), *more], value)
 
+    def replace_member(
+        self, group: Group, value: GroupMetadataValue, more_bytes: int, old_id: str, fresh: str
+    ) -> None:
+        """Emit the group's record as `value`, that many bytes longer than it is, with one member id in place
+        of another. Many static members come back at once, and a large group's record is not to be made and
+        stored for each: if the last one of this kind has not been handed over, it becomes this one, and who
+        waits for it waits for all of it. Unless it brings `old_id`, which then would not be stored at all."""
+        append, brought = self._fresh.get(group, (None, set[str]()))
+        if append is None or old_id in brought:
+            self.write_group(group, value, records.encode_group_value(value))
+            if self.out.newest is not None:
+                self._fresh[group] = self.out.newest, {fresh}
+            return
+        self.begin_change()
+        brought.add(fresh)
+        group.synced = value
+        group.record_bytes += more_bytes
+        self._rewritten[append.position] = append, value
+
+    def drain(self) -> Outbox:
+        """See `Machine`."""
+        for append, value in self._rewritten.values():
+            append.records[0] = append.records[0][0], records.encode_group_value(value)
+        self._rewritten.clear()
+        self._fresh.clear()
+        return self.out.take()
+
     def reserve(self, group: Group) -> None:
         """Emit a floor under which the group's next generation numbers are: they are used once, a crash
         included."""
@@ -270,6 +301,7 @@ class Core:
         group.position = self.position = self.out.emit([*content])
         group.on_its_way, group.quick = True, False
         self._on_its_way.append((group.position, group))
+        self._fresh.pop(group, None)  # what comes later is not to stand before this
         for key, raw in content:
             self._apply(key, raw, value)
 
@@ -385,6 +417,7 @@ class Core:
             group.synced = None
         else:
             group.synced = content or records.decode_group_value(value)
+            group.record_bytes = len(value)
 
     def _apply_offset(self, group: Group, topic: str, partition: int, value: bytes | None) -> None:
         partitions = group.offsets.get(topic)

@@ -41,6 +41,7 @@ class Group:
     # --- durable: changed by Core.apply only, live and while loading alike ---
     synced: GroupMetadataValue | None = None
     """The group's record: the last synced generation, or that it is empty."""
+    record_bytes: int = 0  # of that record
     floor: int = 0  # generations up to here are reserved; any of them may have been used
     offsets: dict[str, dict[int, bytes]] = field(default_factory=dict)
     """Topic -> partition -> the record's value, read when it is asked for."""

@@ -381,7 +381,7 @@ class Shard:
 
     def drain(self) -> Outbox:
         """See `Machine`."""
-        return self._out.take()
+        return self._core.drain()
 
     def durable(self, position: int, now_ms: int) -> None:
         """See `Machine`."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from dataclasses import replace as replaced
 
-from ringleader.coordinator.groups import records
 from ringleader.coordinator.groups.core import Core
 from ringleader.coordinator.groups.group import Group
 from ringleader.coordinator.groups.journal import Cause, IncidentKind
@@ -32,33 +31,38 @@ _FIRST_WITH_SKIP_ASSIGNMENT = 9
 def take_over(core: Core, group: Group, request: JoinGroupRequest, protocols: Protocols, fresh: str) -> bool:
     """Put the member id `fresh` where the group's record has another one for the request's instance id.
     False: the record would be too large, and nothing has changed."""
-    value = _rewritten(group.synced, request, protocols, fresh)
-    if value is None:
+    found = _rewritten(group.synced, request, protocols, fresh)
+    if found is None:
         return True
-    raw = records.encode_group_value(value)
-    if len(raw) > core.settings.group_max_record_bytes:
+    value, more_bytes, old_id = found
+    if group.record_bytes + more_bytes > core.settings.group_max_record_bytes:
         return False
-    core.write_group(group, value, raw)
+    core.replace_member(group, value, more_bytes, old_id, fresh)
     return True
 
 
 def _rewritten(
     value: GroupMetadataValue | None, request: JoinGroupRequest, protocols: Protocols, fresh: str
-) -> GroupMetadataValue | None:
-    """None if the record does not know this instance id."""
+) -> tuple[GroupMetadataValue, int, str] | None:
+    """And how many bytes longer its record is, and whose place it is. None if the record does not know this
+    instance id."""
     for number, one in enumerate(() if value is None else value.members):
         if value is None or one.group_instance_id != request.group_instance_id:
             continue
+        subscription = dict(protocols).get(value.protocol or "", one.subscription)
         members = list(value.members)
         members[number] = replaced(
             one,
             member_id=fresh,
             session_timeout=request.session_timeout_ms,
             rebalance_timeout=request.rebalance_timeout_ms,
-            subscription=dict(protocols).get(value.protocol or "", one.subscription),
+            subscription=subscription,
         )
-        leader = fresh if value.leader == one.member_id else value.leader
-        return replaced(value, leader=leader, members=members)
+        led = value.leader == one.member_id
+        id_bytes = len(fresh.encode()) - len(one.member_id.encode())
+        more_bytes = id_bytes * (2 if led else 1) + len(subscription) - len(one.subscription)
+        leader = fresh if led else value.leader
+        return replaced(value, leader=leader, members=members), more_bytes, one.member_id
     return None
 
 
@@ -101,7 +105,8 @@ def replace(
     unchanged = member.protocols == protocols
     group.update(member, protocols, request.session_timeout_ms, request.rebalance_timeout_ms)
     core.arm_session(member, now_ms)
-    if group.state is not GroupState.STABLE or group.elect_protocol() != group.protocol:
+    elects_anew = not unchanged and group.elect_protocol() != group.protocol
+    if group.state is not GroupState.STABLE or elects_anew:
         rebalances.park_join(group, member, ticket, now_ms)
         rebalances.start(group, Cause.STATIC_MEMBER_REPLACED, fresh, request.reason or "", now_ms)
         if group.progress is not None:

@@ -22,17 +22,17 @@ def elect(offers: Iterable[Protocols], supporters: Mapping[str, int], count: int
     Raises ValueError when no protocol is common to all (a bug: JoinGroup refuses members that would cause
     it).
     """
-    votes: dict[str, int] = {}
-    for offer in offers:
-        for name, _ in offer:
-            if supporters.get(name, 0) == count:
-                votes[name] = votes.get(name, 0) + 1
-                break
+    votes = {name: 0 for name, _ in leader if supporters.get(name, 0) == count}  # all that any other offers
     if not votes:
         raise ValueError("no protocol is supported by all members")
-    most = max(votes.values())
-    # The leader offers every candidate, since candidates are supported by all.
-    return next(name for name, _ in leader if votes.get(name) == most)
+    if len(votes) == 1:
+        return next(iter(votes))
+    for offer in offers:
+        for name, _ in offer:
+            if name in votes:
+                votes[name] += 1
+                break
+    return max(votes, key=votes.__getitem__)
 
 
 def subscribed_topics(metadata: Iterable[bytes]) -> frozenset[str] | None:

@@ -11,8 +11,13 @@ from ringleader.coordinator.groups.settings import GroupSettings
 from ringleader.coordinator.groups.shard import Shard
 from ringleader.coordinator.groups.states import GroupState
 from ringleader.protocol.errors import MalformedError
-from ringleader.protocol.messages import GroupMetadataValue, GroupMetadataValueMemberMetadata
-from tests.coordinator.groups.script import Script
+from ringleader.protocol.messages import (
+    GroupMetadataValue,
+    GroupMetadataValueMemberMetadata,
+    JoinGroupRequest,
+    JoinGroupRequestProtocol,
+)
+from tests.coordinator.groups.script import Call, Script
 
 
 def _record(
@@ -70,6 +75,35 @@ def test_groups_of_every_record_version_come_back_stable(version: int) -> None:
 def test_a_leader_that_is_no_member_is_replaced_by_the_first_one() -> None:
     script = _load(_record(3, None, ("a", None), ("b", None)))
     assert script.shard._groups["g"].leader == "a"
+
+
+def test_static_members_that_come_back_at_once_are_stored_once() -> None:
+    count = 40
+    script = _load(_record(3, "a0", *((f"a{number}", f"i{number}") for number in range(count))))
+    shard, core = script.shard, script.shard._core
+
+    def back(number: int) -> None:
+        offer = [JoinGroupRequestProtocol("range", b"\0\0\0\0\0\1\0\5other\xff\xff\xff\xff")]
+        request = JoinGroupRequest("g", 10_000, 20_000, "", f"i{number}", "consumer", offer)
+        assert shard.handle(request, Call("a", "join", 5, "c"), 0) is None
+
+    for number in range(count):
+        back(number)
+    outbox = shard.drain()
+    [append] = outbox.appends
+    assert outbox.answers == []
+    [(_, raw)] = append.records
+    assert raw is not None
+    assert len(raw) == core.groups["g"].record_bytes
+    assert records.decode_group_value(raw) == core.groups["g"].synced
+
+    back(0)  # what was handed over stays as it is, and one that nobody has stored yet is not replaced
+    back(0)
+    assert [one.records == append.records for one in shard.drain().appends] == [False, False]
+    shard.durable(append.position, 0)
+    answered = [answer.response.member_id for answer in shard.drain().answers]
+    assert len(answered) == count
+    assert set(answered) == {one.member_id for one in records.decode_group_value(raw).members}
 
 
 def test_absent_static_members_stay_through_the_join_phase() -> None:
