@@ -208,17 +208,19 @@ class ShardLog(Generic[M]):
         if not self._flights:
             return
         loop = asyncio.get_running_loop()
-        waited_s = loop.time() - self._flights[0].started_s
-        if waited_s < self._late_s:
-            again_s = self._late_s - waited_s
+        # By the very sums that the timers were set to: a difference may be a rounding less than its parts.
+        now_s, started_s = loop.time(), self._flights[0].started_s
+        late_s, lost_s = started_s + self._late_s, started_s + self._append_s
+        if now_s < late_s:
+            again_s = late_s
         elif not self._storage.together and self._late(self._flights[0].entries[0]):
-            again_s = LATE_INTERVAL_S
-        elif waited_s < self._append_s:
-            again_s = min(LATE_INTERVAL_S, self._append_s - waited_s)
+            again_s = now_s + LATE_INTERVAL_S
+        elif now_s < lost_s:
+            again_s = min(now_s + LATE_INTERVAL_S, lost_s)
         else:
             self.give_up()
             return
-        self._watch = loop.call_later(again_s, self._look)
+        self._watch = loop.call_at(again_s, self._look)
 
     async def _in_time(self, doing: str, work: Awaitable[R]) -> R:
         try:
