@@ -1,9 +1,9 @@
 """`python -m tests.mutants [NAME ...]`: do the tests notice a broken promise outside the group machine?
 
-Each patch beside this file breaks one line of storage, of the node's start, of the runtimes, topics or
-transactions. It is applied to a copy of the tree, and the tests that its line `Judge:` names are run there:
-one of them must fail. Exit status: 0 all were caught, 1 one survived, 2 a patch no longer applies, or a
-test fails without any.
+Each patch beside this file breaks one line of storage, of the node's start, of the runtimes, topics,
+transactions, or of the client library. It is applied to a copy of the tree, and the tests that its line
+`Judge:` names are run there: one of them must fail. Exit status: 0 all were caught, 1 one survived, 2 a patch
+no longer applies, or a test fails without any.
 
 To refresh a patch: make its change again, write `git diff -U2` of the file under the lines that say what it
 breaks, and undo the change.
