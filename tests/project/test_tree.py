@@ -66,9 +66,12 @@ ONE_CONCEPT = {
     "coordinator/transactions/machine.py": "one machine: every state a transactional id can be in",
     "tests/coordinator/runtime/test_shards.py": "what a runtime does with its shards, each a short test",
     "coordinator/server/connection.py": "one connection: what is read, worked on, waited for and written",
+    "coordinator/server/sasl.py": "one connection until it has said who it is, and when it says so again",
     "protocol/messages/__init__.py": "every message by name",
     "tests/coordinator/groups/script.py": "the language of the scenarios, one method a command",
     "tests/coordinator/server/test_connection.py": "what a connection does, each a short test",
+    "tests/coordinator/server/test_strangers.py": "what peers that never log in may do, each a short test",
+    "tests/coordinator/server/test_throttle.py": "what a quota does to a connection, each a short test",
     "tests/simulation/nodes/world.py": "what there is in one run of several nodes",
     "tests/simulation/world.py": "what there is in one run",
 }
