@@ -19,7 +19,7 @@ help: ## Say what there is
 	@echo "make cluster three Kafka brokers and three nodes in front of them, until Ctrl-C (needs a JDK 17+ and Maven)"
 	@echo "make test    all tests but those of the benchmarks"
 	@echo "make test-bench  do the benchmarks run, beside Apache Kafka and kfake where these can? (about two minutes)"
-	@echo "make mutants does the simulation notice a broken group machine? (about a minute)"
+	@echo "make mutants do the tests notice a broken promise? (about a quarter of an hour)"
 	@echo "make interop the scenarios of tests/interop on a real Apache Kafka broker (needs a JDK 17+ and Maven)"
 	@echo "make incidents  does insight tell what was done to groups of a real Apache Kafka? (needs a JDK 17+ and Maven)"
 	@echo "make chaos   kill, pause and stop nodes and brokers under real clients (needs a JDK 17+ and Maven)"
@@ -56,9 +56,8 @@ test: $(READY) ## Run the tests; ARGS="-k name" chooses some
 test-bench: $(READY) ## Run every benchmark in its smallest size; ARGS="-k name" chooses some
 	@CC="$$($(PY) -m tools.c_compiler)" && export CC && $(PY) -m pytest tests/bench -m bench $(ARGS)
 
-mutants: $(READY) ## Break the group machine on purpose, in each way that is known: is it caught? ARGS="name" chooses
-	@$(PY) -m tests.simulation.mutants $(ARGS)
-	@$(if $(ARGS),,$(PY) -m tests.mutants)
+mutants: $(READY) ## Break each promise on purpose: is it caught? ARGS="name" chooses
+	@$(PY) -m tests.mutants $(ARGS)
 
 # With ARGS it is about scenarios; without, real clients (Java and its tools, the Python libraries) follow. Their own
 # timeouts run by the clock: see `make test`.

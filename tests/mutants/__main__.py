@@ -1,17 +1,15 @@
-"""`python -m tests.mutants [NAME ...]`: do the tests notice a broken promise outside the group machine?
+"""`python -m tests.mutants [NAME ...]`: do the tests notice a broken promise?
 
-Each patch beside this file breaks one line of storage, of the node's start, of the runtimes, topics,
-transactions, or of the client library. It is applied to a copy of the tree, and the tests that its line
-`Judge:` names are run there: one of them must fail. Exit status: 0 all were caught, 1 one survived, 2 a patch
-no longer applies, or a test fails without any.
-
-To refresh a patch: make its change again, write `git diff -U2` of the file under the lines that say what it
-breaks, and undo the change.
+Each rule of the TOML files beside this module breaks one promise (`rules.py` says how a rule is written). It
+is applied to a copy of the tree. There the tests run that the rule names, and one of them must fail; a rule
+that names none breaks the group machine, and a seed of the simulation must violate an invariant. Exit status:
+0 all were caught, 1 one survived, 2 a rule no longer fits the code, or a test fails without any.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import re
 import shutil
@@ -19,107 +17,126 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
-from tests.simulation.mutants.patching import StalePatchError, apply
+from tests.mutants.rules import ROOMS, ROOT, Rule, StaleRuleError, read
 
-HERE = Path(__file__).parent
-ROOT = HERE.parents[1]
-TIMEOUT_S = 600
-ROOMS = (
-    "bench",
-    "clients",
-    "coordinator",
-    "insight",
-    "protocol",
-    "report",
-    "ringleader",
-    "spark_bridge",
-    "tests",
-)
+TIMEOUT_S = 900
+UNBROKEN_TIMEOUT_S = 3_600
+"""For all judges together, before anything is broken."""
+RUNS_MAX = 300
+"""Seeds after which a broken group machine has survived."""
 LEFT_OUT = ("__pycache__", "*.pyc", ".hypothesis", "kfake", "spark_connector", "results")
 
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.MULTILINE)
 
 
-def names() -> list[str]:
-    """All mutants."""
-    return sorted(path.stem for path in HERE.glob("*.patch"))
+@dataclass(frozen=True)
+class Hunt:
+    """What became of one mutant: the test that failed or the invariant that was violated (empty: none), how
+    long it took, and the output."""
+
+    caught_by: str
+    seconds: float
+    text: str = ""
 
 
-def parts(name: str) -> tuple[str, list[str], str]:
-    """What is broken, the tests that should see it, and the whole patch. Raises `StalePatchError`."""
-    patch = (HERE / f"{name}.patch").read_text()
-    head = patch.partition("--- ")[0].split("Judge:")
-    if len(head) != 2 or not head[1].split():
-        raise StalePatchError(f"{name}: there is no line `Judge:` with tests in it")
-    return head[0].strip().replace("\n", " "), head[1].split(), patch
-
-
-def build(patches: dict[str, str], tree: Path) -> None:
-    """A copy of the whole tree, changed by patches, by their names. Raises `StalePatchError`."""
-    for room in ROOMS:
-        ignore = shutil.ignore_patterns(*LEFT_OUT)
-        shutil.copytree(ROOT / room, tree / room, symlinks=True, ignore=ignore)
-    shutil.copy(ROOT / "pyproject.toml", tree)
-    for name, patch in patches.items():
-        apply(name, patch, tree)
-
-
-def judge(judges: list[str], patches: dict[str, str]) -> tuple[str, float]:
-    """The first test that fails in a changed tree (empty: none), and the seconds it took. Raises
-    `StalePatchError`."""
-    began = time.monotonic()
+@contextmanager
+def broken(rule: Rule | None) -> Iterator[Path]:
+    """A copy of the whole tree, broken by a rule. Raises `StaleRuleError`."""
     with tempfile.TemporaryDirectory(prefix="mutant-") as scratch:
         tree = Path(scratch).resolve()
-        build(patches, tree)
-        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *judges]
-        environment = {**os.environ, "PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1"}
-        done = subprocess.run(
-            command, cwd=tree, env=environment, capture_output=True, text=True, timeout=TIMEOUT_S
-        )
+        for room in (*ROOMS, "bench", "tests"):
+            ignore = shutil.ignore_patterns(*LEFT_OUT)
+            shutil.copytree(ROOT / room, tree / room, symlinks=True, ignore=ignore)
+        shutil.copy(ROOT / "pyproject.toml", tree)
+        if rule is not None:
+            rule.apply(tree)
+        yield tree
+
+
+def run_tests(tree: Path, tests: list[str], timeout_s: float = TIMEOUT_S) -> subprocess.CompletedProcess[str]:
+    """Run tests in a copy of the tree until one fails. Raises `subprocess.TimeoutExpired`."""
+    return _run(
+        tree, ["pytest", "-x", "-q", "-p", "no:cacheprovider", f"--basetemp={tree}/tmp", *tests], timeout_s
+    )
+
+
+def judge(tests: list[str], rule: Rule | None) -> Hunt:
+    """Run tests in a tree that a rule breaks. Raises `StaleRuleError`."""
+    began = time.monotonic()
+    with broken(rule) as tree:
+        done = run_tests(tree, tests, TIMEOUT_S if rule else UNBROKEN_TIMEOUT_S)
     if done.returncode not in (0, 1):
-        raise RuntimeError(f"{list(patches)}: {done.stdout[-3000:]}{done.stderr[-1000:]}")
+        raise RuntimeError(f"{rule.name if rule else tests}: {done.stdout[-3000:]}{done.stderr[-1000:]}")
     failed = _FAILED.search(done.stdout)
-    return failed[1] if failed else "", time.monotonic() - began
+    return Hunt(failed[1] if failed else "", time.monotonic() - began, done.stdout)
 
 
-def hunt(name: str) -> tuple[str, float]:
-    """The test that caught a mutant (empty: none), and the seconds it took. Raises `StalePatchError`."""
-    _, judges, patch = parts(name)
-    return judge(judges, {name: patch})
+def simulate(rule: Rule, runs: int = RUNS_MAX) -> Hunt:
+    """Run seeds of the simulation against a broken group machine. Raises `StaleRuleError`."""
+    began = time.monotonic()
+    with broken(rule) as tree:
+        done = _run(tree, ["tests.simulation.hunter", str(tree), "0", str(runs)])
+    if done.returncode:
+        raise RuntimeError(f"{rule.name}: {done.stderr[-2000:]}")
+    found = json.loads(done.stdout.splitlines()[-1])
+    caught_by = f"{found['invariant']} of seed {found['seed']}" if "invariant" in found else ""
+    return Hunt(caught_by, time.monotonic() - began, found.get("text", ""))
+
+
+def hunt(rule: Rule) -> Hunt:
+    """Break the rule's promise, and ask its judges. Raises `StaleRuleError`."""
+    return judge(rule.judges, rule) if rule.judges else simulate(rule)
 
 
 def main() -> int:
     """Hunt all, or those named."""
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
     parser.add_argument("names", nargs="*", help="mutants to hunt (default: all)")
-    wanted = parser.parse_args().names or names()
-    worst = 0
+    names = parser.parse_args().names
+    rules = read()
+    if unknown := set(names) - set(rules):
+        parser.error(f"there is no mutant {min(unknown)}")
+    wanted = [rules[name] for name in names] or list(rules.values())
     # A test that fails anyway would catch every mutant.
-    guilty, seconds = judge(sorted({test for name in wanted for test in parts(name)[1]}), {})
-    if guilty:
-        print(f"{guilty} fails without any mutant", file=sys.stderr)
-        return 2
-    print(f"all judges pass without mutants, {seconds:.0f} s", flush=True)
-
-    def one(name: str) -> tuple[str, float] | StalePatchError:
-        try:
-            return hunt(name)
-        except StalePatchError as error:
-            return error
-
+    if tests := sorted({test for rule in wanted for test in rule.judges}):
+        unbroken = judge(tests, None)
+        if unbroken.caught_by:
+            print(f"{unbroken.caught_by} fails without any mutant", file=sys.stderr)
+            return 2
+        print(f"all judges pass without mutants, {unbroken.seconds:.0f} s", flush=True)
+    worst, caught = 0, 0
     with ThreadPoolExecutor(min(2, os.cpu_count() or 1)) as pool:
-        for number, (name, result) in enumerate(zip(wanted, pool.map(one, wanted), strict=True), 1):
-            if isinstance(result, StalePatchError):
+        for number, (rule, result) in enumerate(zip(wanted, pool.map(_tried, wanted), strict=True), 1):
+            if isinstance(result, StaleRuleError):
                 outcome, worst = str(result), 2
+            elif result.caught_by:
+                outcome, caught = f"{result.seconds:3.0f} s, caught by {result.caught_by}", caught + 1
             else:
-                caught, seconds = result
-                worst = max(worst, 0 if caught else 1)
-                outcome = f"{seconds:3.0f} s, {f'caught by {caught}' if caught else 'SURVIVED'}"
-            print(f"[{number}/{len(wanted)}] {name}: {outcome}", flush=True)
+                outcome, worst = f"{result.seconds:3.0f} s, SURVIVED: {rule.breaks}", max(worst, 1)
+            print(f"[{number}/{len(wanted)}] {rule.name}: {outcome}", flush=True)
+    print(f"{caught} of {len(wanted)} mutants were caught")
     return worst
+
+
+def _tried(rule: Rule) -> Hunt | StaleRuleError:
+    try:
+        return hunt(rule)
+    except StaleRuleError as error:
+        return error
+
+
+def _run(tree: Path, module: list[str], timeout_s: float = TIMEOUT_S) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [sys.executable, "-m", *module]
+    return subprocess.run(
+        command, cwd=tree, env=environment, capture_output=True, text=True, timeout=timeout_s
+    )
 
 
 if __name__ == "__main__":

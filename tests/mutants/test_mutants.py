@@ -1,0 +1,93 @@
+"""Every rule still fits the code, breaks it without breaking its syntax, and names tests that exist. `make
+mutants` hunts all; here a few are hunted."""
+
+from __future__ import annotations
+
+import ast
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.mutants.__main__ import judge, simulate
+from tests.mutants.drawn import changes
+from tests.mutants.rules import ROOT, Rule, StaleRuleError, read
+
+RULES = read()
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_rule_fits(name: str, tmp_path: Path) -> None:
+    rule = RULES[name]
+    assert rule.breaks
+    for test in rule.judges:
+        path, _, function = test.partition("::")
+        assert (ROOT / path).exists()
+        assert not function or f"def {function.partition('[')[0]}(" in (ROOT / path).read_text()
+    file = rule.file().relative_to(ROOT)
+    (tmp_path / file).parent.mkdir(parents=True)
+    shutil.copy(ROOT / file, tmp_path / file)
+    changed = rule.apply(tmp_path).read_text()
+    assert changed != (ROOT / file).read_text()
+    if file.suffix == ".py":
+        ast.parse(changed)
+
+
+@pytest.mark.parametrize(
+    ("name", "invariants"),
+    [
+        ("two_leaders", {"G1"}),
+        ("commit_answered_before_durable", {"A1"}),
+        ("replacement_not_durable", {"G9", "O3"}),
+    ],
+)
+def test_broken_machine_is_caught(name: str, invariants: set[str]) -> None:
+    found = simulate(RULES[name], runs=60)
+    assert found.caught_by.partition(" ")[0] in invariants, found.text
+    seed = found.caught_by.rpartition(" ")[2]
+    assert f"python -m tests.simulation --seed {seed}" in found.text
+
+
+def test_broken_promise_is_caught() -> None:
+    found = judge(["tests/coordinator/test_identity.py"], RULES["empty_store_counts"])
+    assert found.caught_by.startswith("tests/coordinator/test_identity.py::")
+
+
+@pytest.mark.parametrize(
+    ("place", "old", "complaint"),
+    [
+        ("Rule.vanish", "pass", r"Rule\.vanish is found nowhere any more"),
+        ("coordinator/no_such.c", "pass", r"there is no coordinator/no_such\.c any more"),
+        ("make_directory", "no such line", r"make_directory has these lines no more"),
+    ],
+)
+def test_rule_that_does_not_fit_says_so(place: str, old: str, complaint: str, tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "coordinator", tmp_path / "coordinator", ignore=shutil.ignore_patterns("*.pyc"))
+    with pytest.raises(StaleRuleError, match=complaint):
+        Rule("stale", "Nothing.", place, old, "pass").apply(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("a < b", {"(a <= b)"}),
+        ("a and not b", {"(a or not b)", "(b)"}),
+        ("x = max(a, 5)", {"min(a, 5)", "6"}),
+        ("x += step", {"pass"}),
+        ("tell(x)", {"pass"}),
+        ("x = a if b else c", {"(a)", "(c)"}),
+        ("def f(x: int = 1) -> int | None: return x", {"2"}),
+    ],
+)
+def test_changes_are_drawn(code: str, expected: set[str], tmp_path: Path) -> None:
+    file = tmp_path / "code.py"
+    file.write_text(code)
+    assert {change.new for change in changes(file)} == expected
+
+
+def test_change_replaces_what_it_names(tmp_path: Path) -> None:
+    file = tmp_path / "code.py"
+    file.write_text("text = 'ä' + (\n    'b' if a < b else 'c'\n)\n")
+    (compared,) = (change for change in changes(file) if change.new == "(a <= b)")
+    compared.apply(tmp_path)
+    assert file.read_text() == "text = 'ä' + (\n    'b' if (a <= b) else 'c'\n)\n"
