@@ -50,9 +50,16 @@ class World:
         self.epoch_ends: dict[int, int] = {}
         self.fetching: list[tuple[int, int]] = []
         """Node and offset of each fetch."""
+        self.stable: int | None = None
+        """Before the last open transaction; None: there is none."""
         self.preferred = -1
         self.version = 0
         self.trick: Callable[[int, Any], Any] = lambda _node, _request: None
+        self.validated: list[int] = []
+        """Epochs whose ends were asked for."""
+        self.may_answer = asyncio.Event()
+        """Answers with records are held until then."""
+        self.may_answer.set()
 
     def broker(self, node: int) -> ScriptedBroker:
         def fetch(request: FetchRequest, _version: int, _id: int) -> Any:
@@ -88,7 +95,9 @@ class World:
         self.fetching.append((node, asked.fetch_offset))
         if (trick := self.trick(node, asked)) is not None:
             return trick
-        data = FetchResponsePartitionData(high_watermark=len(self.log), aborted_transactions=None)
+        end = len(self.log)
+        stable = end if self.stable is None else self.stable
+        data = FetchResponsePartitionData(high_watermark=end, last_stable_offset=stable)
         if node != self.leader and self.preferred != node:
             data.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
         elif node == self.leader and asked.current_leader_epoch not in (-1, self.epoch):
@@ -98,9 +107,11 @@ class World:
         elif node == self.leader and self.preferred >= 0:
             data.preferred_read_replica = self.preferred
         else:
-            data.records = b"".join(self.log[asked.fetch_offset :])
+            readable = stable if request.isolation_level else end
+            data.records = b"".join(self.log[asked.fetch_offset : readable])
             if not data.records:
                 await asyncio.sleep(request.max_wait_ms / 1000)
+            await self.may_answer.wait()
         return answer(data)
 
     def list_offsets(self, request: Any, _version: int, _id: int) -> ListOffsetsResponse:
@@ -111,6 +122,7 @@ class World:
 
     def epoch_end(self, request: Any, _version: int, _id: int) -> OffsetForLeaderEpochResponse:
         epoch = request.topics[0].partitions[0].leader_epoch
+        self.validated.append(epoch)
         end = self.epoch_ends.get(epoch, -1)
         part = OffsetForLeaderEpochResponseEpochEndOffset(leader_epoch=epoch, end_offset=end)
         topic = OffsetForLeaderEpochResponseOffsetForLeaderTopicResult(topic="t", partitions=[part])
@@ -244,6 +256,32 @@ async def test_what_was_truncated_before_it_was_read_is_fetched_again() -> None:
         world.append(1)
         await until(lambda: (2, 3) in world.fetching)
         assert await take(one, 4) == [3, 4, 5, 6]
+
+
+async def test_records_that_were_asked_for_before_the_leader_changed_are_validated_by_their_epoch() -> None:
+    world = World()
+    world.append(10)
+    world.may_answer.clear()
+    async with reader(world) as one:
+        await until(lambda: world.fetching == [(1, 0)])
+        world.elect(2, keeps=6)
+        world.append(1)
+        looks = len(world.brokers[0].requests)
+        await until(lambda: len(world.brokers[0].requests) > looks + 1)
+        world.may_answer.set()
+        await until(lambda: (2, 0) in world.fetching)
+        assert world.validated == [0]
+        assert await take(one, 7) == [0, 1, 2, 3, 4, 5, 6]
+
+
+@pytest.mark.parametrize(("isolation", "lag"), [("read_committed", 0), ("read_uncommitted", 4)])
+async def test_lag_counts_what_may_be_read(isolation: str, lag: int) -> None:
+    world = World()
+    world.append(10)
+    world.stable = 6
+    async with reader(world, isolation_level=isolation) as one:
+        assert await take(one, 6) == [0, 1, 2, 3, 4, 5]
+        assert one.states[PLACE].lag == lag
 
 
 async def test_a_committed_position_is_validated() -> None:

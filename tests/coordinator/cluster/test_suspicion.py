@@ -126,3 +126,14 @@ def test_a_node_that_is_not_in_the_map_says_nothing() -> None:
     one.refused(2)
     one.refused(3)
     assert suspects(one) == []
+
+
+def test_a_node_that_is_back_at_another_address_begins_anew() -> None:
+    one = node(1, a_map(1, 2, 3))
+    one.refused(2)
+    misses(one, 3)
+    moved = tuple(NodeInfo(node_id, "127.0.0.1", 9100 + node_id, "0") for node_id in (2, 3))
+    one.follow(ClusterMap(2, 1, (a_map(1).nodes[0], *moved), ()))
+    assert suspects(one) == []
+    misses(one, 2, 3)
+    assert suspects(one) == [], "it has not been reached there yet"

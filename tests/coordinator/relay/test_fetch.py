@@ -176,6 +176,22 @@ async def test_records_of_one_leader_do_not_wait_for_another() -> None:
             assert len(two.asked) == 2
 
 
+@pytest.mark.parametrize(("max_bytes", "each"), [(1_000, 500), (1, 1), (0, 1)])
+async def test_each_of_several_leaders_is_asked_for_its_share(max_bytes: int, each: int) -> None:
+    asked: list[FetchRequest] = []
+
+    def fetch(request: FetchRequest, *_: Any) -> FetchResponse:
+        asked.append(request)
+        return fetched(request, b"records")
+
+    async with two_brokers() as cluster, relaying(cluster.bootstrap) as [node]:
+        cluster.on(1, fetch)
+        async with connected("127.0.0.1", node.port) as client:
+            found = by_partition(await client.call(ask(0, 1, max_bytes=max_bytes), NEWEST))
+    assert found.keys() == {0, 1}
+    assert {one.max_bytes for one in asked} == {each}
+
+
 async def test_another_question_takes_the_place_of_one_that_waits() -> None:
     async with two_brokers() as cluster, relaying(cluster.bootstrap) as [node]:
         one, two = Held(), Held()

@@ -163,3 +163,20 @@ def test_a_bound_of_almost_nothing_throttles_as_long_as_can_be_told(
     used = of(5e-324, Windows(), 0)
     used.record(1_000, 0)
     assert used.throttle_ms(0) == quotas.MOST_MS
+
+
+def test_an_altered_quota_of_topic_changes_counts_for_a_user_that_is_known() -> None:
+    found = ClientQuotas()
+    entity = to_key({"user": "u"})
+    found.apply({entity: {"controller_mutation_rate": 1_000.0}})
+    first = found.sensors("u", "c", 0)
+    assert first is not None
+    assert first.mutation is not None
+    first.mutation.record(500, 0)
+    found.apply({entity: {"controller_mutation_rate": 1.0}})
+    again = found.sensors("u", "c", 0)
+    assert again is not None
+    assert again.mutation is first.mutation, "what was used stays used"
+    assert again.mutation.bound == 1.0
+    again.mutation.record(10_000, 0)
+    assert again.mutation.throttle_ms(0) > 60_000

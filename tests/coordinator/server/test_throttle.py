@@ -153,9 +153,14 @@ async def test_beyond_fetched_bytes_the_answer_is_empty(tmp_path: Path) -> None:
         second = await client.call(fetch(), 12)
         assert (second.error_code, second.responses, second.session_id) == (0, [], 0)
         assert second.throttle_time_ms > 0
-        # What was not sent does not count: this throttle was told for the first answer alone.
         assert second.throttle_time_ms < 30_000
         assert of(node, client).is_muted
+        account = of(node, client).account
+        assert account is not None
+        assert account.sensors.fetch is not None
+        assert account.sensors.fetch.throttle_ms(account._throttle.now_ms()) == 0, (
+            "what was not sent does not count"
+        )
 
 
 async def test_request_percentage_throttles_every_api_for_a_window_at_most(tmp_path: Path) -> None:

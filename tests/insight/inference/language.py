@@ -31,7 +31,7 @@ from ringleader.insight.inference.facts import (
     TopicsSeen,
 )
 from ringleader.insight.inference.words import seconds
-from ringleader.insight.model import Event, Kind, Ownership, Rebalance
+from ringleader.insight.model import Event, GroupState, Kind, Ownership, Rebalance
 from ringleader.protocol.embedded import Assignment, Subscription
 from ringleader.protocol.messages import GroupMetadataValue, GroupMetadataValueMemberMetadata
 
@@ -280,6 +280,19 @@ class World:
                 for one in held
             ]
             self._story.append(f"{place[0]}/{place[1]}: {', '.join(spans)}")
+
+    def _group(self, _: Sequence[str]) -> None:
+        state = [one for one in self.outputs if isinstance(one, GroupState)][-1]
+        names = ",".join(one.member_id for one in state.members)
+        self._story.append(
+            f"{state.state} {state.protocol or '-'} leader {state.leader or '-'} of {names or '-'}"
+        )
+
+    def _last(self, _: Sequence[str]) -> None:
+        one = list(self._said.values())[-1]
+        first_ms, unowned_ms = one.first_commit_ms, one.unowned_ms
+        first = "none" if first_ms is None else self._time(first_ms)
+        self._story.append(f"{one.protocol or '-'}, unowned {unowned_ms} ms, first commit {first}")
 
     # ---- telling ----
 
