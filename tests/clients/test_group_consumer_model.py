@@ -29,6 +29,8 @@ class Model:
         self.next: dict[TopicPartition, int] = dict.fromkeys(places(range(4)), 0)
         self.processed = dict(self.next)
         self.in_hand: dict[TopicPartition, int] = {}
+        self.of_another_task = False
+        """What is in hand was given to another task than the one that commits."""
 
     def delivered(self, batches: list[Batch]) -> None:
         for batch in batches:
@@ -46,6 +48,7 @@ class Model:
         """What was in hand is processed."""
         self.processed |= self.in_hand
         self.in_hand.clear()
+        self.of_another_task = False
 
     async def step(self, coordinator: Coordinator) -> None:
         chance, place = self.chance, self.chance.choice(places(range(4)))
@@ -69,6 +72,7 @@ class Model:
                 await asyncio.wait([asking])
                 if not asking.cancelled():
                     self.delivered(asking.result())
+                    self.of_another_task = True
             case "seek":
                 target = chance.randint(0, self.source.counts.get(place, 0))
                 self.one.seek(place, target)
@@ -78,7 +82,8 @@ class Model:
                 (self.one.resume if place in self.one.paused() else self.one.pause)(place)
             case "commit":
                 await self.one.commit()
-                self.asks()
+                if not self.of_another_task:
+                    self.asks()
                 committed = await self.one.committed()
                 assert {at: committed[at].offset for at in committed} == self.processed
             case "fault":
