@@ -212,6 +212,12 @@ class Settings(GroupSettings, TransactionSettings, TopicSettings, TlsSettings):
         "token does as well.",
     )
     node_id: int = Field(1, ge=0, le=INT32_MAX, description="The broker id that clients see.")
+    broker_rack: str = Field(
+        "",
+        max_length=255,
+        description="The rack, or the zone of a cloud, that this node is in: clients are told. See "
+        "[racks](nodes.md#racks). Empty: none.",
+    )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         "info", description="Log lines below this level are left out."
     )

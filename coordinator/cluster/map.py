@@ -46,6 +46,8 @@ class NodeInfo(NamedTuple):
     version: str
     listeners: tuple[NamedAddress, ...] = ()
     """By name what it advertises; nothing: `host` and `port`, by the name PLAINTEXT."""
+    rack: str | None = None
+    """Its `broker.rack`, "" without one; None: nobody told it, as older versions do not."""
 
     @property
     def format(self) -> int:
@@ -56,7 +58,7 @@ class NodeInfo(NamedTuple):
         """As clients see it that came through the listener of this name; None: it has none of the name."""
         known = dict(self.listeners or [NamedAddress(PLAINTEXT, Address(self.host, self.port))])
         found = known.get(listener)
-        return None if found is None else NodeAddress(self.node_id, *found)
+        return None if found is None else NodeAddress(self.node_id, *found, self.rack or None)
 
     def told(self) -> list[Any]:
         """For JSON; see `read_node`."""
@@ -107,6 +109,9 @@ class ClusterMap:
 
     def encode(self) -> bytes:
         """As the nodes' group carries it."""
+        racks = [node.rack for node in self.nodes]
+        # Beside the nodes, whose fields older versions count.
+        more = {} if all(rack is None for rack in racks) else {"racks": racks}
         return write_json(
             {
                 "format": self.format,
@@ -118,6 +123,7 @@ class ClusterMap:
                 "drained": sorted(self.drained),
                 "leaving": sorted(self.leaving),
                 "pinned": sorted(self.pinned.items()),
+                **more,
             }
         )
 
@@ -126,10 +132,12 @@ class ClusterMap:
         """The map in these bytes. Raises `MapError`."""
         values = read_json(data, "map of the cluster")
         try:
+            nodes = [read_node(entry) for entry in some(values["nodes"], MAX_NODES)]
+            racks = some(values.get("racks", [None] * len(nodes)), MAX_NODES)
             return cls(
                 generation=number(values["generation"], 0, INT32_MAX),
                 controller=number(values["controller"], NOBODY, INT32_MAX),
-                nodes=tuple(read_node(entry) for entry in some(values["nodes"], MAX_NODES)),
+                nodes=tuple(in_rack(node, rack) for node, rack in zip(nodes, racks, strict=True)),
                 owners=tuple(
                     number(owner, NOBODY, INT32_MAX) for owner in some(values["owners"], MAX_PARTITIONS)
                 ),
@@ -188,6 +196,11 @@ def read_node(entry: Any) -> NodeInfo:
     return NodeInfo(
         number(node_id, 0, INT32_MAX), *address, text(version), tuple(map(_read_listener, listeners))
     )
+
+
+def in_rack(node: NodeInfo, rack: Any) -> NodeInfo:
+    """The node in a rack that another one wrote. Raises ValueError."""
+    return node._replace(rack=None if rack is None else text(rack))
 
 
 def _read_listener(entry: Any) -> NamedAddress:

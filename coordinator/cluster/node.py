@@ -239,7 +239,8 @@ class ClusterNode(ServingNode):
         name = self.settings.between_nodes().name
         told = tuple(NamedAddress(one.name, one.advertised) for one in listeners)
         is_plain = [one.name for one in listeners] == [PLAINTEXT]
-        return NodeInfo(self._node_id, *dict(told)[name], version("ringleader"), () if is_plain else told)
+        info = NodeInfo(self._node_id, *dict(told)[name], version("ringleader"), () if is_plain else told)
+        return info._replace(rack=self.settings.broker_rack)
 
     def _greeting(self, store: SecurityStore) -> Greeting:
         """How the others are spoken to."""
@@ -362,8 +363,9 @@ class ClusterNode(ServingNode):
         own = cluster.node(self._node_id)
         if own is None:
             self.log.error("the controller leaves this node out", controller=cluster.controller)
-        elif own != self._info:
-            # What the group knows is from an earlier process of this node.
+        elif own not in (self._info, self._info._replace(rack=None)):
+            # What the group knows is from an earlier process of this node. An older controller tells no
+            # racks, however often it is told of them.
             self._spawn(None, self._membership.rejoin("it started anew"))
         self._changed.set()
 

@@ -15,6 +15,7 @@ from ringleader.coordinator.cluster.map import (
     ClusterMap,
     MapError,
     NodeInfo,
+    in_rack,
     number,
     read_json,
     read_node,
@@ -66,6 +67,7 @@ class MemberState:
             {
                 "format": PLAIN_FORMAT if self.node is None else self.node.format,
                 "node": None if self.node is None else self.node.told(),
+                "rack": None if self.node is None else self.node.rack,
                 "known": known,
                 "loads": sorted(self.loads.items()),
                 "leaving": self.leaving,
@@ -83,7 +85,7 @@ class MemberState:
         try:
             node, known = values["node"], values["known"]
             return cls(
-                node=None if node is None else read_node(node),
+                node=None if node is None else in_rack(read_node(node), values.get("rack")),
                 known=None if known is None else ClusterMap.decode(str(known).encode()),
                 loads={
                     number(partition, 0, MAX_PARTITIONS): number(load, 0)

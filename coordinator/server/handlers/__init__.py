@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 from ringleader.coordinator.clock import Clock, WallClock, monotonic_ms, wall_ms
 from ringleader.coordinator.run_queue import RunQueue, Slices
 from ringleader.coordinator.security.acls import CLUSTER_NAME, Authority, Operation, ResourceType
-from ringleader.coordinator.security.listeners import Listener
 from ringleader.coordinator.server.audit import Audit
 from ringleader.coordinator.server.call import NO_ANSWER, Call, Message, NoAnswer
 from ringleader.coordinator.server.gather import Part
@@ -58,6 +57,8 @@ class NodeAddress(NamedTuple):
     node_id: int
     host: str
     port: int
+    rack: str | None = None
+    """None: in none that is known."""
 
 
 class Directory(Protocol):
@@ -203,7 +204,9 @@ class Services:
     def directory_for(self, call: Call) -> Directory:
         """Who the nodes are, and who owns what, as the asker is told."""
         listener = call.connection.listener
-        return self.cluster.through(listener.name) if self.cluster else _Alone(self.node_id, listener)
+        if self.cluster:
+            return self.cluster.through(listener.name)
+        return _Alone(NodeAddress(self.node_id, *listener.advertised, self.settings.broker_rack or None))
 
 
 @dataclass(slots=True, kw_only=True)
@@ -217,8 +220,8 @@ class LocalServices(Services):
 class _Alone:
     """The directory of the only node."""
 
-    def __init__(self, node_id: int, listener: Listener) -> None:
-        self._address = NodeAddress(node_id, *listener.advertised)
+    def __init__(self, address: NodeAddress) -> None:
+        self._address = address
 
     def owner(self, partition: int) -> NodeAddress | None:
         return self._address

@@ -105,7 +105,8 @@ class _Groups:
         if node is None:
             return answer(key, -1, "", -1, ErrorCode.COORDINATOR_NOT_AVAILABLE, _NO_OWNER)
         # Before v4 Kafka answers the word NONE on success; clients show it at most.
-        return answer(key, *node, ErrorCode.NONE, "NONE" if call.api_version < 4 else "")
+        text = "NONE" if call.api_version < 4 else ""
+        return answer(key, node.node_id, node.host, node.port, ErrorCode.NONE, text)
 
     def join(self, call: Call, request: kafka.JoinGroupRequest) -> Message | None:
         """Parks until the join phase is over."""

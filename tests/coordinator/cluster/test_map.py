@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ringleader.coordinator.cluster.map import MAX_BYTES, NOBODY, ClusterMap, MapError, NodeInfo
+from ringleader.coordinator.cluster.state import MemberState
 from ringleader.coordinator.security.listeners import MAX_LISTENERS, Address, NamedAddress
 from ringleader.coordinator.server.handlers import NodeAddress
 
@@ -26,6 +27,7 @@ nodes = st.builds(
     ports,
     st.text(max_size=10),
     st.lists(listeners, max_size=3).map(tuple),
+    st.none() | st.text(max_size=10),
 )
 maps = st.builds(
     ClusterMap,
@@ -80,6 +82,30 @@ def test_older_versions_read_what_has_no_listeners_by_name() -> None:
     ]
 
 
+def test_racks_stand_beside_the_nodes_whose_fields_older_versions_count() -> None:
+    one, four = NODES[0]._replace(rack="a"), NODES[1]
+    data = json.loads(replace(MAP, nodes=(one, four)).encode())
+    assert data["racks"] == ["a", None]
+    assert {**data, "racks": None} == {**json.loads(MAP.encode()), "racks": None}
+    nobody = replace(MAP, nodes=tuple(node._replace(rack="") for node in NODES))
+    assert json.loads(nobody.encode())["racks"] == ["", ""], "there are none, which is not: nobody told"
+    assert (one.address("PLAINTEXT"), nobody.nodes[1].address("PLAINTEXT")) == (
+        NodeAddress(1, "one.example", 9092, "a"),
+        NodeAddress(4, "::1", 9093, None),
+    )
+
+
+def test_a_member_tells_its_rack_beside_its_node() -> None:
+    state = MemberState(NODES[0]._replace(rack="a"))
+    data = json.loads(state.encode())
+    assert (data["node"], data["rack"]) == ([1, "one.example", 9092, "0.1.0"], "a")
+    assert MemberState.decode(state.encode()) == state
+    del data["rack"]
+    assert MemberState.decode(json.dumps(data).encode()) == MemberState(NODES[0]), "as older versions do"
+    with pytest.raises(MapError, match="no text of up to 255"):
+        MemberState.decode(json.dumps({**data, "rack": 7}).encode())
+
+
 def changed(**fields: object) -> bytes:
     return json.dumps({**json.loads(MAP.encode()), **fields}).encode()
 
@@ -100,6 +126,10 @@ def changed(**fields: object) -> bytes:
         (changed(nodes=[[1, "a", 1, "", [["SSL", "a"]]]]), "not enough values"),
         (changed(nodes=[[1, "a", 1, "", [["SSL", "a", 1]] * (MAX_LISTENERS + 1)]]), "no list of up to 100"),
         (changed(nodes=[[1, "a", 1, "", [], 7]]), "no list of up to 5"),
+        (changed(racks=["a"]), "shorter than argument 1"),
+        (changed(racks=["a", "b", "c"]), "longer than argument 1"),
+        (changed(racks=["a", 7]), "no text of up to 255"),
+        (changed(racks=None), "no list"),
         (changed(owners=[-2]), "no number from -1"),
         (changed(owners=[0] * 1_001), "no list of up to 1000"),
         (changed(owners=None), "no list"),
