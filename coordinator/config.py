@@ -215,8 +215,8 @@ class Settings(GroupSettings, TransactionSettings, TopicSettings, TlsSettings):
     broker_rack: str = Field(
         "",
         max_length=255,
-        description="The rack, or the zone of a cloud, that this node is in: clients are told. See "
-        "[racks](nodes.md#racks). Empty: none.",
+        description="The rack, or the zone of a cloud, that this node is in: consumers with the same "
+        "`client.rack` fetch through it. See [racks](nodes.md#racks). Empty: none.",
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         "info", description="Log lines below this level are left out."

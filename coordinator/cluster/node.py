@@ -492,5 +492,8 @@ class _Seen:
         return None if owner is None else owner.address(self._listener)
 
     def nodes(self) -> Sequence[NodeAddress]:
-        found = [node.address(self._listener) for node in self._node.staying]
+        nodes = self._node.staying
+        if any(node.rack is None for node in nodes):  # an older one shows partitions as without racks
+            nodes = [node._replace(rack=None) for node in nodes]
+        found = [node.address(self._listener) for node in nodes]
         return [address for address in found if address is not None]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from zlib import crc32
 
 
@@ -12,25 +13,51 @@ class Faces:
     With no more nodes than brokers, all partitions that a broker leads are shown at one node, so that a Fetch
     or Produce to a node concerns as few brokers as possible. With more nodes, those of one broker share its
     partitions.
+
+    Where nodes are in several racks, a broker has a node of its own rack: a partition is shown in the racks
+    in which its records are. A broker in whose rack no node is has any node, as without racks.
     """
 
-    def __init__(self, brokers: Sequence[int], nodes: Sequence[int]) -> None:
-        """`brokers`: ids of all that were ever seen, so that one that is away changes nothing."""
-        self._nodes = sorted(nodes)
-        self._brokers = max(1, len(brokers))
-        self._ranks = {broker: rank for rank, broker in enumerate(sorted(brokers))}
+    def __init__(self, brokers: Mapping[int, str], nodes: Mapping[int, str]) -> None:
+        """Racks by id, "" without one. `brokers`: all that were ever seen, so that one that is away changes
+        nothing."""
+        self._racks = nodes
+        racks = set(nodes.values())
+        together: dict[str, list[int]] = {}
+        for broker, rack in sorted(brokers.items()):
+            together.setdefault(rack if len(racks) > 1 and rack in racks else "", []).append(broker)
+        of_rack = Counter[str]()
+        turns = {}
+        for node, rack in sorted(nodes.items()):
+            turns[node] = of_rack[rack]
+            of_rack[rack] += 1
+        # Racks take turns, so that brokers without racks have nodes in different ones.
+        in_turn = sorted(nodes, key=lambda node: (turns[node], node))
+        self._nodes: dict[int, list[int]] = {}
+        """Those that share the partitions of a broker."""
+        for rack, alike in together.items():
+            all_nodes = [node for node in in_turn if not rack or nodes[node] == rack]
+            for rank, broker in enumerate(alike):
+                own = all_nodes[rank :: len(alike)]
+                self._nodes[broker] = own or (all_nodes and [all_nodes[rank % len(all_nodes)]])
 
     def leader(self, broker: int, topic: str, partition: int) -> int:
         """The node for a partition that this broker leads; -1: none."""
-        rank = self._ranks.get(broker)
-        if rank is None or not self._nodes:
-            return -1
-        candidates = self._nodes[rank :: self._brokers]
+        candidates = self._nodes.get(broker)
         if not candidates:
-            return self._nodes[rank % len(self._nodes)]
+            return -1
         if len(candidates) == 1:
             return candidates[0]
         return candidates[(crc32(topic.encode()) + partition) % len(candidates)]
+
+    def in_rack(
+        self, rack: str, brokers: Sequence[int], offline: Sequence[int], leader: int, shown: int
+    ) -> int:
+        """The node of that rack among those for the brokers of a partition; -1: there is none. One that
+        stands for a broker that is `offline`, too, is passed over, as clients do."""
+        away = self.replicas(offline, leader, shown)
+        found = self.replicas(brokers, leader, shown)
+        return next((node for node in found if self._racks.get(node) == rack and node not in away), -1)
 
     def replicas(self, brokers: Sequence[int], leader: int, shown: int) -> list[int]:
         """The nodes for the brokers of a partition; `shown`: the one for its `leader`. As many as there are

@@ -4,6 +4,8 @@ Where all partitions have one leader, its answer leaves in the memory in which i
 correlation id. Where they have several, it is put together from theirs as soon as one has records; the
 others' questions stay where they are, and what they bring goes into the client's next answer.
 
+The node that is shown as leader tells a consumer with a rack which node of its rack it is to ask (KIP-392).
+
 There are no fetch sessions (the session id of an answer is 0), and no follower is sought. One that led until
 just now may be asked, and its records are the leader's; but that an offset is out of range is the leader's to
 say: a follower that lags says so, too, and the client would go on elsewhere (`auto.offset.reset`).
@@ -22,7 +24,7 @@ from ringleader.clients.connection.requests import RawAnswer
 from ringleader.clients.errors import BrokerError, ClientError, ConnectionLostError
 from ringleader.clients.model import Node
 from ringleader.coordinator.relay.gate import request_for
-from ringleader.coordinator.relay.relay import Refused, Relay, code_of
+from ringleader.coordinator.relay.relay import Relay, code_of
 from ringleader.coordinator.server.call import Call, Message
 from ringleader.coordinator.server.handlers import Handler, Services, checks
 from ringleader.coordinator.server.handlers.fetch import WITHOUT_A_LOG
@@ -91,11 +93,41 @@ class _Fetch:
         asked = [(topic.topic, topic.partitions) for topic in request.topics]
         may = partial(checks.may_read, self._services, call, request)
         parts, missing = await self._relay.by_leader(asked, lambda entry: entry.partition, may)
-        if len(parts) != 1 or missing:
-            await _Several(self._services, self._relay, call, request).fetch(parts, missing)
+        told = [(topic, failed_partition(entry.partition, code)) for topic, entry, code in missing]
+        if request.rack_id not in ("", self._services.settings.broker_rack):
+            parts, elsewhere = self._in_their_rack(call, request.rack_id, parts)
+            told += elsewhere
+        if len(parts) != 1 or told:
+            await _Several(self._services, self._relay, call, request).fetch(parts, told)
             return None
         [(broker, topics)] = parts.items()
         return await self._from_one(call, request, broker, topics)
+
+    def _in_their_rack(
+        self, call: Call, rack: str, parts: Mapping[Node, Topics]
+    ) -> tuple[dict[Node, Topics], list[tuple[str, kafka.FetchResponsePartitionData]]]:
+        """What is to be asked here, and answers about what a node of that rack is to be asked. Only the node
+        that is shown as leader says so, as only a leader does: nobody is sent about."""
+        faces = self._relay.faces(self._services, call)
+        here: dict[Node, Topics] = {}
+        elsewhere = []
+        for broker, topics in parts.items():
+            for name, entries in topics.items():
+                topic = self._relay.topology.describe(name)
+                for entry in entries:
+                    index, node = entry.partition, UNKNOWN
+                    shown = faces.leader(broker.node_id, name, index)
+                    if topic is not None and index < topic.partitions and shown == self._services.node_id:
+                        brokers, offline = topic.replicas[index], topic.offline[index]
+                        node = faces.in_rack(rack, brokers, offline, broker.node_id, shown)
+                    if node == UNKNOWN:
+                        here.setdefault(broker, {}).setdefault(name, []).append(entry)
+                        continue
+                    known = self._relay.upstreams(call).watermarks.get((name, index), Watermarks())
+                    answer = nothing_new(index, known)
+                    answer.preferred_read_replica = node
+                    elsewhere.append((name, answer))
+        return here, elsewhere
 
     async def _from_one(
         self, call: Call, request: kafka.FetchRequest, broker: Node, topics: Topics
@@ -115,7 +147,7 @@ class _Fetch:
 
 
 class _Several:
-    """One Fetch of partitions that several brokers lead, or that nobody leads."""
+    """One Fetch of partitions that several brokers lead, or about which no broker is asked."""
 
     def __init__(self, services: Services, relay: Relay, call: Call, request: kafka.FetchRequest) -> None:
         self._services = services
@@ -135,9 +167,9 @@ class _Several:
     async def fetch(
         self,
         parts: Mapping[Node, Topics],
-        missing: Sequence[Refused[kafka.FetchRequestFetchPartition]],
+        told: Sequence[tuple[str, kafka.FetchResponsePartitionData]],
     ) -> None:
-        """Answers. `missing`: partitions that nobody leads."""
+        """Answers. `told`: about partitions that no broker is asked about."""
         self._shares = max(1, len(parts))
         upstreams = self._upstreams
         upstreams.watermarks = {
@@ -146,9 +178,9 @@ class _Several:
             for entry in topic.partitions
             if (key := (topic.topic, entry.partition)) in upstreams.watermarks
         }
-        for topic, entry, code in missing:
+        for topic, answer in told:
             self._urgent = True
-            self._found[topic].append(failed_partition(entry.partition, code))
+            self._found[topic].append(answer)
         for broker, topics in parts.items():
             self._ask(broker, topics)
         waiting = await self._wait(parts)

@@ -159,11 +159,11 @@ class Relay:
     def faces(self, services: Services, call: Call) -> Faces:
         """Which node stands for which broker, as of now, for who came through the call's listener."""
         name = call.connection.listener.name
-        nodes = [node.node_id for node in services.directory_for(call).nodes()]
+        nodes = {node.node_id: node.rack or "" for node in services.directory_for(call).nodes()}
         of = (nodes, self.topology.seen)
         known, faces = self._faces.get(name, (None, None))
         if faces is None or known != of:
-            faces = Faces(sorted(self.topology.seen), nodes)
+            faces = Faces(self.topology.seen, nodes)
             self._faces[name] = of, faces
         return faces
 

@@ -7,7 +7,7 @@ said that it does not lead it. Answers to clients' own requests for metadata are
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ringleader.clients.connection.cluster import Cluster
@@ -42,6 +42,9 @@ class Topic(NamedTuple):
     id: bytes
     leaders: tuple[int, ...]
     """Broker ids by partition; -1 while there is none."""
+    replicas: tuple[tuple[int, ...], ...]
+    """Broker ids of each partition, and which of them are offline."""
+    offline: tuple[tuple[int, ...], ...]
 
     @property
     def partitions(self) -> int:
@@ -56,8 +59,8 @@ class Topology:
         self._cluster = cluster
         self.brokers: dict[int, Node] = {}
         """Those that are there."""
-        self.seen: frozenset[int] = frozenset()
-        """Ids of all brokers that ever were."""
+        self.seen: Mapping[int, str] = {}
+        """All brokers that ever were, and the rack that each told last; "": none."""
         self.controller_id = -1
         self._topics: dict[str, Topic] = {}
         self._stale: set[str] = set()
@@ -160,8 +163,8 @@ class Topology:
         self.brokers = {one.node_id: Node(one.node_id, one.host, one.port) for one in response.brokers}
         self._cluster.know(self.brokers)
         self.controller_id = response.controller_id
-        if not self.seen.issuperset(self.brokers):
-            self.seen |= self.brokers.keys()
+        self._see({one.node_id: one.rack or "" for one in response.brokers})
+        shared: dict[tuple[int, ...], tuple[int, ...]] = {}
         now_s = asyncio.get_running_loop().time()
         for topic in response.topics:
             name = topic.name
@@ -172,14 +175,25 @@ class Topology:
                 self._topics.pop(name, None)
                 self._absent.remember(name, now_s)
             elif not topic.error_code:
-                leaders = [-1] * (1 + max((one.partition_index for one in topic.partitions), default=-1))
+                count = 1 + max((one.partition_index for one in topic.partitions), default=-1)
+                leaders = [-1] * count
+                replicas: list[tuple[int, ...]] = [()] * count
+                offline = replicas.copy()
                 for one in topic.partitions:
                     leaders[one.partition_index] = one.leader_id
-                self._topics[name] = Topic(name, topic.topic_id or ZERO_UUID, tuple(leaders))
-                if not self.seen.issuperset(leaders):
-                    self.seen |= {leader for leader in leaders if leader >= 0}
+                    for kept, told in (replicas, one.replica_nodes), (offline, one.offline_replicas):
+                        brokers = tuple(told)
+                        kept[one.partition_index] = shared.setdefault(brokers, brokers)
+                self._topics[name] = Topic(
+                    name, topic.topic_id or ZERO_UUID, tuple(leaders), tuple(replicas), tuple(offline)
+                )
+                self._see(dict.fromkeys((one for one in leaders if one >= 0 and one not in self.seen), ""))
                 if -1 in leaders:
                     self._stale.add(name)
+
+    def _see(self, racks: Mapping[int, str]) -> None:
+        if not self.seen.items() >= racks.items():
+            self.seen = {**self.seen, **racks}
 
     # ---- brokers ----
 

@@ -75,19 +75,23 @@ async def relaying(
     count: int = 1,
     security: Security | None = None,
     withheld: Collection[str] = (),
+    racks: Sequence[str] = (),
     **settings: Any,
 ) -> AsyncIterator[list[RelayNode]]:
-    """So many nodes before the brokers of `bootstrap`; node ids begin at 101. `security`: of all of them."""
+    """So many nodes before the brokers of `bootstrap`; node ids begin at 101. `security`: of all of them.
+    `racks`: of each, none without."""
     directory = Nodes()
     async with contextlib.AsyncExitStack() as stack:
         nodes = []
         for number in range(count):
+            rack = racks[number] if racks else ""
+            own = {"broker_rack": rack, **settings}
             node = await stack.enter_async_context(
-                _node(bootstrap, 101 + number, directory, security, withheld, settings)
+                _node(bootstrap, 101 + number, directory, security, withheld, own)
             )
             nodes.append(node)
             address = node.server.listeners[0].advertised
-            directory.known.append(NodeAddress(node.services.node_id, *address))
+            directory.known.append(NodeAddress(node.services.node_id, *address, rack or None))
         yield nodes
 
 

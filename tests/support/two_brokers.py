@@ -47,6 +47,8 @@ class TwoBrokers:
 
     def __init__(self) -> None:
         self.leaders: dict[str, list[int]] = {"orders": [1, 2, 1, 2]}
+        self.racks: dict[int, str] = {}
+        self.offline: list[int] = []
         self.brokers = {one: ScriptedBroker({3: self.metadata}, VERSIONS) for one in (1, 2)}
 
     @property
@@ -68,7 +70,8 @@ class TwoBrokers:
             ]
         return MetadataResponse(
             brokers=[
-                MetadataResponseBroker(one, "127.0.0.1", broker.port) for one, broker in self.brokers.items()
+                MetadataResponseBroker(one, "127.0.0.1", broker.port, self.racks.get(one))
+                for one, broker in self.brokers.items()
             ],
             cluster_id="scripted",
             controller_id=2,
@@ -84,7 +87,13 @@ class TwoBrokers:
             topic_id=topic_id(name),
             partitions=[
                 MetadataResponsePartition(
-                    0, index, leader, 5, replica_nodes=[1, 2], isr_nodes=[leader], offline_replicas=[]
+                    0,
+                    index,
+                    leader,
+                    5,
+                    replica_nodes=[1, 2],
+                    isr_nodes=[leader],
+                    offline_replicas=self.offline,
                 )
                 for index, leader in enumerate(leaders)
             ],

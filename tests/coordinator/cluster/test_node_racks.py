@@ -61,3 +61,12 @@ async def test_a_node_tells_its_rack_anew_when_the_map_has_another_of_it(
     node._follow(replace(known, nodes=changed))
     monkeypatch.undo()
     assert reasons == ["it started anew"] * joins
+
+
+async def test_no_rack_is_told_while_a_node_of_an_older_version_is_there(nodes: Nodes) -> None:
+    """It shows partitions at other nodes than those do that know racks."""
+    node = await nodes.start(1, broker_rack="a")
+    assert node.map is not None
+    older = node.map.nodes[0]._replace(node_id=2, rack=None)
+    node._follow(replace(node.map, nodes=(*node.map.nodes, older)))
+    assert await told(node) == {1: None, 2: None}

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from ringleader.coordinator.relay.faces import Faces
 
-BROKERS = (1, 2, 3)
+BROKERS = dict.fromkeys((1, 2, 3), "")
+ABC = {1: "a", 2: "b", 3: "c"}
+
+
+def racked(*nodes: int, **racks: str) -> dict[int, str]:
+    """In no rack; or `a="10 20"`."""
+    of_rack = {int(node): rack for rack, ids in racks.items() for node in ids.split()}
+    return dict.fromkeys(nodes, "") | of_rack
 
 
 def shown(faces: Faces, leaders: list[int]) -> list[int]:
@@ -12,17 +19,17 @@ def shown(faces: Faces, leaders: list[int]) -> list[int]:
 
 
 def test_with_as_many_nodes_each_stands_for_one_broker() -> None:
-    faces = Faces(BROKERS, (30, 10, 20))
+    faces = Faces(BROKERS, racked(30, 10, 20))
     assert shown(faces, [1, 2, 3, 1]) == [10, 20, 30, 10]
 
 
 def test_with_fewer_nodes_all_partitions_of_a_broker_are_at_one_node() -> None:
-    faces = Faces(BROKERS, (10, 20))
+    faces = Faces(BROKERS, racked(10, 20))
     assert shown(faces, [1, 2, 3, 1]) == [10, 20, 10, 10]
 
 
 def test_with_more_nodes_those_of_one_broker_share_its_partitions() -> None:
-    faces = Faces(BROKERS, (10, 20, 30, 40))
+    faces = Faces(BROKERS, racked(10, 20, 30, 40))
     found = shown(faces, [1] * 8)
     assert set(found) == {10, 40}
     assert found.count(10) == 4
@@ -30,13 +37,63 @@ def test_with_more_nodes_those_of_one_broker_share_its_partitions() -> None:
 
 
 def test_nobody_leads_nobody() -> None:
-    assert Faces(BROKERS, (10,)).leader(-1, "orders", 0) == -1
-    assert Faces(BROKERS, (10,)).leader(7, "orders", 0) == -1
-    assert Faces(BROKERS, ()).leader(1, "orders", 0) == -1
+    assert Faces(BROKERS, racked(10)).leader(-1, "orders", 0) == -1
+    assert Faces(BROKERS, racked(10)).leader(7, "orders", 0) == -1
+    assert Faces(BROKERS, racked()).leader(1, "orders", 0) == -1
 
 
 def test_replicas_keep_their_number_and_have_the_leader_among_them() -> None:
-    faces = Faces(BROKERS, (10, 20, 30, 40))
+    faces = Faces(BROKERS, racked(10, 20, 30, 40))
     leader = faces.leader(1, "orders", 1)
     assert faces.replicas([2, 1, 3], 1, leader) == [20, leader, 30]
-    assert Faces(BROKERS, (10,)).replicas([2, 1, 3], 1, 10) == [10, 10, 10]
+    assert Faces(BROKERS, racked(10)).replicas([2, 1, 3], 1, 10) == [10, 10, 10]
+
+
+# ---- racks ----
+
+
+def test_a_broker_has_a_node_of_its_rack() -> None:
+    faces = Faces(ABC, racked(c="10", a="20", b="30"))
+    assert shown(faces, [1, 2, 3, 1]) == [20, 30, 10, 20]
+    assert faces.replicas([2, 1, 3], 1, 20) == [30, 20, 10]
+
+
+def test_nodes_of_one_rack_share_the_partitions_of_its_brokers() -> None:
+    faces = Faces({1: "a", 2: "a", 3: "b"}, racked(a="10 20 30", b="40"))
+    assert set(shown(faces, [1] * 8)) == {10, 30}
+    assert set(shown(faces, [2] * 8)) == {20}
+    assert set(shown(faces, [3] * 8)) == {40}
+
+
+def test_a_broker_in_whose_rack_no_node_is_has_any_node() -> None:
+    for brokers in (ABC, ABC | {3: ""}):
+        faces = Faces(brokers, racked(a="10", b="20"))
+        assert shown(faces, [1, 2, 3]) == [10, 20, 10]
+
+
+def test_nodes_that_are_all_in_one_rack_are_as_without_racks() -> None:
+    for brokers in (BROKERS, ABC):
+        faces = Faces(brokers, racked(a="10 20 30 40"))
+        plain = Faces(BROKERS, racked(10, 20, 30, 40))
+        leaders = [1, 2, 3] * 8
+        assert shown(faces, leaders) == shown(plain, leaders)
+
+
+def test_brokers_without_racks_have_nodes_in_all_racks() -> None:
+    faces = Faces(BROKERS, racked(a="10 20", b="30 40", c="50 60"))
+    leader = faces.leader(1, "orders", 0)
+    replicas = faces.replicas([1, 2, 3], 1, leader)
+    found = {rack: faces.in_rack(rack, [1, 2, 3], [], 1, leader) for rack in "abc"}
+    assert set(found.values()) == set(replicas)
+    assert [found[rack] // 10 for rack in "abc"] == [leader // 10, 3, 5]
+
+
+def test_the_node_of_a_rack_is_one_that_clients_find_among_the_replicas() -> None:
+    faces = Faces(ABC, racked(a="10", b="20", c="30"))
+    assert faces.in_rack("b", [1, 2], [], 1, 10) == 20
+    assert faces.in_rack("c", [1, 2], [], 1, 10) == -1, "no replica there"
+    assert faces.in_rack("b", [1, 2], [2], 1, 10) == -1, "offline"
+    assert faces.in_rack("d", [1, 2, 3], [], 1, 10) == -1, "no such rack"
+    assert faces.in_rack("b", [1, 7], [], 1, 10) == -1, "a broker that was never seen"
+    fewer = Faces({1: "a", 2: "b", 3: "b"}, racked(a="10", b="20"))
+    assert fewer.in_rack("b", [1, 2, 3], [3], 1, 10) == -1, "clients take it for offline"
