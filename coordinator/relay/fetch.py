@@ -5,10 +5,12 @@ correlation id. Where they have several, it is put together from theirs as soon 
 others' questions stay where they are, and what they bring goes into the client's next answer.
 
 The node that is shown as leader tells a consumer with a rack which node of its rack it is to ask (KIP-392).
+That node tells the leaders the rack, and reads from the followers that they name; a client that comes without
+a rack, or with another, is served by leaders.
 
-There are no fetch sessions (the session id of an answer is 0), and no follower is sought. One that led until
-just now may be asked, and its records are the leader's; but that an offset is out of range is the leader's to
-say: a follower that lags says so, too, and the client would go on elsewhere (`auto.offset.reset`).
+There are no fetch sessions (the session id of an answer is 0). A broker that led until just now may be asked,
+and its records are the leader's; but that an offset is out of range is the leader's to say: a follower that
+lags says so, too, and the client would go on elsewhere (`auto.offset.reset`).
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from ringleader.clients.connection.requests import RawAnswer
 from ringleader.clients.errors import BrokerError, ClientError, ConnectionLostError
 from ringleader.clients.model import Node
 from ringleader.coordinator.relay.gate import request_for
+from ringleader.coordinator.relay.nearby import Topics
 from ringleader.coordinator.relay.relay import Relay, code_of
 from ringleader.coordinator.server.call import Call, Message
 from ringleader.coordinator.server.handlers import Handler, Services, checks
@@ -46,8 +49,6 @@ LEFT_S = 10.0
 """A question that a client left at a broker for longer than this beyond its wait is asked anew."""
 
 _HEAD = struct.Struct(">ii").pack
-
-Topics = dict[str, list[kafka.FetchRequestFetchPartition]]
 
 
 def register(services: Services, relay: Relay) -> dict[int, Handler]:
@@ -94,7 +95,9 @@ class _Fetch:
         may = partial(checks.may_read, self._services, call, request)
         parts, missing = await self._relay.by_leader(asked, lambda entry: entry.partition, may)
         told = [(topic, failed_partition(entry.partition, code)) for topic, entry, code in missing]
-        if request.rack_id not in ("", self._services.settings.broker_rack):
+        if self._relay.nearby.serves(request):
+            parts = self._relay.nearby.parts(parts)
+        elif request.rack_id:
             parts, elsewhere = self._in_their_rack(call, request.rack_id, parts)
             told += elsewhere
         if len(parts) != 1 or told:
@@ -135,10 +138,12 @@ class _Fetch:
         relay = self._relay
         message = part_of(relay, request, topics, request.max_wait_ms, 1)
         try:
-            answer, response = await ask(self._services, relay, call, broker, message, waiting=False)
+            answer, response, as_it_came = await ask(
+                self._services, relay, call, broker, message, waiting=False
+            )
         except ClientError as error:
-            return failed(relay, topics, error)
-        if answer.version == call.api_version and not names_brokers(response):
+            return failed(relay, broker, topics, error)
+        if not names_brokers(response) and as_it_came and answer.version == call.api_version:
             call.finish(_HEAD(len(answer.frame), call.correlation_id), memoryview(answer.frame)[4:])
         else:
             call.answer(response)
@@ -229,10 +234,9 @@ class _Several:
         """What a broker answers about the partitions that it leads; errors of the connection are theirs."""
         relay = self._relay
         try:
-            _, response = await ask(self._services, relay, self._call, broker, message, waiting=True)
+            _, response, _ = await ask(self._services, relay, self._call, broker, message, waiting=True)
         except ClientError as error:
-            return failed(relay, topics, error)
-        names_brokers(response)
+            return failed(relay, broker, topics, error)
         return response
 
     async def _wait(self, parts: Mapping[Node, Topics]) -> list[Node]:
@@ -263,8 +267,9 @@ class _Several:
         return [broker for broker in parts if broker in waiting]
 
     def _has_news(self, response: kafka.FetchResponse) -> bool:
-        """Learn from a broker's answer; whether there are records or errors in it."""
-        news = False
+        """Learn from a broker's answer; whether there are records or errors in it, or a follower is named in
+        place of records: the client asks once more, and that one is asked."""
+        news = names_brokers(response)
         watermarks = self._upstreams.watermarks
         for topic in response.responses:
             for one in topic.partitions:
@@ -284,7 +289,7 @@ class _Several:
 def part_of(
     relay: Relay, request: kafka.FetchRequest, topics: Topics, wait_ms: int, shares: int
 ) -> kafka.FetchRequest:
-    """What one broker is asked: without a session, and without a rack, so that it names no follower.
+    """What one broker is asked: without a session, and with a rack where a follower is sought.
     `shares`: among how many brokers the client's bytes are divided."""
     most = max(1, min(request.max_bytes, relay.settings.fetch_max_bytes, ANSWER_MAX_BYTES) // shares)
     return kafka.FetchRequest(
@@ -296,6 +301,7 @@ def part_of(
         session_id=0,
         session_epoch=NO_SESSION,
         topics=[kafka.FetchRequestFetchTopic(*topic) for topic in topics.items()],
+        rack_id=relay.nearby.rack(request, topics),
     )
 
 
@@ -306,8 +312,9 @@ def patience_s(relay: Relay, message: kafka.FetchRequest) -> float:
 
 async def ask(
     services: Services, relay: Relay, call: Call, broker: Node, message: kafka.FetchRequest, *, waiting: bool
-) -> tuple[RawAnswer, kafka.FetchResponse]:
-    """A broker's answer, as it came and read; `waiting`: see `Upstreams.connection`. Raises ClientError."""
+) -> tuple[RawAnswer, kafka.FetchResponse, bool]:
+    """A broker's answer, as it came and read, and whether both say the same; `waiting`: see
+    `Upstreams.connection`. Raises ClientError."""
     connection = await relay.upstreams(call).connection(broker, waiting)
     timeout_s = patience_s(relay, message)
 
@@ -318,13 +325,15 @@ async def ask(
 
     answer = await answered(None)
     response = read(relay, answer)
+    changed = relay.nearby.learn(broker, message, response)
     if answer.version > LEADERS_VERSION and is_out_of_range(response):
         for topic in message.topics:
             for entry in topic.partitions:
                 entry.last_fetched_epoch = UNKNOWN  # that version cannot carry it
         answer = await answered(LEADERS_VERSION)
         response = read(relay, answer)
-    return answer, response
+        changed = relay.nearby.learn(broker, message, response)
+    return answer, response, not changed
 
 
 # ---- what is answered ----
@@ -363,9 +372,10 @@ def names_brokers(response: kafka.FetchResponse) -> bool:
     return named
 
 
-def failed(relay: Relay, topics: Topics, error: ClientError) -> kafka.FetchResponse:
+def failed(relay: Relay, broker: Node, topics: Topics, error: ClientError) -> kafka.FetchResponse:
     """No answer: the client looks for the leaders again, as this node does."""
     relay.topology.suspect(topics)
+    relay.nearby.failed(broker, topics)
     code = code_of(error, ErrorCode.NOT_LEADER_OR_FOLLOWER)
     response = kafka.FetchResponseFetchableTopicResponse
     return kafka.FetchResponse(

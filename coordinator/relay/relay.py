@@ -16,6 +16,7 @@ from ringleader.coordinator.relay.arrivals import Arrivals
 from ringleader.coordinator.relay.deletions import Deletions
 from ringleader.coordinator.relay.faces import Faces
 from ringleader.coordinator.relay.gate import UncheckedError
+from ringleader.coordinator.relay.nearby import Nearby
 from ringleader.coordinator.relay.topology import Topology
 from ringleader.coordinator.relay.upstream import Upstreams
 from ringleader.coordinator.run_queue import SLICE_ELEMENTS
@@ -64,6 +65,7 @@ class Relay:
         self.cluster = cluster
         self.settings = settings
         self.topology = Topology(cluster)
+        self.nearby = Nearby(self.topology, settings.broker_rack)
         self.arrivals = Arrivals(ARRIVALS_MAX_BYTES)
         self.withheld_ids = f"{settings.cluster_transactional_id_prefix}-"
         """See `Services`: who owns a partition of groups writes under one of these."""
