@@ -45,11 +45,13 @@ class KafkaCluster:
         *,
         brokers: int = 3,
         properties: Mapping[str, str] | None = None,
+        racks: Mapping[int, str] | None = None,
         jvm: Sequence[str] = TEST_JVM,
         cpus: Sequence[int] | None = None,
     ) -> None:
         self.directory = directory
         self._properties = dict(properties or {})
+        self._racks = racks or {}
         self._jvm = jvm
         self._cpus = cpus
         self._ids = range(1, brokers + 1)
@@ -129,6 +131,7 @@ class KafkaCluster:
                     "transaction.state.log.min.isr": str(in_sync),
                     "share.coordinator.state.topic.replication.factor": str(replicas),
                     "share.coordinator.state.topic.min.isr": str(in_sync),
+                    **({"broker.rack": self._racks[node_id]} if node_id in self._racks else {}),
                     **self._properties,
                 },
                 jvm=self._jvm,
