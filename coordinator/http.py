@@ -30,6 +30,7 @@ Metrics (labels in braces; counters count from the start of the process):
     ringleader_shard_faults_total, ringleader_shard_reloads_total, ringleader_shards_serving
     ringleader_shard_failed_requests_total
     ringleader_groups{state}, ringleader_members, ringleader_committed_partitions
+    ringleader_groups_metadata_bytes, ..._limit     of members of all groups (group.metadata.max.bytes)
     ringleader_rebalances_total{cause,outcome}
     ringleader_rebalance_seconds_total{phase}       join, leader, sync
     ringleader_journal_records_total, ringleader_journal_lost_total     of a node by itself
@@ -125,6 +126,8 @@ class Figures:
     groups: list[GroupFigures] | None = None
     left_out: int = 0
     limits: tuple[int, int] = (0, 0)
+    group_memory: tuple[int, int] = (0, 0)
+    """What groups hold in memory, and what they may."""
     strangers: tuple[int, int, int] = (0, 0, 0)
     """What peers hold that have not authenticated, what they may, and how many were closed for it."""
     throttles: int = 0
@@ -191,6 +194,7 @@ class NodeSide:
             counters.failed_requests,
         )
         found.transactions, found.records, found.syncs = store
+        found.group_memory = runtime.memory.counted, runtime.memory_max_bytes
         found.rebalances = dict(runtime.rebalances)
         found.phases_ms = dict(runtime.phases_ms)
         wanted = None if named is None else set(named)
@@ -447,11 +451,11 @@ class _Families(Collector):
             groups.add_metric([state.value], found.states[state.value])
         yield groups
         yield GaugeMetricFamily("ringleader_members", "Members of all groups", found.members)
-        yield GaugeMetricFamily(
-            "ringleader_committed_partitions",
-            "Partitions with a committed offset, of all groups",
-            found.offsets,
-        )
+        (held, most), name = found.group_memory, "ringleader_groups_metadata_bytes"
+        yield GaugeMetricFamily(name, "Memory that groups take for their members", held)
+        yield GaugeMetricFamily(f"{name}_limit", "group.metadata.max.bytes", most)
+        text = "Partitions with a committed offset, of all groups"
+        yield GaugeMetricFamily("ringleader_committed_partitions", text, found.offsets)
         rebalances = CounterMetricFamily(
             "ringleader_rebalances", "Completed rebalances", labels=["cause", "outcome"]
         )

@@ -32,6 +32,7 @@ from ringleader.coordinator.groups.deadlines import Deadline
 from ringleader.coordinator.groups.group import Group
 from ringleader.coordinator.groups.journal import FirstCommit, Incident, IncidentKind, Outcome
 from ringleader.coordinator.groups.member import Member
+from ringleader.coordinator.groups.memory import MemoryShare, MemoryTotal
 from ringleader.coordinator.groups.settings import GroupSettings
 from ringleader.coordinator.machine import NOTHING, Append, Notice, Outbox, Outgoing, Phase, Records, Ticket
 from ringleader.coordinator.unix_time import UnixTime
@@ -41,6 +42,8 @@ from ringleader.protocol.messages import GroupMetadataValue
 PLAIN, PLAIN_BYTES = records.PLAIN_OFFSET
 STORE_FULL = int(ErrorCode.COORDINATOR_NOT_AVAILABLE)
 """What a request that would write is told while the store is full: clients try again."""
+MEMORY_FULL = "refused, for the groups of this node take all of group.metadata.max.bytes"
+"""What the operator is told of a request of a member."""
 FINISH_TIMEOUT_MS = 10_000
 """A rebalance whose followers have not come for their shares after this time is told as it is."""
 
@@ -54,8 +57,10 @@ class Core:
         ids: Callable[[str], str],
         unix_time: UnixTime | None = None,
         fenced_reads: bool = False,
+        memory: MemoryTotal | None = None,
     ) -> None:
         self.settings = settings
+        self.memory = MemoryShare(memory or MemoryTotal())
         self.ids = ids
         self.phase = Phase.LOADING
         self.full = False
@@ -203,7 +208,7 @@ class Core:
         if found is None and len(self.groups) >= self.settings.shard_max_groups:
             return None
         self.begin_change()
-        group = self.groups[group_id] = Group(group_id)
+        group = self.groups[group_id] = Group(group_id, self.memory)
         if found is not None:  # what comes after a deletion starts clean, and depends on the deletion
             group.position, group.offsets_position = found.position, found.offsets_position
         return group
@@ -225,9 +230,22 @@ class Core:
         if member_id not in group.pending:
             return False
         self.begin_change()
-        pending = group.pending.pop(member_id)
+        pending = group.take_back(member_id)
+        assert pending is not None
         self.deadlines.cancel(pending)
         return True
+
+    def has_memory(
+        self, group: Group, member_id: str, now_ms: int, *, members: int = 0, record: int = 0
+    ) -> bool:
+        """Whether the group's members and its record may take that many bytes more, as the member asks for;
+        if not, the operator is told. What does not grow always may."""
+        growth = group.growth(members, record)
+        if growth <= 0 or self.memory.total.counted + growth <= self.settings.group_metadata_max_bytes:
+            return True
+        notice = Notice(group.group_id, member_id, MEMORY_FULL)
+        self.out.tell(lambda _: notice, group.position, now_ms)
+        return False
 
     # ---- deadlines ----
 
@@ -269,8 +287,7 @@ class Core:
             return
         self.begin_change()
         brought.add(fresh)
-        group.synced = value
-        group.record_bytes += more_bytes
+        group.set_record(value, group.record_bytes + more_bytes)
         self._rewritten[append.position] = append, value
 
     def drain(self) -> Outbox:
@@ -404,7 +421,7 @@ class Core:
         if group is None:
             if value is None:
                 return
-            group = self.groups[group_id] = Group(group_id)
+            group = self.groups[group_id] = Group(group_id, self.memory)
         if kind == records.OFFSET:
             self._apply_offset(group, topic, partition, value)
         elif kind == records.PENDING_OFFSET:
@@ -414,10 +431,9 @@ class Core:
         elif kind == records.GENERATION_FLOOR:
             group.floor = 0 if value is None else records.decode_floor_value(value)
         elif value is None:
-            group.synced = None
+            group.set_record(None, 0)
         else:
-            group.synced = content or records.decode_group_value(value)
-            group.record_bytes = len(value)
+            group.set_record(content or records.decode_group_value(value), len(value))
 
     def _apply_offset(self, group: Group, topic: str, partition: int, value: bytes | None) -> None:
         partitions = group.offsets.get(topic)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from ringleader.coordinator.groups.deadlines import Deadline, Kind
 from ringleader.coordinator.groups.journal import Gone
 from ringleader.coordinator.groups.member import Member, PendingMember, Protocols
+from ringleader.coordinator.groups.memory import MemoryShare, group_bytes
 from ringleader.coordinator.groups.states import HEARTBEAT_CODES, GroupState, check_transition
 from ringleader.coordinator.groups.vote import CONSUMER_TYPE, elect, subscribed_topics
 from ringleader.coordinator.machine import NOTHING
@@ -38,6 +39,10 @@ class Group:
     only."""
 
     group_id: str
+    share: MemoryShare = field(default_factory=MemoryShare)
+    """Where it is counted what it holds."""
+    member_bytes: int = 0  # of its members, and of the ids that were given out
+    counted_bytes: int = 0
     # --- durable: changed by Core.apply only, live and while loading alike ---
     synced: GroupMetadataValue | None = None
     """The group's record: the last synced generation, or that it is empty."""
@@ -192,6 +197,7 @@ class Group:
         if member.group_instance_id is not None:
             self.static_members[member.group_instance_id] = member.member_id
         self._count(member.protocols, 1)
+        self._hold(member.held_bytes)
 
     def remove(self, member: Member) -> None:
         """A member goes. If it led, the member that has been here longest leads."""
@@ -200,6 +206,7 @@ class Group:
             self.static_members.pop(member.group_instance_id, None)
         self.pending_sync.pop(member.member_id, None)
         self._count(member.protocols, -1)
+        self._hold(-member.held_bytes)
         self.set_awaiting_join(member, False)
         member.release()
         if self.leader == member.member_id:
@@ -209,7 +216,9 @@ class Group:
         """A static member goes on under another member id, at its place in the join order (KIP-345)."""
         old_id = member.member_id
         self.members = {member_id if one == old_id else one: m for one, m in self.members.items()}
+        before = member.held_bytes
         member.member_id = member_id
+        self._hold(member.held_bytes - before)
         member.is_new = False
         if member.group_instance_id is not None:
             self.static_members[member.group_instance_id] = member_id
@@ -225,9 +234,23 @@ class Group:
         if member.protocols != protocols:
             self._count(member.protocols, -1)
             self._count(protocols, 1)
+            before = member.held_bytes
             member.protocols = protocols
+            self._hold(member.held_bytes - before)
         member.session_timeout_ms = session_timeout_ms
         member.rebalance_timeout_ms = rebalance_timeout_ms
+
+    def give_out(self, pending: PendingMember) -> None:
+        """Its member id is given out."""
+        self.pending[pending.member_id] = pending
+        self._hold(pending.held_bytes)
+
+    def take_back(self, member_id: str) -> PendingMember | None:
+        """A member id is not given out any more; None if it was not."""
+        pending = self.pending.pop(member_id, None)
+        if pending is not None:
+            self._hold(-pending.held_bytes)
+        return pending
 
     def set_awaiting_join(self, member: Member, awaiting: bool) -> None:
         """Keeps the count of members that wait in JoinGroup."""
@@ -243,6 +266,23 @@ class Group:
                 supporters[name] = left
             else:
                 supporters.pop(name, None)
+
+    # ---- memory ----
+
+    def set_record(self, value: GroupMetadataValue | None, size: int) -> None:
+        """The group's record and its bytes; None and 0: there is none."""
+        self.synced, self.record_bytes = value, size
+        self._hold(0)
+
+    def growth(self, members: int, record: int) -> int:
+        """By how much it would count more, if its members and its record took that much more."""
+        return group_bytes(self.member_bytes + members, self.record_bytes + record) - self.counted_bytes
+
+    def _hold(self, more: int) -> None:
+        self.member_bytes += more
+        change = self.growth(0, 0)
+        self.counted_bytes += change
+        self.share.change(change)
 
     # ---- the vote ----
 

@@ -11,6 +11,7 @@ from ringleader.coordinator.groups.core import STORE_FULL
 from ringleader.coordinator.groups.group import Group
 from ringleader.coordinator.groups.journal import Cause, Departure, IncidentKind
 from ringleader.coordinator.groups.member import Member, PendingMember, Protocols
+from ringleader.coordinator.groups.memory import member_bytes
 from ringleader.coordinator.groups.rebalance import Membership
 from ringleader.coordinator.groups.states import GroupState
 from ringleader.coordinator.machine import NOTHING, Phase, Ticket
@@ -77,6 +78,9 @@ class JoinHandler(Membership):
                 return refusal, core.position_of(request.group_id)
             if core.full:
                 return join_refusal(version, STORE_FULL, ""), None
+            held = _held_bytes(request, _id_prefix(request, ticket), protocols, ticket)
+            if not core.has_memory(Group(request.group_id), "", now_ms, members=held):
+                return _no_memory(version), core.position_of(request.group_id)
             group = core.find_or_add(request.group_id)
             if group is None:
                 return join_refusal(version, int(ErrorCode.POLICY_VIOLATION), ""), NOTHING
@@ -130,21 +134,20 @@ class JoinHandler(Membership):
         if not group.supports(request.protocol_type, protocols):
             return join_refusal(version, int(ErrorCode.INCONSISTENT_GROUP_PROTOCOL), member_id)
         if comes_back:
-            fresh = self._fresh_id(request, ticket)
+            fresh = self.core.ids(_id_prefix(request, ticket))
             return static.replace(
                 self.core, self.rebalances, group, request, protocols, ticket, fresh, now_ms
             )
         if not member_id:
-            fresh = self._fresh_id(request, ticket)
-            if version >= _FIRST_WITH_MEMBER_ID_REQUIRED and instance_id is None:
-                return self._give_out_id(group, request, fresh, ticket, now_ms)
-            if instance_id is not None and not static.take_over(self.core, group, request, protocols, fresh):
-                return static.refusal(group, version)
-            self._add(group, request, fresh, protocols, ticket, now_ms)
-            return None
-        if member_id in group.pending:
+            return self._join_anew(group, request, protocols, ticket, now_ms)
+        pending = group.pending.get(member_id)
+        if pending is not None:
             if instance_id is not None:  # it took its id as a dynamic member
                 return join_refusal(version, int(ErrorCode.UNKNOWN_SERVER_ERROR), "")
+            more = _held_bytes(request, member_id, protocols, ticket) - pending.held_bytes
+            if not self.core.has_memory(group, member_id, now_ms, members=more):
+                self._turn_away(group, member_id, now_ms)
+                return _no_memory(version)
             self._add(group, request, member_id, protocols, ticket, now_ms)
             return None
         error = group.check_member(member_id, request.group_instance_id)
@@ -152,9 +155,23 @@ class JoinHandler(Membership):
             return join_refusal(version, error, member_id)
         return self._rejoin(group, request, group.members[member_id], protocols, ticket, now_ms)
 
-    def _fresh_id(self, request: JoinGroupRequest, ticket: Ticket) -> str:
-        prefix = request.group_instance_id if request.group_instance_id is not None else ticket.client_id
-        return self.core.ids((prefix or "")[:_MAX_ID_PREFIX_CHARS])
+    def _join_anew(
+        self, group: Group, request: JoinGroupRequest, protocols: Protocols, ticket: Ticket, now_ms: int
+    ) -> JoinGroupResponse | None:
+        """Without a member id, and not in anybody's place."""
+        core, version = self.core, ticket.api_version
+        fresh = core.ids(_id_prefix(request, ticket))
+        held = _held_bytes(request, fresh, protocols, ticket)
+        if request.group_instance_id is not None:
+            error = static.take_over(core, group, request, protocols, fresh, held, now_ms)
+            if error:
+                return static.refusal(group, version, error)
+        elif not core.has_memory(group, "", now_ms, members=held):
+            return _no_memory(version)
+        elif version >= _FIRST_WITH_MEMBER_ID_REQUIRED:
+            return self._give_out_id(group, request, fresh, ticket, now_ms)
+        self._add(group, request, fresh, protocols, ticket, now_ms)
+        return None
 
     def _has_room(self, group: Group, member_id: str) -> bool:
         """KIP-389. While preparing, those who came first stay; the late ones of a group above its size go.
@@ -189,7 +206,8 @@ class JoinHandler(Membership):
         if len(group.pending) >= self.core.settings.group_max_pending_members:
             return join_refusal(ticket.api_version, int(ErrorCode.GROUP_MAX_SIZE_REACHED), "")
         self.core.begin_change()
-        pending = group.pending[fresh] = PendingMember(group, fresh)
+        pending = PendingMember(group, fresh)
+        group.give_out(pending)
         self.core.arm(pending, now_ms + request.session_timeout_ms)
         return join_refusal(ticket.api_version, int(ErrorCode.MEMBER_ID_REQUIRED), fresh)
 
@@ -239,6 +257,10 @@ class JoinHandler(Membership):
         state = group.state
         if state is GroupState.EMPTY:
             return join_refusal(ticket.api_version, int(ErrorCode.UNKNOWN_MEMBER_ID), member.member_id)
+        instance_id, client_id = member.group_instance_id, member.client_id
+        more = member_bytes(member.member_id, instance_id, client_id, protocols) - member.held_bytes
+        if not self.core.has_memory(group, member.member_id, now_ms, members=more):
+            return _no_memory(ticket.api_version)
         self.core.begin_change()
         member.principal = ticket.principal
         is_leader = group.leader == member.member_id
@@ -261,6 +283,21 @@ def rebalance_timeout_ms(request: JoinGroupRequest, version: int) -> int:
     if version < _FIRST_WITH_REBALANCE_TIMEOUT:
         return request.session_timeout_ms
     return request.rebalance_timeout_ms
+
+
+def _id_prefix(request: JoinGroupRequest, ticket: Ticket) -> str:
+    prefix = request.group_instance_id if request.group_instance_id is not None else ticket.client_id
+    return (prefix or "")[:_MAX_ID_PREFIX_CHARS]
+
+
+def _held_bytes(request: JoinGroupRequest, member_id: str, protocols: Protocols, ticket: Ticket) -> int:
+    """What it counts as a new member."""
+    return member_bytes(member_id, request.group_instance_id, ticket.client_id or "", protocols)
+
+
+def _no_memory(version: int) -> JoinGroupResponse:
+    """Not a word about what it offers: it may come in when others have gone."""
+    return join_refusal(version, int(ErrorCode.GROUP_MAX_SIZE_REACHED), "")
 
 
 def _without_duplicates(request: JoinGroupRequest) -> Protocols:

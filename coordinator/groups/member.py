@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ringleader.coordinator.deadlines import NEVER
 from ringleader.coordinator.groups.deadlines import Deadline, Kind
+from ringleader.coordinator.groups.memory import member_bytes
 
 if TYPE_CHECKING:
     from ringleader.coordinator.groups.group import Group
@@ -66,6 +67,11 @@ class Member(Deadline):
         self.principal = None
 
     @property
+    def held_bytes(self) -> int:
+        """See `memory.member_bytes`."""
+        return member_bytes(self.member_id, self.group_instance_id, self.client_id, self.protocols)
+
+    @property
     def lives_without_heartbeat(self) -> bool:
         """A member that waits for us in JoinGroup or SyncGroup is not expired (KAFKA-9752, 9232, 7196); a new
         one is, because a client that gave up on its first JoinGroup never comes back with that id
@@ -93,3 +99,8 @@ class PendingMember(Deadline):
 
     kind: Kind = field(default=Kind.PENDING, init=False)
     member_id: str
+
+    @property
+    def held_bytes(self) -> int:
+        """As a member without an offer."""
+        return member_bytes(self.member_id, None, "", ())

@@ -222,7 +222,7 @@ class Rebalances(Part):
     def pending_fired(self, pending: PendingMember, now_ms: int) -> None:
         """A given-out member id was not used in time: forget it; it no longer holds up the join phase."""
         group = pending.group
-        if group is None or group.pending.pop(pending.member_id, None) is None:
+        if group is None or group.take_back(pending.member_id) is None:
             return
         if group.state is GroupState.PREPARING and group.all_joined:
             self.complete(group, now_ms)

@@ -73,6 +73,16 @@ class GroupSettings(BaseModel):
         description="Size of a group's stored record, all members with metadata and assignment; and of the "
         "records of one commit together, which repeat the names of group and topic for each partition.",
     )
+    group_metadata_max_bytes: int = Field(
+        268_435_456,
+        ge=1_048_576,
+        le=INT64_MAX,
+        description="Memory that all groups of this node may take together for their members: ids, what they "
+        "offer and are assigned. A member counts twice what it offers, and 2 KiB at least, for it is in its "
+        "group's record too; a record that is larger counts as it is. Above it JoinGroup of new members, or "
+        "with a larger offer, is refused, and SyncGroup with larger assignments. The default is enough for "
+        "130,000 members with offers of 500 bytes. In bytes. Committed offsets are not counted.",
+    )
     generation_block: int = Field(
         32,
         ge=1,

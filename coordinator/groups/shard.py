@@ -19,6 +19,7 @@ from ringleader.coordinator.groups.group import Group
 from ringleader.coordinator.groups.join import JoinHandler
 from ringleader.coordinator.groups.journal import Cause
 from ringleader.coordinator.groups.leave import LeaveHandler
+from ringleader.coordinator.groups.memory import MemoryTotal
 from ringleader.coordinator.groups.offset_deletion import PreparedDeletion
 from ringleader.coordinator.groups.offsets import OffsetHandler
 from ringleader.coordinator.groups.rebalance import Rebalances
@@ -67,11 +68,12 @@ class Shard:
         unix_time: UnixTime | None = None,
         *,
         fenced_reads: bool = False,
+        memory: MemoryTotal | None = None,
     ) -> None:
         """`unix_time`: what is known of it already, if anything. `fenced_reads`: see `Storage.fenced_reads`
-        and `core`."""
+        and `core`. `memory`: of all shards of the process; None: of this one alone."""
         self.partition = partition
-        core = self._core = Core(settings, ids, unix_time, fenced_reads)
+        core = self._core = Core(settings, ids, unix_time, fenced_reads, memory)
         self._out = core.out
         self._groups = core.groups
         self._rebalances = rebalances = Rebalances(core)
@@ -191,9 +193,16 @@ class Shard:
     def unload(self) -> None:
         """See `Machine`."""
         # A new core, for the old one may be what is wrong.
-        fresh = Shard(self.partition, self._core.settings, self._core.ids, fenced_reads=self._core.out.fenced)
+        core, total = self._core, self._core.memory.total
+        self.give_back()
+        fresh = Shard(self.partition, core.settings, core.ids, fenced_reads=core.out.fenced, memory=total)
         vars(self).update(vars(fresh))
         self._core.phase = Phase.UNLOADED
+
+    def give_back(self) -> None:
+        """It is not to be counted any more what its groups hold: its life is over, or another one takes its
+        place."""
+        self._core.memory.give_back()
 
     # ---- requests ----
 

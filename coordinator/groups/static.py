@@ -14,6 +14,7 @@ from ringleader.coordinator.groups.core import Core
 from ringleader.coordinator.groups.group import Group
 from ringleader.coordinator.groups.journal import Cause, IncidentKind
 from ringleader.coordinator.groups.member import Member, Protocols
+from ringleader.coordinator.groups.memory import member_bytes
 from ringleader.coordinator.groups.rebalance import Rebalances
 from ringleader.coordinator.groups.states import GroupState
 from ringleader.coordinator.machine import Ticket
@@ -28,17 +29,28 @@ from ringleader.protocol.refusals import join_refusal
 _FIRST_WITH_SKIP_ASSIGNMENT = 9
 
 
-def take_over(core: Core, group: Group, request: JoinGroupRequest, protocols: Protocols, fresh: str) -> bool:
+def take_over(
+    core: Core,
+    group: Group,
+    request: JoinGroupRequest,
+    protocols: Protocols,
+    fresh: str,
+    members_bytes: int,
+    now_ms: int,
+) -> int:
     """Put the member id `fresh` where the group's record has another one for the request's instance id.
-    False: the record would be too large, and nothing has changed."""
+    `members_bytes`: what the group's members count more then. An error code: the record or the groups' memory
+    would be too large, and nothing has changed."""
     found = _rewritten(group.synced, request, protocols, fresh)
+    more_bytes = 0 if found is None else found[1]
+    if not core.has_memory(group, request.member_id, now_ms, members=members_bytes, record=more_bytes):
+        return ErrorCode.GROUP_MAX_SIZE_REACHED
     if found is None:
-        return True
-    value, more_bytes, old_id = found
+        return ErrorCode.NONE
     if group.record_bytes + more_bytes > core.settings.group_max_record_bytes:
-        return False
-    core.replace_member(group, value, more_bytes, old_id, fresh)
-    return True
+        return ErrorCode.UNKNOWN_SERVER_ERROR
+    core.replace_member(group, found[0], more_bytes, found[2], fresh)
+    return ErrorCode.NONE
 
 
 def _rewritten(
@@ -66,9 +78,9 @@ def _rewritten(
     return None
 
 
-def refusal(group: Group, version: int) -> JoinGroupResponse:
-    """The record would be too large. As in Kafka, the refusal says in which generation the group is."""
-    refused = join_refusal(version, int(ErrorCode.UNKNOWN_SERVER_ERROR), "")
+def refusal(group: Group, version: int, error: int) -> JoinGroupResponse:
+    """What `take_over` refused. As in Kafka, the refusal says in which generation the group is."""
+    refused = join_refusal(version, int(error), "")
     refused.generation_id = group.generation
     refused.protocol_type = group.protocol_type
     refused.protocol_name = group.protocol or refused.protocol_name
@@ -87,11 +99,13 @@ def replace(
 ) -> JoinGroupResponse | None:
     """A JoinGroup without a member id of an instance id that is a member: `fresh` takes its place. The
     answer; None while it waits for the join phase."""
-    if not take_over(core, group, request, protocols, fresh):
-        return refusal(group, ticket.api_version)
     instance_id = request.group_instance_id or ""
     old_id = group.static_members[instance_id]
     member = group.members[old_id]
+    held = member_bytes(fresh, instance_id, member.client_id, protocols) - member.held_bytes
+    error = take_over(core, group, request, protocols, fresh, held, now_ms)
+    if error:
+        return refusal(group, ticket.api_version, error)
     core.begin_change()
     # Whoever waits under the old member id is told that there is a newer one.
     rebalances.refuse_parked(group, member, int(ErrorCode.FENCED_INSTANCE_ID), old_id)

@@ -80,7 +80,9 @@ class SyncHandler(Membership):
         assignments = [(member, by_member.get(member.member_id, b"")) for member in group.members.values()]
         value = records.group_value(group, assignments, core.unix_time.stamp_ms(now_ms))
         raw = records.encode_group_value(value)
-        if len(raw) > core.settings.group_max_record_bytes:
+        too_large = len(raw) > core.settings.group_max_record_bytes
+        more_bytes = len(raw) - group.record_bytes
+        if too_large or not core.has_memory(group, request.member_id, now_ms, record=more_bytes):
             error = int(ErrorCode.UNKNOWN_SERVER_ERROR)
             self.rebalances.answer_syncs_with_error(group, error, now_ms)
             self.rebalances.start(group, Cause.STORE_FAILED, group.leader or "", "", now_ms)

@@ -14,11 +14,13 @@ from ringleader.coordinator.bounded import BoundedCache
 from ringleader.coordinator.groups.commit import CommitRequest, PreparedCommit, prepare
 from ringleader.coordinator.groups.journal import JournalEntry
 from ringleader.coordinator.groups.journal_record import Message
+from ringleader.coordinator.groups.memory import MemoryTotal
 from ringleader.coordinator.groups.offset_deletion import PreparedDeletion
 from ringleader.coordinator.groups.offsets import Wanted
 from ringleader.coordinator.groups.routing import partition_for
 from ringleader.coordinator.groups.settings import GroupSettings
 from ringleader.coordinator.groups.shard import NOT_YET, Shard
+from ringleader.coordinator.logs import Seldom
 from ringleader.coordinator.machine import MORE, Notice, Phase, Ticket
 from ringleader.coordinator.runtime.moving import MovingShards
 from ringleader.coordinator.runtime.shards import Waiting
@@ -70,6 +72,11 @@ class GroupRuntime(MovingShards[Shard]):
         self._ids = ids
         self._fenced_reads = storage.fenced_reads
         self._routes: BoundedCache[str, int] = BoundedCache(REMEMBERED_BYTES)
+        self.memory = MemoryTotal()
+        """What all groups hold."""
+        self.memory_max_bytes = settings.group_metadata_max_bytes
+        self._lives: dict[int, Shard] = {}
+        """By partition: the shard that counts there."""
         # One for all lives of all shards: what a shard is loaded with may be a clock that jumped.
         self._unix_time = UnixTime(settings.offsets_retention_check_interval_ms)
         self.heartbeats: list[Callable[[str, int, str, str | None, int], int]] = [_nobody] * partitions
@@ -83,6 +90,7 @@ class GroupRuntime(MovingShards[Shard]):
         self.on_journal: Callable[[Message], None] | None = None
         """Called with everything that belongs into the journal."""
         super().__init__(storage, partitions, **more)
+        self._warnings = Seldom(self._log.warning, self._now_ms)
 
     def _serve(self, partition: int) -> None:
         super()._serve(partition)
@@ -90,7 +98,17 @@ class GroupRuntime(MovingShards[Shard]):
             self.on_served(partition)
 
     def _make(self, partition: int) -> Shard:
-        shard = Shard(partition, self._settings, self._ids, self._unix_time, fenced_reads=self._fenced_reads)
+        former = self._lives.get(partition)
+        if former is not None:
+            former.give_back()
+        shard = self._lives[partition] = Shard(
+            partition,
+            self._settings,
+            self._ids,
+            self._unix_time,
+            fenced_reads=self._fenced_reads,
+            memory=self.memory,
+        )
         self.heartbeats[partition] = shard.heartbeat
         return shard
 
@@ -288,8 +306,11 @@ class GroupRuntime(MovingShards[Shard]):
         if isinstance(event, JournalEntry):
             self._journal(event)
         elif isinstance(event, Notice):
-            say = self._log.info if event.expected else self._log.warning
-            say(event.text, group_id=event.subject, member_id=event.member_id)
+            fields = {"event": event.text, "group_id": event.subject, "member_id": event.member_id}
+            if event.expected:
+                self._log.info(**fields)
+            else:  # a client may ask for it over and over
+                self._warnings.tell(event.text, **fields)
 
     def store_figures(self) -> tuple[int, int, tuple[list[int], float]]:
         """Transactions of the store, their records, and how long they took (see `Spread.copy`)."""

@@ -14,6 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from ringleader.coordinator import http as endpoint
 from ringleader.coordinator.cluster.node import ClusterNode
 from ringleader.coordinator.config import Address, load_settings
+from ringleader.coordinator.groups.memory import LEAST_BYTES
 from ringleader.coordinator.node import Node
 from ringleader.coordinator.serving import ServingNode, StartError
 from ringleader.protocol import messages as kafka
@@ -96,6 +97,8 @@ async def test_a_node_says_how_it_is_and_what_it_did(tmp_path: Path) -> None:
         assert found["ringleader_store_sync_seconds_count",] == found["ringleader_store_transactions_total",]
         assert found["ringleader_groups", "PreparingRebalance"] == 1
         assert (found["ringleader_members",], found["ringleader_committed_partitions",]) == (2, 1)
+        assert found["ringleader_groups_metadata_bytes",] == 4 * LEAST_BYTES
+        assert found["ringleader_groups_metadata_bytes_limit",] == 268_435_456
         assert found["ringleader_rebalances_total", "member joined", "stable"] == 1
         assert found["ringleader_shards_serving",] == 50
         assert found["ringleader_loop_lag_seconds_count",] >= 1

@@ -28,10 +28,14 @@ if TYPE_CHECKING:
 _OK = int(ErrorCode.NONE)
 _FENCED = int(ErrorCode.FENCED_INSTANCE_ID)
 _UNKNOWN_MEMBER_ID = int(ErrorCode.UNKNOWN_MEMBER_ID)
+_FULL = int(ErrorCode.GROUP_MAX_SIZE_REACHED)
+_MEMBER_ID_REQUIRED = int(ErrorCode.MEMBER_ID_REQUIRED)
+_WITH_MEMORY = (_OK, _MEMBER_ID_REQUIRED, int(ErrorCode.INCONSISTENT_GROUP_PROTOCOL))
+"""What a JoinGroup that was refused for want of memory would have been told else."""
 _BY_CODE = {
     _FENCED: "G9",
-    int(ErrorCode.GROUP_MAX_SIZE_REACHED): "G15",
-    int(ErrorCode.MEMBER_ID_REQUIRED): "G14",
+    _FULL: "G15",
+    _MEMBER_ID_REQUIRED: "G14",
     int(ErrorCode.INCONSISTENT_GROUP_PROTOCOL): "G4",
 }
 _BY_REQUEST = {
@@ -161,6 +165,8 @@ class Answers:
             return
         for code in codes:
             fits = code == right
+            if not fits and code == _FULL and isinstance(request, JoinGroupRequest):
+                fits = self.memory.world.has_small_memory and right in _WITH_MEMORY
             if not fits and right == _OK and not isinstance(request, HeartbeatRequest):
                 fits = code in _LATER.get(type(request), ()) or code in self._excuses(call)
             name = _BY_CODE.get(right) or _BY_CODE.get(code) or _BY_REQUEST[type(request)]
@@ -175,7 +181,7 @@ class Answers:
             return excuses
         if any(begin >= call.sent_ms for begin, _ in world.full_spans):
             excuses.add(STORE_FULL)
-        if world.settings.group_max_record_bytes < _SMALLEST_RECORD_LIMIT:
+        if world.settings.group_max_record_bytes < _SMALLEST_RECORD_LIMIT or world.has_small_memory:
             excuses.add(int(ErrorCode.UNKNOWN_SERVER_ERROR))
         return excuses
 

@@ -12,7 +12,7 @@ _SMALLEST_RECORD_LIMIT = 10_000
 def groups(memory: Memory) -> list[str]:
     """Groups that must settle: they have live members."""
     world = memory.world
-    if world.settings.group_max_record_bytes < _SMALLEST_RECORD_LIMIT:
+    if world.settings.group_max_record_bytes < _SMALLEST_RECORD_LIMIT or world.has_small_memory:
         return []
     return sorted({one.group for one in world.workers if one.alive})
 

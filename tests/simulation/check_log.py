@@ -63,6 +63,7 @@ class Log:
     def _check_rebuilt(self, partition: Partition) -> None:
         world = self.memory.world
         again = world.new_shard(partition.number)
+        again.give_back()
         # What a compaction leaves of the log must do; the whole log now and then.
         whole = world.store.version % _WHOLE_LOG_EVERY == 0
         if whole:

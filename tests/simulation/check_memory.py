@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from ringleader.coordinator import deadlines
 from ringleader.coordinator.deadlines import NEVER
+from ringleader.coordinator.groups.group import Group
 from ringleader.coordinator.groups.member import Member
+from ringleader.coordinator.groups.records import encode_group_value
 from ringleader.protocol.messages import JoinGroupRequest, SyncGroupRequest
 from tests.simulation.facts import Memory
 
@@ -18,10 +20,38 @@ if TYPE_CHECKING:
 
 def after_step(memory: Memory) -> None:
     """M1, for each shard that serves."""
+    _check_counted(memory)
     for one in memory.world.partitions:
         if one.serving:
             _check_deadlines(memory, one)
             _check_tickets(memory, one)
+
+
+def _check_counted(memory: Memory) -> None:
+    """Whatever was counted one by one is what there is, over all shards."""
+    there = 0
+    for partition in memory.world.partitions:
+        if partition.being.value != "down":
+            there += sum(_held_bytes(memory, group) for group in partition.shard._groups.values())
+    counted = memory.world.memory.counted
+    memory.must(counted == there, "M1", f"{counted} bytes of groups were counted, there are {there}")
+
+
+def _held_bytes(memory: Memory, group: Group) -> int:
+    members = sum(one.held_bytes for one in group.members.values())
+    members += sum(one.held_bytes for one in group.pending.values())
+    value, size = memory.record_sizes.get(group.group_id, (None, 0))
+    if value is not group.synced:
+        value = group.synced
+        size = 0 if value is None else len(encode_group_value(value))
+        memory.record_sizes[group.group_id] = value, size
+    return members + max(members, size)
+
+
+def handed_over(memory: Memory, before: int) -> None:
+    """M1, of one request: nothing grows above the bound. `before`: what was counted then."""
+    counted, most = memory.world.memory.counted, memory.world.settings.group_metadata_max_bytes
+    memory.must(counted <= max(before, most), "M1", f"groups grew from {before} to {counted} bytes")
 
 
 def _check_deadlines(memory: Memory, partition: Partition) -> None:

@@ -114,6 +114,7 @@ class Checks:
         world, memory, facts = self.world, self.memory, call.facts
         partition = world.partition_of(call.request)
         facts.serving = partition.serving
+        facts.counted_bytes = world.memory.counted
         facts.unloaded = partition.shard.phase.value == "unloaded"
         if isinstance(call.request, ListGroups | EndTransaction | ForgetTopic):
             return
@@ -137,6 +138,7 @@ class Checks:
         group = self.memory.group(call.request.group_id) if hasattr(call.request, "group_id") else None
         call.facts.emptied = group is not None and group.state is GroupState.EMPTY
         self.durable.handed_over(call, waits)
+        check_memory.handed_over(self.memory, call.facts.counted_bytes)
 
     def answered(self, call: Call, response: Any) -> None:
         """An answer leaves; None: a closed connection."""
@@ -162,7 +164,7 @@ class Checks:
         if isinstance(event, JournalEntry):
             self.durable.journal(event)
             self.answers.journal(event)
-        elif isinstance(event, Notice):
+        elif isinstance(event, Notice) and event.expected:  # else of a member that was refused
             there = event.member_id in self.durable.members
             self.memory.must(there, "A1", f"{event} tells of a member that is not durable")
 

@@ -7,7 +7,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ringleader.coordinator.groups.group import Group
 from ringleader.coordinator.groups.states import GroupState
-from ringleader.protocol.messages import LeaveGroupRequest, LeaveGroupRequestMemberIdentity
+from ringleader.protocol.messages import (
+    GroupMetadataValue,
+    LeaveGroupRequest,
+    LeaveGroupRequestMemberIdentity,
+)
 
 if TYPE_CHECKING:
     from tests.simulation.world import Call, World
@@ -96,6 +100,8 @@ class Facts:
     """The last append with a record of its group, when it had been handed over."""
     offsets_position: int = 0
     """The same of the group's offsets."""
+    counted_bytes: int = 0
+    """What all groups held."""
     emptied: bool = False
     """The group was empty when it had been handed over."""
 
@@ -138,6 +144,8 @@ class Memory:
     def __init__(self, world: World) -> None:
         self.world = world
         self.lives: dict[str, Life] = {}
+        self.record_sizes: dict[str, tuple[GroupMetadataValue | None, int]] = {}
+        """By group: its record, and how long that is."""
         self.open_calls: list[Call] = []
         """Joins and leaves that are unanswered, and those answered in this step."""
         self.fenced: set[str] = set()

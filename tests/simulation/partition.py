@@ -205,6 +205,7 @@ class Partition:
     def start(self, delay_ms: int) -> None:
         """Load the shard from the log, when nothing is on its way to it any more."""
         self.being = Being.LOADING
+        self.shard.give_back()
         self.shard = self.world.new_shard(self.number)
         if delay_ms:
             self.world.later(delay_ms, partial(self._replay, self.life))

@@ -11,6 +11,7 @@ from functools import partial
 from heapq import heappop, heappush
 from typing import Any
 
+from ringleader.coordinator.groups.memory import MemoryTotal
 from ringleader.coordinator.groups.settings import GroupSettings
 from ringleader.coordinator.groups.shard import Shard
 from ringleader.coordinator.machine import MORE
@@ -30,6 +31,8 @@ from tests.simulation.strangers import Liar, Operator
 GROUPS = ("g", "h")
 """Groups that have members. Operators also use groups that have none."""
 PARTITIONS = 2
+SMALL_MEMORY = (5_000, 9_000, 15_000)
+"""Of all groups, in some worlds: for two to seven small members."""
 FAULTY_MS = (20_000, 60_000, 60_000, 120_000)
 """How long things go wrong, one of these in each run."""
 STALL_MAX_MS = 8_000
@@ -111,6 +114,8 @@ class World:
         self.touched = True
         self.store = Store(self, PARTITIONS)
         self._routes = {"h": self.rng.choice((0, 1, 1, 1)), "simple": self.rng.randrange(PARTITIONS)}
+        self.memory = MemoryTotal()
+        """What all groups of the process hold."""
         self.partitions: list[Partition] = []
         self.checks = Checks(self)
         self.partitions += [Partition(self, number) for number in range(PARTITIONS)]
@@ -178,6 +183,10 @@ class World:
             new_member_join_timeout_ms=rng.choice([25_000, 300_000]),
             group_max_record_bytes=rng.choice([600, 1_000_000, 1_000_000, 1_000_000]),
             offsets_per_step=rng.choice([1, 2, 500]),
+            # Not from `rng`: what else a seed decides stays as it is.
+            group_metadata_max_bytes=random.Random(f"memory {self.seed}").choice(
+                [*SMALL_MEMORY, *[2**28] * 12]
+            ),
         )
         return settings.model_copy(update={"offsets_retention_minutes": 10_080}) if keep_offsets else settings
 
@@ -398,6 +407,11 @@ class World:
             if one.serving:
                 one.set_full(False)
 
+    @property
+    def has_small_memory(self) -> bool:
+        """Whether its groups have too little memory to settle."""
+        return self.settings.group_metadata_max_bytes in SMALL_MEMORY
+
     def held_ms(self, since_ms: int) -> int:
         """How much of the time since then the machines held back what is due, for the store was full."""
         now_ms = self.now_ms
@@ -415,6 +429,7 @@ class World:
             self._has_room()  # the next process finds out for itself
         for one in self.partitions:
             one.die()
+        self.memory = MemoryTotal()
         self.later(self.rng.randint(0, 3_000), self._restart)
 
     def stall(self) -> None:
@@ -462,7 +477,7 @@ class World:
 
     def new_shard(self, number: int) -> Shard:
         """A shard that has not loaded anything yet."""
-        return Shard(number, self.settings, self._fresh_id)
+        return Shard(number, self.settings, self._fresh_id, memory=self.memory)
 
     def _fresh_id(self, prefix: str) -> str:
         self._ids += 1

@@ -38,6 +38,7 @@ from tests.coordinator.groups.say import say, say_record
 
 WALL_START_MS = 1_700_000_000_000
 WALL_TOLD_EVERY_MS = 5_000
+_TEXTS = {"$LONG": "x" * 40_000, "$WIDE": "\ufffd" * 11_000, "$MUCH": "ff" * 2_000}
 _UNITS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 
@@ -137,7 +138,9 @@ class Script:
         """Run the commands of one line; what was said."""
         self.said = []
         for command in filter(None, (part.strip() for part in line.split(";"))):
-            words = command.replace("$LONG", "x" * 40_000).replace("$WIDE", "\ufffd" * 11_000).split()
+            for name, text in _TEXTS.items():
+                command = command.replace(name, text)
+            words = command.split()
             run: Callable[..., None] = getattr(self, "do_" + words[0].replace("-", "_"))
             plain = [w for w in words[1:] if "=" not in w]
             named = dict(w.split("=", 1) for w in words[1:] if "=" in w)

@@ -1,0 +1,64 @@
+"""What the groups of one process hold in memory, counted as it changes (`group.metadata.max.bytes`).
+
+A group counts what its members hold twice: as it is, and for their places in the group's record. A record
+that is larger than that counts as it is (long assignments, and members that have gone since the last sync).
+And a member counts at least `LEAST_BYTES`. So it costs nothing to come back with another small offer, nor to
+store a small assignment, and who is in a group stays in it when all room is taken.
+
+Committed offsets are not counted: see `offset.metadata.max.bytes`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+MEMBER_BYTES = 512
+"""What a member takes besides its texts and its metadata, about."""
+LEAST_BYTES = 1_024
+
+
+@dataclass(slots=True)
+class MemoryTotal:
+    """What all groups of the process hold: one for all shards."""
+
+    counted: int = 0
+
+
+@dataclass(slots=True)
+class MemoryShare:
+    """What the groups of one life of a shard hold."""
+
+    total: MemoryTotal = field(default_factory=MemoryTotal)
+    counted: int = 0
+
+    def change(self, by: int) -> None:
+        """A group holds more, or less."""
+        self.counted += by
+        self.total.counted += by
+
+    def give_back(self) -> None:
+        """The life is over: whatever it counts from now on, it counts for itself."""
+        self.total.counted -= self.counted
+        self.total = MemoryTotal()
+
+
+def text_bytes(text: str | None) -> int:
+    """The most that a text takes."""
+    if text is None:
+        return 0
+    return len(text) if text.isascii() else 4 * len(text)
+
+
+def member_bytes(
+    member_id: str, group_instance_id: str | None, client_id: str, protocols: tuple[tuple[str, bytes], ...]
+) -> int:
+    """What a member with this offer counts; one that has not joined yet, without an offer."""
+    size = text_bytes(member_id) + text_bytes(group_instance_id) + text_bytes(client_id)
+    for name, metadata in protocols:
+        size += text_bytes(name) + len(metadata)
+    return max(LEAST_BYTES, MEMBER_BYTES + size)
+
+
+def group_bytes(members: int, record: int) -> int:
+    """What a group counts: `members` is the sum of its `member_bytes`, `record` the size of its record."""
+    return members + max(members, record)
