@@ -91,7 +91,11 @@ class NodesWorld:
         self.partitions = range(PARTITIONS)
         chosen = World._choose_settings(cast(Any, self), True)
         self.settings: GroupSettings = chosen.model_copy(
-            update={"offsets_retention_check_interval_ms": 600_000, "group_max_record_bytes": 1_000_000}
+            update={
+                "group_metadata_max_bytes": 2**28,
+                "offsets_retention_check_interval_ms": 600_000,
+                "group_max_record_bytes": 1_000_000,
+            }
         )
         if calm:
             self.settings = self.settings.model_copy(
