@@ -46,12 +46,11 @@ class Reach:
 
     async def stop(self) -> None:
         """Ask no more."""
-        tasks = [*self._asking.values(), *([] if self._watching is None else [self._watching])]
-        self._asking.clear()
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        # In this order: the watch makes the leaders look, and a look makes questions.
+        await _ended([] if self._watching is None else [self._watching])
         await self._leaders.close()
+        await _ended([*self._asking.values()])
+        self._asking.clear()
 
     def awoke(self, now_s: float) -> None:
         """This node was away itself: what it did not hear meanwhile says nothing of the brokers."""
@@ -112,3 +111,9 @@ class Reach:
                 self._unanswered_s.pop(node, None)
                 self._failures.tell("broker not asked", broker=node.node_id)
             await asyncio.sleep(max(0.0, began_s + ASK_INTERVAL_S - loop.time()))
+
+
+async def _ended(tasks: list[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

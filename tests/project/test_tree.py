@@ -64,6 +64,7 @@ ONE_CONCEPT = {
     "clients/connection/connection.py": "one connection of a client: its requests, answers and deadlines",
     "coordinator/runtime/shards.py": "the life of shards: calls, drains, failures, timers of one runtime",
     "coordinator/transactions/machine.py": "one machine: every state a transactional id can be in",
+    "tests/clients/test_interrupted.py": "what an exception in the middle of a call costs, each a short test",
     "tests/coordinator/runtime/test_shards.py": "what a runtime does with its shards, each a short test",
     "coordinator/server/connection.py": "one connection: what is read, worked on, waited for and written",
     "coordinator/server/sasl.py": "one connection until it has said who it is, and when it says so again",
