@@ -53,6 +53,13 @@ def _load(*log: tuple[bytes, bytes | None]) -> Script:
     return script
 
 
+def _back(shard: Shard, number: int) -> None:
+    """A static member joins again under another member id."""
+    offer = [JoinGroupRequestProtocol("range", b"\0\0\0\0\0\1\0\5other\xff\xff\xff\xff")]
+    request = JoinGroupRequest("g", 10_000, 20_000, "", f"i{number}", "consumer", offer)
+    assert shard.handle(request, Call("a", "join", 5, "c"), 0) is None
+
+
 @pytest.mark.parametrize("version", range(5))
 def test_groups_of_every_record_version_come_back_stable(version: int) -> None:
     script = _load(_record(version, "a", ("a", None), ("b", None)))
@@ -81,14 +88,8 @@ def test_static_members_that_come_back_at_once_are_stored_once() -> None:
     count = 40
     script = _load(_record(3, "a0", *((f"a{number}", f"i{number}") for number in range(count))))
     shard, core = script.shard, script.shard._core
-
-    def back(number: int) -> None:
-        offer = [JoinGroupRequestProtocol("range", b"\0\0\0\0\0\1\0\5other\xff\xff\xff\xff")]
-        request = JoinGroupRequest("g", 10_000, 20_000, "", f"i{number}", "consumer", offer)
-        assert shard.handle(request, Call("a", "join", 5, "c"), 0) is None
-
     for number in range(count):
-        back(number)
+        _back(shard, number)
     outbox = shard.drain()
     [append] = outbox.appends
     assert outbox.answers == []
@@ -97,13 +98,26 @@ def test_static_members_that_come_back_at_once_are_stored_once() -> None:
     assert len(raw) == core.groups["g"].record_bytes
     assert records.decode_group_value(raw) == core.groups["g"].synced
 
-    back(0)  # what was handed over stays as it is, and one that nobody has stored yet is not replaced
-    back(0)
+    _back(shard, 0)  # what was handed over stays as it is, and one that nobody has stored yet is not replaced
+    _back(shard, 0)
     assert [one.records == append.records for one in shard.drain().appends] == [False, False]
     shard.durable(append.position, 0)
     answered = [answer.response.member_id for answer in shard.drain().answers]
     assert len(answered) == count
     assert set(answered) == {one.member_id for one in records.decode_group_value(raw).members}
+
+
+def test_static_member_that_comes_back_behind_another_record_is_stored_behind_it() -> None:
+    script = _load(_record(3, "a0", ("a0", "i0"), ("a1", "i1")))
+    shard, core = script.shard, script.shard._core
+    group = core.groups["g"]
+    _back(shard, 0)
+    assert group.synced is not None
+    core.write_group(group, group.synced, records.encode_group_value(group.synced))
+    _back(shard, 1)
+    [*_, (_, raw)] = (record for append in shard.drain().appends for record in append.records)
+    assert raw is not None
+    assert records.decode_group_value(raw) == group.synced
 
 
 def test_absent_static_members_stay_through_the_join_phase() -> None:
