@@ -100,8 +100,8 @@ class TlsSettings(BaseModel):
     )
     ssl_client_auth: Literal["none", "requested", "required"] = Field(
         "none",
-        description="Whether clients have to show a certificate. Who shows none where it is requested is "
-        "User:ANONYMOUS. For SASL_SSL only as `listener.name.NAME.ssl.client.auth`, as in Kafka.",
+        description="Whether clients have to show a certificate. Without one, where it is requested, a "
+        "client is User:ANONYMOUS. For SASL_SSL only as `listener.name.NAME.ssl.client.auth`, as in Kafka.",
     )
     ssl_enabled_protocols: Annotated[tuple[TlsVersion, ...], Words] = Field(
         ("TLSv1.2", "TLSv1.3"), min_length=1, description="Versions of TLS; there are no older ones."
@@ -111,7 +111,7 @@ class TlsSettings(BaseModel):
     )
     ssl_principal_mapping_rules: Annotated[str, AfterValidator(_rules)] = Field(
         "DEFAULT",
-        description="Who a client with a certificate is, from its distinguished name: "
+        description="The principal of a client with a certificate, from its distinguished name: "
         "RULE:pattern/replacement/ with L or U behind it for lower or upper case, or DEFAULT (the whole "
         "name), separated by commas; the first one that matches counts.",
     )

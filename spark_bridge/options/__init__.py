@@ -288,8 +288,8 @@ class BatchOptions(Reading):
         alias="kafka.group.id",
         min_length=1,
         max_length=32_767,
-        description="Whose committed offsets startingOffsets=committed means. A batch read neither joins "
-        "nor commits.",
+        description="The group whose committed offsets startingOffsets=committed means. A batch read neither "
+        "joins nor commits.",
     )
     starting_offsets: Offsets = Field(
         "earliest",
