@@ -1,0 +1,137 @@
+"""Offsets in a transaction count for that transaction alone: the cluster is asked before they are written and
+once more behind them. The brokers of a test do not tell how transactions stand: a script does."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+
+from ringleader.clients.errors import RetriableError
+from ringleader.coordinator.config import Settings
+from ringleader.coordinator.group_transactions import handlers
+from ringleader.coordinator.group_transactions.handlers import ONGOING
+from ringleader.coordinator.relay.transactions import Coordinated
+from ringleader.protocol import messages as kafka
+from ringleader.protocol.errors import ErrorCode
+from ringleader.testing import Coordinator
+from tests.support.cluster_nodes import Lines, Nodes
+from tests.support.served import Client, connected
+
+GROUPS = Settings.model_fields["cluster_groups_topic"].default
+PRODUCER = 7
+State = kafka.DescribeTransactionsResponseTransactionState
+
+
+def state(start_ms: int, epoch: int = 0, producer_id: int = PRODUCER, name: str = ONGOING) -> State:
+    """How the transaction stands, with every partition of the groups in it."""
+    topic = kafka.DescribeTransactionsResponseTopicData(GROUPS, list(range(50)))
+    return State(
+        transaction_state=name,
+        transaction_start_time_ms=start_ms,
+        producer_id=producer_id,
+        producer_epoch=epoch,
+        topics=[topic],
+    )
+
+
+Script = list[State | Exception]
+"""The answers of the transaction's coordinator, one after the other."""
+
+
+@pytest.fixture
+def script(monkeypatch: pytest.MonkeyPatch) -> Script:
+    """In the place of the cluster."""
+    answers: Script = []
+
+    async def describe(_coordinated: Coordinated, _transactional_id: str) -> State:
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    monkeypatch.setattr(Coordinated, "describe", describe)
+    monkeypatch.setattr(handlers, "AGAIN_S", 0.001)
+    return answers
+
+
+@pytest.fixture
+def brokers() -> Iterator[Coordinator]:
+    """One of ours stands for them."""
+    with Coordinator(topics={"orders": 3, GROUPS: 50}) as made:
+        yield made
+
+
+@pytest.fixture
+async def client(brokers: Coordinator, script: Script) -> AsyncIterator[Client]:
+    """Of a node before them."""
+    async with Nodes(brokers, Lines()) as nodes:
+        node = await nodes.start(101)
+        async with connected(node.host, node.port) as made:
+            yield made
+
+
+async def commit(client: Client, offset: int, epoch: int = 0) -> int:
+    """The error code of an offset of orders-0, committed in the transaction."""
+    part = kafka.TxnOffsetCommitRequestPartition(0, offset)
+    topic = kafka.TxnOffsetCommitRequestTopic("orders", [part])
+    request = kafka.TxnOffsetCommitRequest("mover", "g", PRODUCER, epoch, topics=[topic])
+    answer = await client.call(request, 3)
+    return int(answer.topics[0].partitions[0].error_code)
+
+
+async def is_pending(client: Client) -> bool:
+    """Whether a transaction has an offset of the group."""
+    topic = kafka.OffsetFetchRequestTopic("orders", [0])
+    request = kafka.OffsetFetchRequest("g", [topic], require_stable=True)
+    answer = await client.call(request, 7)
+    [part] = answer.topics[0].partitions
+    assert part.committed_offset == -1
+    return bool(part.error_code == ErrorCode.UNSTABLE_OFFSET_COMMIT)
+
+
+async def test_offset_waits_for_the_end_of_its_transaction(client: Client, script: Script) -> None:
+    script += [state(100), state(100)]
+    assert await commit(client, 5) == 0
+    assert await is_pending(client)
+
+
+@pytest.mark.parametrize(
+    ("behind", "code"),
+    [
+        (state(200), ErrorCode.INVALID_TXN_STATE),
+        (state(100, name="PrepareCommit"), ErrorCode.INVALID_TXN_STATE),
+        (state(100, epoch=1), ErrorCode.INVALID_PRODUCER_EPOCH),
+        (state(100, producer_id=8), ErrorCode.INVALID_PRODUCER_ID_MAPPING),
+    ],
+    ids=["next transaction", "ends", "fenced", "another producer"],
+)
+async def test_offset_written_when_its_transaction_was_over_does_not_count_for_the_next(
+    behind: State, code: ErrorCode, client: Client, script: Script
+) -> None:
+    script += [state(100), behind]
+    assert await commit(client, 5) == code
+    assert not await is_pending(client)
+
+
+async def test_doubt_is_asked_again(client: Client, script: Script) -> None:
+    script += [state(100), *[RetriableError("away")] * 3, state(100)]
+    assert await commit(client, 5) == 0
+    assert await is_pending(client)
+
+
+@pytest.mark.parametrize(
+    ("before", "code"),
+    [
+        (state(100, name="CompleteAbort"), ErrorCode.INVALID_TXN_STATE),
+        (state(100, epoch=3), ErrorCode.INVALID_PRODUCER_EPOCH),
+        (RetriableError("away"), ErrorCode.COORDINATOR_NOT_AVAILABLE),
+    ],
+    ids=["over", "fenced", "away"],
+)
+async def test_without_an_open_transaction_nothing_is_written(
+    before: State | Exception, code: ErrorCode, client: Client, script: Script
+) -> None:
+    script += [before]
+    assert await commit(client, 5) == code
+    assert not await is_pending(client)
