@@ -25,6 +25,7 @@ from ringleader.clients.errors import (
     ClientError,
     ConnectionLostError,
     CoordinatorUnavailableError,
+    RequestTimedOutError,
     RetriableError,
     is_retriable,
 )
@@ -387,13 +388,18 @@ def _text(address: tuple[str, int]) -> str:
 
 async def retrying(deadline_s: float, backoff: Backoff, attempt: Callable[[], Awaitable[T]]) -> T:
     """Repeat an async call while it raises RetriableError, until that time of the event loop; then raise the
-    last one. The call itself has to end by then."""
+    last one. The call itself has to end by then. If that cut the last one short, its error names the one
+    before, too, which tells more."""
     loop = asyncio.get_running_loop()
+    before: RetriableError | None = None
     while True:
         try:
             return await attempt()
-        except RetriableError:
+        except RetriableError as error:
             wait_s = backoff.next_ms() / 1000
             if loop.time() + wait_s >= deadline_s:
+                if before is not None and isinstance(error, RequestTimedOutError):
+                    raise RequestTimedOutError(f"{error}; before that: {before}") from error
                 raise
+            before = error
             await asyncio.sleep(wait_s)

@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
-from ringleader.clients.connection.cluster import Cluster
+from ringleader.clients.connection.backoff import Backoff
+from ringleader.clients.connection.cluster import Cluster, retrying
 from ringleader.clients.connection.failures import Failures
 from ringleader.clients.connection.requests import plain
-from ringleader.clients.errors import ConnectionLostError, RequestTimedOutError
+from ringleader.clients.errors import ConnectionLostError, RequestTimedOutError, RetriableError
 from ringleader.clients.fetch.leaders import Leaders
 from ringleader.clients.model import Node
 from ringleader.protocol.messages import HeartbeatRequest, HeartbeatResponse
@@ -252,3 +253,21 @@ def test_the_way_back_is_said_once_and_only_after_a_line() -> None:
     assert failures.failed(ConnectionLostError("lost"), 0.5) is None
     assert not failures.works()
     assert failures.failed(ConnectionLostError("lost"), 1_000) == "lost"
+
+
+async def test_a_last_try_that_the_deadline_cut_short_tells_why_the_one_before_failed() -> None:
+    loop = asyncio.get_running_loop()
+    deadline_s = loop.time() + 0.1
+    tries = 0
+
+    async def attempt() -> None:
+        nonlocal tries
+        tries += 1
+        if tries == 1:
+            raise RetriableError("UNSTABLE_OFFSET_COMMIT")
+        await asyncio.sleep(deadline_s - loop.time())
+        raise RequestTimedOutError("not answered within 0.1 s")
+
+    with pytest.raises(RequestTimedOutError, match=r"not answered.*; before that: UNSTABLE_OFFSET_COMMIT"):
+        await retrying(deadline_s, Backoff(1, 1, lambda: 0.5), attempt)
+    assert tries == 2
