@@ -23,6 +23,7 @@ from bench.heartbeats import formed
 from bench.peers import PATIENCE, goals_against, summary
 from bench.plan import DEPTHS, KAFKA, RINGLEADER, TOPIC, Plan
 from bench.processes import Pins, cpu_seconds, run_load, work_dir
+from bench.relay import PROPERTIES as PATIENT
 from bench.report import print_goals, save, say, table
 from ringleader.coordinator.config import Settings
 from ringleader.coordinator.groups.routing import partition_for
@@ -41,7 +42,9 @@ PARTITIONS = int(Settings.model_fields["offsets_topic_num_partitions"].default)
 """Of the groups' topic, there and here."""
 ONE, MANY = "one group", f"{SPREAD} groups"
 GOALS = {KAFKA: 1.0}
-PROPERTIES = {**KAFKA_DEFAULTS, "group.initial.rebalance.delay.ms": "0"}
+PROPERTIES = {**KAFKA_DEFAULTS, **PATIENT, "group.initial.rebalance.delay.ms": "0"}
+DELAY = ["--group-initial-rebalance-delay-ms", "0"]
+"""Likewise of nodes: many groups form, one after the other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +141,7 @@ def run(plan: Plan) -> dict[str, Any]:
         say(f"node_commits: {KAFKA} {KAFKA_VERSION}, three brokers; {plan.members} members")
         cluster = stack.enter_context(KafkaCluster(directory / "kafka", properties=PROPERTIES, jvm=BENCH_JVM))
         asking.create_topic(cluster.bootstrap, TOPIC, plan.members, REPLICAS, 2)
-        nodes = stack.enter_context(ringleader_nodes(directory, cluster, range(1, 4)))
+        nodes = stack.enter_context(ringleader_nodes(directory, cluster, range(1, 4), DELAY))
         brokers = [broker.pid for broker in cluster.brokers.values()]
         bootstrap = ",".join(node.bootstrap for node in nodes.values())
         both = [
