@@ -61,7 +61,8 @@ def _groups(bootstrap: str, count: int) -> tuple[int, list[str]]:
     """A coordinator, and so many groups of it in as many partitions."""
     names: dict[int, str] = {}
     for number in itertools.count():
-        names.setdefault(partition_for(f"{GROUP}-{number}"), f"{GROUP}-{number}")
+        name = f"{GROUP}-{count}-{number}"  # no load has a group of the other one
+        names.setdefault(partition_for(name), name)
         if len(names) == PARTITIONS:
             break
     found: dict[int, list[str]] = {}
