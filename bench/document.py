@@ -406,8 +406,8 @@ def _machines(sections: Sequence[_Section]) -> list[str]:
 
 
 def numbers(runs: dict[str, Run], before: str = "") -> str:
-    """The part between the marks, from the content of the JSON files by name. What is between them now and
-    has no newer run stays. Raises ValueError when that cannot be read."""
+    """The part between the marks, from the content of the JSON files by name. A section there that has no
+    newer run stays. Raises ValueError when that cannot be read."""
     sections = {section.name: section for section in _written(before)}
     sections |= {name: _Section.of(name, run) for name, run in runs.items()}
     ordered = [sections[name] for name in SECTIONS if name in sections]

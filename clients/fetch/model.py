@@ -322,7 +322,7 @@ class Batch:
 
 
 Processed = Offsets | Batch | Sequence[Batch]
-"""What a consumer's `commit` takes."""
+"""The argument of a consumer's `commit`."""
 
 
 def next_offsets(processed: Processed) -> Offsets:

@@ -364,7 +364,7 @@ class ClusterNode(ServingNode):
         if own is None:
             self.log.error("the controller leaves this node out", controller=cluster.controller)
         elif own not in (self._info, self._info._replace(rack=None)):
-            # What the group knows is from an earlier process of this node. An older controller tells no
+            # The group knows an earlier process of this node. An older controller tells no
             # racks, however often it is told of them.
             self._spawn(None, self._membership.rejoin("it started anew"))
         self._changed.set()

@@ -112,7 +112,7 @@ def prepare(request: CommitRequest, settings: GroupSettings) -> Generator[None, 
 
 
 def at_once(steps: Generator[None, None, T]) -> T:
-    """What it returns, without a pause."""
+    """The result of all steps, without a pause."""
     while True:
         try:
             next(steps)

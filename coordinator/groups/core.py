@@ -43,7 +43,7 @@ PLAIN, PLAIN_BYTES = records.PLAIN_OFFSET
 STORE_FULL = int(ErrorCode.COORDINATOR_NOT_AVAILABLE)
 """What a request that would write is told while the store is full: clients try again."""
 MEMORY_FULL = "refused, for the groups of this node take all of group.metadata.max.bytes"
-"""What the operator is told of a request of a member."""
+"""The operator's notice of a request of a member."""
 FINISH_TIMEOUT_MS = 10_000
 """A rebalance whose followers have not come for their shares after this time is told as it is."""
 
@@ -239,7 +239,7 @@ class Core:
         self, group: Group, member_id: str, now_ms: int, *, members: int = 0, record: int = 0
     ) -> bool:
         """Whether the group's members and its record may take that many bytes more, as the member asks for;
-        if not, the operator is told. What does not grow always may."""
+        if not, the operator is told. A group that does not grow always may."""
         growth = group.growth(members, record)
         if growth <= 0 or self.memory.total.counted + growth <= self.settings.group_metadata_max_bytes:
             return True

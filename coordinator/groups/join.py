@@ -291,7 +291,7 @@ def _id_prefix(request: JoinGroupRequest, ticket: Ticket) -> str:
 
 
 def _held_bytes(request: JoinGroupRequest, member_id: str, protocols: Protocols, ticket: Ticket) -> int:
-    """What it counts as a new member."""
+    """Bytes that it counts as a new member."""
     return member_bytes(member_id, request.group_instance_id, ticket.client_id or "", protocols)
 
 

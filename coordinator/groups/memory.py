@@ -1,4 +1,4 @@
-"""What the groups of one process hold in memory, counted as it changes (`group.metadata.max.bytes`).
+"""Memory that the groups of one process hold, counted as it changes (`group.metadata.max.bytes`).
 
 A group counts what its members hold twice: as it is, and for their places in the group's record. A record
 that is larger than that counts as it is (long assignments, and members that have gone since the last sync).
@@ -13,20 +13,20 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 MEMBER_BYTES = 512
-"""What a member takes besides its texts and its metadata, about."""
+"""Size of a member without its texts and its metadata, about."""
 LEAST_BYTES = 1_024
 
 
 @dataclass(slots=True)
 class MemoryTotal:
-    """What all groups of the process hold: one for all shards."""
+    """Bytes of all groups of the process: one for all shards."""
 
     counted: int = 0
 
 
 @dataclass(slots=True)
 class MemoryShare:
-    """What the groups of one life of a shard hold."""
+    """Bytes of the groups of one life of a shard."""
 
     total: MemoryTotal = field(default_factory=MemoryTotal)
     counted: int = 0
@@ -52,7 +52,7 @@ def text_bytes(text: str | None) -> int:
 def member_bytes(
     member_id: str, group_instance_id: str | None, client_id: str, protocols: tuple[tuple[str, bytes], ...]
 ) -> int:
-    """What a member with this offer counts; one that has not joined yet, without an offer."""
+    """Bytes that a member with this offer counts; one that has not joined yet, without an offer."""
     size = text_bytes(member_id) + text_bytes(group_instance_id) + text_bytes(client_id)
     for name, metadata in protocols:
         size += text_bytes(name) + len(metadata)
@@ -60,5 +60,5 @@ def member_bytes(
 
 
 def group_bytes(members: int, record: int) -> int:
-    """What a group counts: `members` is the sum of its `member_bytes`, `record` the size of its record."""
+    """Bytes that a group counts: `members` is the sum of its `member_bytes`, `record` its record's size."""
     return members + max(members, record)

@@ -1,6 +1,6 @@
 """Followers in this node's rack, as leaders name them (KIP-392): consumers of the rack read from them.
 
-What one consumer's Fetch teaches counts for all of the rack that come to this node.
+A choice that one consumer's Fetch taught counts for all consumers of the rack that come to this node.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FOLLOWER_S = 300.0
 LEADER_S = 30.0
 """So long the leader serves itself what a follower could not."""
 MAX_BYTES = 16 * 1024 * 1024
-"""What remembering them may take."""
+"""Memory for the choices."""
 LEADER = -1
 """In place of a follower: the leader, which is not asked for one."""
 
@@ -48,7 +48,7 @@ class Nearby:
         return bool(self._rack) and request.rack_id == self._rack
 
     def parts(self, parts: Mapping[Node, Topics]) -> dict[Node, Topics]:
-        """What leaders would be asked, by who is asked."""
+        """The partitions that leaders would be asked about, by the broker that is asked."""
         found: dict[Node, Topics] = {}
         for leader, topics in parts.items():
             for name, entries in topics.items():
@@ -59,7 +59,7 @@ class Nearby:
         return found
 
     def rack(self, request: kafka.FetchRequest, topics: Topics) -> str:
-        """What a broker is told; it names a follower for all of these partitions, or for none."""
+        """The rack that a broker is told; it names a follower for all of these partitions, or for none."""
         alone = any(
             self._broker(name, entry.partition) == LEADER
             for name, entries in topics.items()

@@ -33,7 +33,7 @@ from ringleader.clients.fetch.model import Batch
 from ringleader.protocol.errors import ErrorCode
 from ringleader.testing.coordinator import Coordinator
 from tests.clients.test_process_ends import run
-from tests.support.consuming import PATIENCE_S, QUICK, Sink, Source, consumer, until
+from tests.support.consuming import PATIENCE_S, QUICK, Sink, Source, consumer, read_count, until
 
 TOTAL = 200
 
@@ -408,12 +408,7 @@ async def test_nothing_of_its_partitions_is_read_or_committed_before_the_applica
         assert coordinator.faults.seen("Fetch") == []
         with pytest.raises(CallbackFailedError):
             await one.getmany(timeout_s=PATIENCE_S)
-        sink = Sink()
-        async with asyncio.timeout(PATIENCE_S):
-            while sink.total < TOTAL:
-                for batch in await one.getmany():
-                    sink.add(batch)
-        sink.exactly(source)
+        (await read_count(one, TOTAL)).exactly(source)
 
 
 @pytest.mark.parametrize("way", ["revoked", "lost"])
@@ -445,12 +440,7 @@ async def test_what_came_back_waits_for_its_own_failure(
             assert coordinator.faults.seen("Fetch") == []
             with pytest.raises(CallbackFailedError):
                 await one.getmany(timeout_s=PATIENCE_S)
-        sink = Sink()
-        async with asyncio.timeout(PATIENCE_S):
-            while sink.total < TOTAL:
-                for batch in await one.getmany():
-                    sink.add(batch)
-        sink.exactly(source)
+        (await read_count(one, TOTAL)).exactly(source)
 
 
 async def test_nothing_is_committed_while_on_assigned_runs(coordinator: Coordinator, source: Source) -> None:

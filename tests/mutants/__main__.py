@@ -37,7 +37,7 @@ _FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Hunt:
-    """What became of one mutant: the test that failed or the invariant that was violated (empty: none), how
+    """The fate of one mutant: the test that failed or the invariant that was violated (empty: none), how
     long it took, and the output."""
 
     caught_by: str
