@@ -1,10 +1,10 @@
 """Commits per second that all replicas have, on three brokers: Ringleader's nodes beside Apache Kafka's own
 coordinator.
 
-Both keep groups in a topic of three replicas, two in sync, on the same brokers; one coordinator has the
-groups: one group, or many of which each is in a partition of its own. All servers share one processor, the
-load has another. A CPU second is one of all servers together: of three brokers, and for Ringleader of three
-nodes, too.
+Both keep groups in a topic of three replicas, two in sync, on the same brokers. The load is one group; many
+groups of one coordinator, each in a partition of its own; or as many of each of the three coordinators. All
+servers share one processor, the load has another. A CPU second is one of all servers together: of three
+brokers, and for Ringleader of three nodes, too.
 """
 
 from __future__ import annotations
@@ -40,7 +40,10 @@ SPREAD = 16
 """Groups of one coordinator, each in another partition: of 50 it has about as many."""
 PARTITIONS = int(Settings.model_fields["offsets_topic_num_partitions"].default)
 """Of the groups' topic, there and here."""
-ONE, MANY = "one group", f"{SPREAD} groups"
+COORDINATORS = 3
+ONE, MANY, ALL = "one group", f"{SPREAD} groups", f"{COORDINATORS} x {SPREAD} groups"
+LOADS = {ONE: (1, 1), MANY: (1, SPREAD), ALL: (COORDINATORS, SPREAD)}
+"""Coordinators, and groups of each."""
 GOALS = {KAFKA: 1.0}
 PROPERTIES = {**KAFKA_DEFAULTS, **PATIENT, "group.initial.rebalance.delay.ms": "0"}
 DELAY = ["--group-initial-rebalance-delay-ms", "0"]
@@ -48,20 +51,21 @@ DELAY = ["--group-initial-rebalance-delay-ms", "0"]
 
 
 @dataclass(frozen=True, slots=True)
-class _Coordinator:
-    """One under load. `pids`: of all processes whose time counts."""
+class _Loaded:
+    """What is under load. `pids`: of all processes whose time counts."""
 
     name: str
-    address: Address
+    ports: Sequence[int]
     frames: Path
     pids: Sequence[int]
 
 
-def _groups(bootstrap: str, count: int) -> tuple[int, list[str]]:
-    """A coordinator, and so many groups of it in as many partitions."""
+def _groups(bootstrap: str, load: str) -> dict[int, list[str]]:
+    """Groups of a load in as many partitions, by coordinator."""
+    coordinators, count = LOADS[load]
     names: dict[int, str] = {}
     for number in itertools.count():
-        name = f"{GROUP}-{count}-{number}"  # no load has a group of the other one
+        name = f"{GROUP} {load} {number}"  # no load has a group of another one
         names.setdefault(partition_for(name), name)
         if len(names) == PARTITIONS:
             break
@@ -71,40 +75,43 @@ def _groups(bootstrap: str, count: int) -> tuple[int, list[str]]:
         node = asking.coordinator(bootstrap, name)
         assert node is not None
         found.setdefault(node, []).append(name)
-        if len(found[node]) == count:
-            return node, found[node]
-    raise InteropError(f"no coordinator has {count} of {PARTITIONS} partitions")
+        full = [node for node, groups in found.items() if len(groups) >= count]
+        if len(full) == coordinators:
+            return {node: found[node][:count] for node in full}
+    raise InteropError(f"not {coordinators} coordinators have {count} of {PARTITIONS} partitions")
 
 
-def _coordinators(
+def _loads(
     name: str,
     bootstrap: str,
     addresses: Mapping[int, Address],
     pids: Sequence[int],
     directory: Path,
     plan: Plan,
-) -> dict[str, _Coordinator]:
-    """By load."""
+) -> dict[str, _Loaded]:
     made = {}
-    for load, count in ((ONE, 1), (MANY, SPREAD)):
-        node, groups = _groups(bootstrap, count)
-        address = addresses[node]
-        members = max(1, plan.members // count)
-        formed_groups = [formed(address, group, members) for group in groups]
-        commits = zip(*(commits_of(group) for group in formed_groups), strict=True)
-        frames = [one for commits_of_all in commits for one in commits_of_all]
-        path = write_frames(directory / f"frames {name} {load}", deal(frames, plan.connections))
-        made[load] = _Coordinator(name, address, path, pids)
+    for load in LOADS:
+        found = _groups(bootstrap, load)
+        members = max(1, plan.members // sum(map(len, found.values())))
+        dealt = []
+        for node, groups in found.items():
+            formed_groups = [formed(addresses[node], group, members) for group in groups]
+            commits = zip(*(commits_of(group) for group in formed_groups), strict=True)
+            frames = [one for commits_of_all in commits for one in commits_of_all]
+            dealt.append(deal(frames, plan.connections // len(found)))
+        connections = [frames for of_each in zip(*dealt, strict=True) for frames in of_each]
+        path = write_frames(directory / f"frames {name} {load}", connections)
+        made[load] = _Loaded(name, [addresses[node][1] for node in found], path, pids)
     return made
 
 
-def _measure(one: _Coordinator, depth: int, warmup_s: float, seconds: float, pins: Pins) -> dict[str, Any]:
+def _measure(one: _Loaded, depth: int, warmup_s: float, seconds: float, pins: Pins) -> dict[str, Any]:
     before = sum(map(cpu_seconds, one.pids))
     measured = run_load(
         pins.load,
         "load",
         {
-            "port": one.address[1],
+            "port": ",".join(map(str, one.ports)),
             "frames": one.frames,
             "depth": depth,
             "warmup": warmup_s,
@@ -123,10 +130,10 @@ def _measure(one: _Coordinator, depth: int, warmup_s: float, seconds: float, pin
     return measured
 
 
-def _warm_up(one: _Coordinator, plan: Plan, pins: Pins) -> None:
+def _warm_up(one: _Loaded, seconds: float, pins: Pins) -> None:
     used_s, spent_s = 0.0, 0.0
-    piece_s = min(1.0, plan.jvm_warmup_s)
-    while used_s < plan.jvm_warmup_s and spent_s < PATIENCE * plan.jvm_warmup_s:
+    piece_s = min(1.0, seconds)
+    while used_s < seconds and spent_s < PATIENCE * seconds:
         used_s += _measure(one, 1, 0, piece_s, pins)["servers_cpu_s"]
         spent_s += piece_s
 
@@ -146,7 +153,7 @@ def run(plan: Plan) -> dict[str, Any]:
         brokers = [broker.pid for broker in cluster.brokers.values()]
         bootstrap = ",".join(node.bootstrap for node in nodes.values())
         both = [
-            _coordinators(
+            _loads(
                 KAFKA,
                 cluster.bootstrap,
                 {number: address_of(one.bootstrap) for number, one in cluster.brokers.items()},
@@ -154,7 +161,7 @@ def run(plan: Plan) -> dict[str, Any]:
                 directory,
                 plan,
             ),
-            _coordinators(
+            _loads(
                 RINGLEADER,
                 bootstrap,
                 {number: address_of(one.bootstrap) for number, one in nodes.items()},
@@ -164,9 +171,9 @@ def run(plan: Plan) -> dict[str, Any]:
             ),
         ]
         stack.enter_context(pins.aside())
-        for server in both:
-            _warm_up(server[ONE], plan, pins)
-        for load, depth in itertools.product((ONE, MANY), DEPTHS):
+        for load, server in itertools.product(LOADS, both):
+            _warm_up(server[load], plan.jvm_warmup_s / len(LOADS), pins)
+        for load, depth in itertools.product(LOADS, DEPTHS):
             rounds: dict[str, list[dict[str, Any]]] = {KAFKA: [], RINGLEADER: []}
             for number in range(plan.rounds):
                 for one in (server[load] for server in both):

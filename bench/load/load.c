@@ -4,7 +4,8 @@
  * fixed total rate (--rate, open loop: latencies count from the moment a request was due, so a server that stalls
  * cannot hide the requests it held up). Correlation ids are patched in and checked, so are error codes.
  *
- * usage: load --host H --port P --frames FILE --depth D --warmup S --seconds S --error-at N [--rate R] [--server-pid PID]
+ * usage: load --host H --port P[,P...] --frames FILE --depth D --warmup S --seconds S --error-at N [--rate R] [--server-pid PID]
+ *   --port      of several, each is that of the next connection, in turn
  *   --error-at  where an answer keeps its int16 error code: from the size field, or from the end when negative
  * Prints one JSON object.
  */
@@ -12,6 +13,7 @@
 #include <sys/timerfd.h>
 
 #define READ_BYTES (256 * 1024)
+#define MAX_PORTS 16
 #define PATIENCE_NS 30000000000ull
 
 typedef struct {
@@ -117,12 +119,14 @@ static uint32_t receive(connection *c) {
 
 int main(int argc, char **argv) {
     const char *host = "127.0.0.1", *frames_path = NULL;
-    int port = 0, server_pid = 0;
+    int ports[MAX_PORTS], port_count = 0, server_pid = 0;
     double warmup_s = 1, seconds = 3, rate = 0;
     for (int i = 1; i + 1 < argc; i += 2) {
         const char *name = argv[i], *value = argv[i + 1];
         if (!strcmp(name, "--host")) host = value;
-        else if (!strcmp(name, "--port")) port = atoi(value);
+        else if (!strcmp(name, "--port"))
+            for (const char *at = value; at && port_count < MAX_PORTS; at = (at = strchr(at, ',')) ? at + 1 : NULL)
+                ports[port_count++] = atoi(at);
         else if (!strcmp(name, "--frames")) frames_path = value;
         else if (!strcmp(name, "--depth")) depth = atoi(value);
         else if (!strcmp(name, "--warmup")) warmup_s = atof(value);
@@ -132,7 +136,7 @@ int main(int argc, char **argv) {
         else if (!strcmp(name, "--server-pid")) server_pid = atoi(value);
         else die("unknown option %s", name);
     }
-    if (!frames_path || !port || depth < 1) die("--frames, --port and a depth of 1 or more are needed");
+    if (!frames_path || !port_count || depth < 1) die("--frames, --port and a depth of 1 or more are needed");
 
     uint32_t count;
     frame_list *lists = read_frames(frames_path, &count);
@@ -140,7 +144,7 @@ int main(int argc, char **argv) {
     poller = epoll_create1(EPOLL_CLOEXEC);
     for (uint32_t i = 0; i < count; i++) {
         connection *c = &connections[i];
-        c->fd = connect_to(host, port);
+        c->fd = connect_to(host, ports[i % (uint32_t)port_count]);
         c->list = lists[i];
         c->next_id = c->expected_id = i << 20; /* distinct from the start: an answer on the wrong connection shows */
         c->sent_ns = take(sizeof(uint64_t) * (size_t)depth);

@@ -6,16 +6,21 @@ where the last one was, and it makes no difference to be led by a node that has 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from ringleader.coordinator.cluster.map import NOBODY, ClusterMap
 from ringleader.coordinator.cluster.placement import Unfit, place, step
 from ringleader.coordinator.cluster.state import MemberState
 
 
-def next_map(states: Iterable[MemberState], controller: int, partitions: int | None) -> ClusterMap:
+def next_map(
+    states: Iterable[MemberState],
+    controller: int,
+    partitions: int | None,
+    leaders: Mapping[int, int] | None = None,
+) -> ClusterMap:
     """The map that follows. `controller`: node id of who leads, or `NOBODY`; `partitions`: how many there
-    are, None: as many as in the map before."""
+    are, None: as many as in the map before; `leaders`: of their logs, as far as they are known."""
     states = list(states)
     nodes = {state.node.node_id: state.node for state in states if state.node is not None}
     known = [state.known for state in states if state.known is not None]
@@ -54,7 +59,7 @@ def next_map(states: Iterable[MemberState], controller: int, partitions: int | N
         for partition, owner in enumerate(owners)
     ]
     unfit = Unfit(unable, wary)
-    goal = place(base, able, {} if planned else loads, pinned, unfit) if able else tuple(owners)
+    goal = place(base, able, {} if planned else loads, pinned, unfit, leaders) if able else tuple(owners)
     now, moving = step(owners, goal, nodes.keys(), serving, unable)
     return ClusterMap(
         generation=1 if before is None else before.generation + 1,

@@ -44,7 +44,12 @@ def instance_id(node_id: int) -> str:
 
 
 def assign(
-    partitions: int | None, controller: int, log: Log | None, _protocol: str, members: list[MemberInfo]
+    partitions: int | None,
+    controller: int,
+    leaders: Callable[[], Mapping[int, int]],
+    log: Log | None,
+    _protocol: str,
+    members: list[MemberInfo],
 ) -> Mapping[str, bytes]:
     """What the leader of the nodes' group gives out: to everybody the next map. Raises `MapError`."""
     states = []
@@ -55,7 +60,7 @@ def assign(
             # It goes without: its partitions go to others.
             if log is not None:
                 log.error("a member tells what cannot be read", member_id=member.member_id, reason=str(error))
-    data = next_map(states, controller, partitions).encode()
+    data = next_map(states, controller, partitions, leaders()).encode()
     return {member.member_id: data for member in members}
 
 
@@ -68,13 +73,15 @@ class Membership:
         cluster: Cluster,
         security: ClientSecurity,
         state: Callable[[], MemberState],
+        leaders: Callable[[], Mapping[int, int]],
         *,
         on_map: Callable[[ClusterMap], None],
         on_lost: Callable[[str], None],
         on_failed: Callable[[Exception], None],
         log: Log,
     ) -> None:
-        """`state` is asked at each join, in another thread. `on_map`: there is a new map; `on_lost`: the
+        """`state` is asked at each join, and `leaders` (broker ids by partition of the groups' topic) when
+        this node is the controller, in another thread. `on_map`: there is a new map; `on_lost`: the
         group took this node out, and it joins again; `on_failed`: it is over, for good."""
         self.group_id = settings.cluster_group_id
         # Older formats do not tell listeners by name.
@@ -90,7 +97,7 @@ class Membership:
             self.group_id,
             protocols=[MemberProtocol(name, lambda: self._told(state())) for name in offered],
             protocol_type=PROTOCOL_TYPE,
-            assign=partial(assign, settings.offsets_topic_num_partitions, settings.node_id, log),
+            assign=partial(assign, settings.offsets_topic_num_partitions, settings.node_id, leaders, log),
             given_up=lambda _before, _after: None,
             client_id=f"ringleader-node-{settings.node_id}",
             group_instance_id=instance_id(settings.node_id),

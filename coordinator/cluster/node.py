@@ -175,6 +175,7 @@ class ClusterNode(ServingNode):
             self._cluster,
             self._access,
             self._state,
+            self.reach.leaders,
             on_map=self._follow,
             on_lost=self._removed,
             on_failed=self._stop_serving,
@@ -211,8 +212,8 @@ class ClusterNode(ServingNode):
             withheld=frozenset((settings.cluster_security_topic,)),
             audit=Audit(self.log, monotonic_ms),
         )
-        nodes = NodeCredentials(lambda: store.secret)
-        self.server.sasl = Sasl(security.users, await self._token_keys(), nodes=nodes)
+        keys = await self._token_keys()
+        self.server.sasl = Sasl(security.users, keys, nodes=NodeCredentials(lambda: store.secret))
         self._info = self._told_of(await self.server.bind())
         self._pings = Pings(self._node_id, self._suspicion, self._greeting(store), self.log)
         await self.server.start(relay.register(services, group_transactions), relay.topology)
@@ -256,8 +257,7 @@ class ClusterNode(ServingNode):
         return Greeting(tls, (lambda: password_of(store.secret)) if asks else None)
 
     def _kafka(self, brokers: Sequence[str]) -> Storage:
-        settings = self.settings
-        listener = settings.between_nodes()
+        settings, listener = self.settings, self.settings.between_nodes()
         host = listener.advertised.host or listener.address.host
         port = listener.advertised.port or listener.address.port
         return KafkaStorage(

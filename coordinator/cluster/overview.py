@@ -102,7 +102,7 @@ async def wish(
         protocols=[MemberProtocol(name, wanted.encode()) for name in PROTOCOLS],
         protocol_type=PROTOCOL_TYPE,
         # Should this member be made the leader, when another one leaves: it decides as any node does.
-        assign=partial(assign, None, NOBODY, None),
+        assign=partial(assign, None, NOBODY, dict, None),
         heartbeat_interval_ms=HEARTBEAT_INTERVAL_MS,
         session_timeout_ms=6_000,
         rebalance_timeout_ms=REBALANCE_TIMEOUT_MS,

@@ -8,12 +8,15 @@ What can be relied on (tests/coordinator/cluster/test_placement.py):
   then `LOAD_SWAPS` partitions at most change places with as many lighter ones.
 - A partition its owner cannot serve goes to a node that can, if one is there, and else stays. A node that
   is wary is given nothing unless there is no other.
+- Of the partitions that could move as well, those move that leave each node with the logs of few brokers:
+  what it writes at a time then is few requests to few brokers, which replicate more at once. Nothing moves
+  for that alone.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ringleader.coordinator.cluster.map import NOBODY
@@ -25,6 +28,10 @@ WORTH = 0.01
 rounding would decide, and might do so for ever."""
 LIGHT_LOAD = 50.0
 """Members and commits per second of a partition; where the mean is less, differences hardly count."""
+ALIKE = 0.25
+"""Partitions whose weights, rounded to multiples of this, are the same may take each other's places."""
+EXCHANGES = 200
+"""Of kinds of partitions, at most."""
 MOVES_AT_A_TIME = 2
 """Planned moves to one node that are under way at once."""
 
@@ -47,10 +54,11 @@ def place(
     loads: Mapping[int, float] | None = None,
     pinned: Mapping[int, int] | None = None,
     unfit: Unfit = ALL_FIT,
+    leaders: Mapping[int, int] | None = None,
 ) -> tuple[int, ...]:
     """The owners as they should be. `owners`: as they are; `able`: the nodes that may own something; `loads`:
     of each partition that has some, members and commits per second; `pinned`: partition -> node that shall
-    have it, if able."""
+    have it, if able; `leaders`: of partitions' logs, as far as they are known."""
     if not able:
         return tuple(NOBODY for _ in owners)
     weights = _weights(len(owners), loads or {})
@@ -83,8 +91,13 @@ def place(
         goal[partition] = heir
         count[heir] += 1
         carried[heir] += weights[partition]
-    _even_counts(goal, carried, count, weights, fixed, ready)
+    _even_counts(goal, carried, count, weights, fixed, ready, leaders or {})
+    if leaders:
+        free = [partition for partition in leaders if partition < len(goal) and goal[partition] in ready]
+        bound = fixed | fit.keys()
+        _few_brokers(goal, owners, weights, [one for one in free if one not in bound], leaders)
     moved = {partition for partition, owner in enumerate(owners) if goal[partition] != owner}
+    carried = {node: sum(weights[partition] for partition in _of(goal, node)) for node in carried}
     _even_loads(goal, {node: carried[node] for node in carried if node in ready}, weights, fixed | moved)
     return tuple(goal)
 
@@ -106,6 +119,7 @@ def _even_counts(
     weights: Sequence[float],
     fixed: set[int],
     ready: set[int],
+    leaders: Mapping[int, int],
 ) -> None:
     """From who has most to who has fewest of those that are ready, until they differ by one at most."""
     givers = dict.fromkeys(carried)
@@ -120,10 +134,77 @@ def _even_counts(
             del givers[giver]  # all that it has was pinned to it
             continue
         wish = (carried[giver] - carried[heir]) / 2
-        partition = min(own, key=lambda one: abs(weights[one] - wish))
+        led = Counter(leaders.get(partition) for partition in own)
+        partition = min(own, key=lambda one: (abs(weights[one] - wish), led[leaders.get(one)]))
         _move(partition, giver, heir, goal, carried, weights)
         count[giver] -= 1
         count[heir] += 1
+
+
+class _Kind(NamedTuple):
+    """Partitions that are alike: `owner` now, who is to have them, their log's leader, about their weight."""
+
+    owner: int
+    heir: int
+    leader: int
+    weight: int
+
+    @property
+    def moves(self) -> bool:
+        return self.owner != self.heir
+
+
+def _few_brokers(
+    goal: list[int],
+    owners: Sequence[int],
+    weights: Sequence[float],
+    free: Sequence[int],
+    leaders: Mapping[int, int],
+) -> None:
+    """Exchange the places of partitions that are alike but for their leaders, as long as that makes no more
+    moves. The sum of the squares of how many partitions each node has of each leader grows each time."""
+    kinds: defaultdict[_Kind, list[int]] = defaultdict(list)
+    counts: Counter[tuple[int, int]] = Counter()
+    for partition in sorted(free):
+        kind = _Kind(
+            owners[partition], goal[partition], leaders[partition], round(weights[partition] / ALIKE)
+        )
+        kinds[kind].append(partition)
+        counts[kind.heir, kind.leader] += 1
+    for _ in range(EXCHANGES):
+        best = max(_exchanges(kinds, counts), default=None)
+        if best is None:
+            return
+        _, one, other = best
+        for kind, heir in ((one, other.heir), (other, one.heir)):
+            partition = kinds[kind].pop()
+            if not kinds[kind]:
+                del kinds[kind]
+            counts[kind.heir, kind.leader] -= 1
+            counts[heir, kind.leader] += 1
+            goal[partition] = heir
+            kinds[kind._replace(heir=heir)].append(partition)
+
+
+def _exchanges(
+    kinds: Mapping[_Kind, Sequence[int]], counts: Mapping[tuple[int, int], int]
+) -> Iterator[tuple[int, _Kind, _Kind]]:
+    """Those that are worth it: how much, and of which kinds one partition each."""
+    for one in kinds:
+        for other in kinds:
+            if other.heir == one.heir or other.leader == one.leader or other.weight != one.weight:
+                continue
+            if (one.owner != other.heir) + (other.owner != one.heir) > one.moves + other.moves:
+                continue
+            gain = (
+                counts[one.heir, other.leader]
+                + counts[other.heir, one.leader]
+                - counts[one.heir, one.leader]
+                - counts[other.heir, other.leader]
+                + 2
+            )
+            if gain > 0:
+                yield gain, one, other
 
 
 def _even_loads(

@@ -23,7 +23,7 @@ ASK_INTERVAL_S = 0.5
 ANSWER_S = 1.0
 """A question that takes longer is asked again, on another connection."""
 LOOK_INTERVAL_S = 30.0
-"""So often the cluster is asked who leads what; more often while a broker is silent."""
+"""So often the cluster is asked who leads what; more often while a broker is silent or a leader not known."""
 PURPOSE = "reach"
 
 
@@ -68,6 +68,10 @@ class Reach:
             return frozenset()
         return frozenset(partition for partition, node in self._leaders.known.items() if node in nodes)
 
+    def leaders(self) -> Mapping[int, int]:
+        """Broker ids by partition, as the cluster told them last. May be called in any thread."""
+        return {partition: node.node_id for partition, node in self._leaders.known.items()}
+
     def _follow(self) -> None:
         """What the cluster says now."""
         brokers = dict.fromkeys(self._leaders.brokers)
@@ -85,7 +89,7 @@ class Reach:
         while True:
             now_s = loop.time()
             silent = any(now_s - since_s >= ANSWER_S for since_s in self._unanswered_s.values())
-            if silent or now_s - looked_s >= LOOK_INTERVAL_S:
+            if silent or not self._leaders.complete or now_s - looked_s >= LOOK_INTERVAL_S:
                 looked_s = now_s
                 self._leaders.moved()
             await asyncio.sleep(ASK_INTERVAL_S)

@@ -37,6 +37,8 @@ class Leaders:
         self._news = news
         self.known: dict[int, Node] = {}
         """The leaders, where there is one."""
+        self.complete = False
+        """Whether there was one of each partition."""
         self.topic_ids: set[bytes] = set()
         """All that the topic ever had here: more than one, and it was made anew."""
         self.brokers: list[Node] = []
@@ -58,6 +60,7 @@ class Leaders:
             brokers = metadata.brokers
             leaders = {part.partition: brokers.get(part.leader) for part in found.partitions}
             self.known = {partition: node for partition, node in leaders.items() if node is not None}
+            self.complete = len(self.known) == len(leaders)
             self.topic_ids |= {found.id} - {ZERO_UUID}
         self._told.set()
         self._told = asyncio.Event()

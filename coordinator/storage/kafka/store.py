@@ -21,7 +21,6 @@ from ringleader.coordinator.storage.kafka.replay import Replay
 from ringleader.coordinator.storage.kafka.topic import GroupsTopic
 from ringleader.coordinator.storage.kafka.writer import (
     BATCH_BYTES,
-    PIPELINE,
     RECORD_BYTES,
     Sender,
     Writer,
@@ -30,6 +29,9 @@ from ringleader.coordinator.storage.kafka.writer import (
 CLAIM_INTERVAL_S = 3600.0
 """An owner says so often that it is one: a partition's leader forgets a producer that writes nothing for
 `producer.id.expiration.ms` (1 day), and would take what an older epoch writes."""
+
+APPENDS = 64
+"""Of a partition, that wait for the batch after the one under way; more gather in the shard's own log."""
 
 FORGOTTEN_CLAIMS = 2
 """A writer that had nothing acknowledged for as many of these intervals writes no more."""
@@ -66,7 +68,7 @@ class KafkaStorage:
     gives a partition another producer id; nothing here compares epochs of two openings.
     """
 
-    pipeline = PIPELINE
+    pipeline = APPENDS
     together = False
     fenced_reads = True
 

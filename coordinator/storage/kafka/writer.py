@@ -1,8 +1,9 @@
-"""Appends to partitions that this node owns: in order, several under way, each sent until it is acknowledged.
+"""Appends to partitions that this node owns: in order, one batch of each at a time, sent until it is
+acknowledged.
 
 The broker knows the last batches of each producer by their sequence numbers. So what was not answered, or
-refused for the moment, is sent again as it is, once nothing of its partition is under way any more: what the
-log has already is acknowledged with the offset that it has. It has nothing twice, and nothing out of order.
+refused for the moment, is sent again as it is: what the log has already is acknowledged with the offset that
+it has. It has nothing twice, and nothing out of order.
 """
 
 from __future__ import annotations
@@ -30,13 +31,6 @@ from ringleader.protocol.messages import (
     ProduceResponse,
 )
 from ringleader.protocol.records import Compression, build_pairs
-
-PIPELINE = 5
-"""Batches of a partition under way: of so many the broker remembers what became of them."""
-
-REQUESTS = 2
-"""Requests under way to one broker, which works on one at a time: the next one is there when it is done, and
-what comes meanwhile gathers for the one after that."""
 
 REQUEST_BYTES = 4 * 1024 * 1024
 """A request that has as much takes no further batch."""
@@ -95,7 +89,6 @@ class Batch:
 
     data: bytes
     appends: list[Append]
-    under_way: bool = False
 
 
 class Writer:
@@ -120,11 +113,9 @@ class Writer:
         """The offset up to which all is acknowledged: what comes is later."""
         self._sequence = 0
         self._waiting: deque[Append] = deque()
-        self._batches: deque[Batch] = deque()
-        """Not acknowledged, in their order."""
-        self._under_way = 0
-        self._again = False
-        """When nothing is under way, all batches are sent again."""
+        self._batch: Batch | None = None
+        """The one that is not acknowledged."""
+        self._under_way = False
         self._not_before_s = 0.0
         self._backoff = Backoff(AGAIN_MS, AGAIN_MAX_MS, random.random)
 
@@ -140,32 +131,25 @@ class Writer:
     @property
     def idle(self) -> bool:
         """Whether all it has been given is acknowledged."""
-        return not self._batches and not self._waiting
+        return self._batch is None and not self._waiting
 
     @property
     def due_s(self) -> float:
         """When the oldest append has to be acknowledged, by the loop's clock."""
-        if self._batches:
-            return self._batches[0].appends[0].due_s
+        if self._batch is not None:
+            return self._batch.appends[0].due_s
         return self._waiting[0].due_s if self._waiting else math.inf
 
     def next(self, now_s: float) -> Batch | None:
         """What is to be sent now; it counts as under way."""
-        if self._again:
-            if self._under_way or now_s < self._not_before_s:
-                return None
-            self._again = False
-        if self._under_way == PIPELINE:
+        if self._under_way or now_s < self._not_before_s:
             return None
-        batch = None
-        if self._under_way < len(self._batches):
-            batch = next((one for one in self._batches if not one.under_way), None)
-        elif self._waiting:
-            batch = self._sealed()
-        if batch is not None:
-            batch.under_way = True
-            self._under_way += 1
-        return batch
+        if self._batch is None:
+            if not self._waiting:
+                return None
+            self._batch = self._sealed()
+        self._under_way = True
+        return self._batch
 
     def _sealed(self) -> Batch:
         """All that waits, as far as one batch takes it."""
@@ -185,13 +169,11 @@ class Writer:
             base_sequence=self._sequence,
         )
         self._sequence = (self._sequence + len(records)) % SEQUENCES
-        batch = Batch(data, appends)
-        self._batches.append(batch)
-        return batch
+        return Batch(data, appends)
 
     def acknowledged(self, batch: Batch, base_offset: int) -> None:
         """It is in the log, on all replicas in sync."""
-        self._back(batch)
+        self._under_way = False
         if self.ended is not None:
             return
         if self._acknowledged_to is not None and base_offset <= self._acknowledged_to:
@@ -200,9 +182,9 @@ class Writer:
                 f"what was acknowledged is gone: {base_offset} comes after {self._acknowledged_to}",
             )
             return
-        if self.is_first(batch):
-            self._acknowledged_to = base_offset + sum(len(append.records) for append in batch.appends) - 1
-        self._batches.remove(batch)
+        self._acknowledged_to = base_offset + sum(len(append.records) for append in batch.appends) - 1
+        self._batch = None
+        self._not_before_s = 0.0
         self._backoff.reset()
         self.known_s = uptime_s()
         for append in batch.appends:
@@ -210,39 +192,29 @@ class Writer:
                 append.offset.set_result(base_offset)
             base_offset += len(append.records)
 
-    def refused(self, batch: Batch, why: str, now_s: float) -> float:
+    def refused(self, why: str, now_s: float) -> float:
         """It was not, or nobody knows. When to try again, by the loop's clock."""
-        self._back(batch)
+        self._under_way = False
         self.trouble = why
-        if not self._again:
-            self._again = True
-            self._not_before_s = now_s + self._backoff.next_ms() / 1000
+        self._not_before_s = now_s + self._backoff.next_ms() / 1000
         return self._not_before_s
-
-    def is_first(self, batch: Batch) -> bool:
-        """Whether all before it is acknowledged."""
-        return bool(self._batches) and self._batches[0] is batch
 
     def end(self, failure: Failure, why: str) -> None:
         """Nothing more is written, and what is not acknowledged has failed."""
         if self.ended is not None:
             return
         self.ended = StorageError(failure, f"{self.name}: {why}")
-        appends = [append for batch in self._batches for append in batch.appends] + list(self._waiting)
-        self._batches.clear()
+        appends = [*(self._batch.appends if self._batch else ()), *self._waiting]
+        self._batch = None
         self._waiting.clear()
         for append in appends:
             if not append.offset.done():
                 append.offset.set_exception(self.ended)
 
-    def _back(self, batch: Batch) -> None:
-        batch.under_way = False
-        self._under_way -= 1
-
 
 class Sender:
-    """Sends the batches of all writers: what they have in one turn of the event loop goes to each broker in
-    one request."""
+    """Sends the batches of all writers, to each broker in one request at a time: it works on one at a time
+    anyway, and what comes meanwhile gathers for the next one."""
 
     def __init__(self, cluster: Cluster, topic: str, replicate_ms: int, forgotten_s: float) -> None:
         """`replicate_ms`: what a broker may take for an answer. `forgotten_s`: a writer that has been silent
@@ -254,7 +226,8 @@ class Sender:
         self.leaders = Leaders(cluster, topic, self.wake)
         self._ready: dict[Writer, None] = {}
         """Those with batches."""
-        self._requests: dict[Node, int] = {}
+        self._busy: set[Node] = set()
+        """Brokers that have not answered."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._woken = False
         self._timer: asyncio.TimerHandle | None = None
@@ -288,12 +261,11 @@ class Sender:
 
     def _send(self) -> None:
         self._woken = False
-        while requests := self._gathered():
-            for node, batches in requests.items():
-                self._requests[node] = self._requests.get(node, 0) + 1
-                task = asyncio.get_running_loop().create_task(self._ask(node, batches))
-                self._tasks.add(task)
-                task.add_done_callback(self._tasks.discard)
+        for node, batches in self._gathered().items():
+            self._busy.add(node)
+            task = asyncio.get_running_loop().create_task(self._ask(node, batches))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
 
     def _gathered(self) -> dict[Node, list[tuple[Writer, Batch]]]:
         """One batch of each writer that may send, by leader."""
@@ -315,7 +287,7 @@ class Sender:
             if writer.trouble is NO_LEADER:
                 writer.trouble = ""
             size = sizes.get(node, 0)
-            if size >= REQUEST_BYTES or self._requests.get(node, 0) >= REQUESTS:
+            if node in self._busy or size >= REQUEST_BYTES:
                 continue
             batch = writer.next(now_s)
             if batch is None:
@@ -344,14 +316,10 @@ class Sender:
                 writer.end(Failure.AWAY, str(error))
         except ClientError as error:
             self.leaders.moved()
-            for writer, batch in batches:
-                self._again(writer, batch, str(error))
+            for writer, _ in batches:
+                self._again(writer, str(error))
         finally:
-            left = self._requests[node] - 1
-            if left:
-                self._requests[node] = left
-            else:
-                del self._requests[node]
+            self._busy.discard(node)
             self.wake()
 
     def _answered(self, answer: ProduceResponse, batches: list[tuple[Writer, Batch]]) -> None:
@@ -369,10 +337,8 @@ class Sender:
                 writer.end(Failure.FENCED, why)
             elif code in _TOO_LARGE:
                 writer.end(Failure.TOO_LARGE, f"{len(batch.data)} bytes; raise its max.message.bytes: {why}")
-            elif code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER and not writer.is_first(batch):
-                self._again(writer, batch, why)  # the one before it was not taken
             elif code in _MOVED or code in _FOR_NOW:
-                self._again(writer, batch, why)
+                self._again(writer, why)
             else:
                 # OUT_OF_ORDER_SEQUENCE_NUMBER, UNKNOWN_PRODUCER_ID: the log has lost what was acknowledged;
                 # DUPLICATE_SEQUENCE_NUMBER says neither where it is nor on how many replicas. The next owner
@@ -381,9 +347,9 @@ class Sender:
         if moved:
             self.leaders.moved()
 
-    def _again(self, writer: Writer, batch: Batch, why: str) -> None:
+    def _again(self, writer: Writer, why: str) -> None:
         loop = asyncio.get_running_loop()
-        loop.call_at(writer.refused(batch, why, loop.time()), self.wake)
+        loop.call_at(writer.refused(why, loop.time()), self.wake)
 
     # ---- in time ----
 

@@ -244,3 +244,11 @@ def test_what_is_no_state_is_refused(old: bytes, new: bytes, says: str) -> None:
     assert old in data
     with pytest.raises(MapError, match=says):
         MemberState.decode(data.replace(old, new))
+
+
+def test_the_leaders_of_the_logs_count() -> None:
+    leaders = {partition: 1 + partition // (PARTITIONS // 2) for partition in range(PARTITIONS)}
+    states = [MemberState(info(node_id)) for node_id in (1, 2)]
+    cluster = next_map(states, 1, PARTITIONS, leaders)
+    for node_id in (1, 2):
+        assert len({leaders[partition] for partition in cluster.owned_by(node_id)}) == 1

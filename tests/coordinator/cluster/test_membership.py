@@ -47,6 +47,7 @@ class OneNode:
             cluster,
             ClientSecurity(),
             lambda: self.state,
+            dict,
             on_map=self._follow,
             on_lost=self._removed,
             on_failed=self._failed,

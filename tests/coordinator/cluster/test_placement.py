@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 from collections.abc import Sequence
 
@@ -20,6 +21,7 @@ from ringleader.coordinator.cluster.placement import (
 
 able_nodes = st.sets(st.integers(1, 6), min_size=1)
 owners_before = st.lists(st.sampled_from([NOBODY, 1, 2, 3, 4, 5, 6, 7]), min_size=1, max_size=60)
+places = st.sets(st.tuples(st.integers(0, 59), st.integers(1, 7)), max_size=60)
 some_loads = st.dictionaries(st.integers(0, 59), st.floats(0, 1e6), max_size=60)
 
 
@@ -74,6 +76,49 @@ def test_loads_that_hardly_differ_come_to_rest_beside_large_ones() -> None:
     assert owners == before
 
 
+logs_led_by = st.lists(st.integers(1, 4), min_size=60, max_size=60).map(lambda led: dict(enumerate(led)))
+
+
+@given(owners_before, able_nodes, some_loads, places, logs_led_by)
+def test_who_leads_the_logs_moves_nothing_more(
+    owners: list[int],
+    able: set[int],
+    loads: dict[int, float],
+    unable: set[tuple[int, int]],
+    leaders: dict[int, int],
+) -> None:
+    unfit = Unfit(unable, {node for node, _ in unable})
+    without, goal = place(owners, able, unfit=unfit), place(owners, able, unfit=unfit, leaders=leaders)
+    assert Counter(goal) == Counter(without), "nodes own as many"
+    assert moved(owners, goal) <= moved(owners, without)
+    assert place(goal, able, leaders=leaders) == place(goal, able), "nothing moves for that alone"
+    loaded = place(owners, able, loads, leaders=leaders)
+    assert moved(owners, loaded) <= fewest_moves(owners, able) + 2 * LOAD_SWAPS
+
+
+def brokers_written_to(owners: Sequence[int], leaders: dict[int, int]) -> dict[int, list[int]]:
+    """Of each node: how many of its logs each broker leads, the most first."""
+    found = {node: Counter[int]() for node in owners}
+    for partition, node in enumerate(owners):
+        found[node][leaders[partition]] += 1
+    return {node: sorted(count.values(), reverse=True) for node, count in sorted(found.items())}
+
+
+def test_each_node_writes_to_few_brokers() -> None:
+    led = [1 + partition % 3 for partition in range(48)]
+    random.shuffle(led)
+    leaders = dict(enumerate(led))
+    owners: Sequence[int] = [NOBODY] * len(led)
+    for able in ({1}, {1, 2}):
+        owners = place(owners, able, leaders=leaders)
+    all_three = place(owners, {1, 2, 3}, leaders=leaders)
+    assert brokers_written_to(all_three, leaders) == {node: [16] for node in (1, 2, 3)}
+    without = place(all_three, {1, 3}, leaders=leaders)
+    assert brokers_written_to(without, leaders) == {node: [16, 8] for node in (1, 3)}
+    back = place(without, {1, 2, 3}, leaders=leaders)
+    assert brokers_written_to(back, leaders) == {node: [16] for node in (1, 2, 3)}
+
+
 def test_two_hot_partitions_of_one_node_are_parted() -> None:
     owners = [1] * 10 + [2] * 10
     goal = place(owners, {1, 2}, {0: 500.0, 1: 500.0})
@@ -102,9 +147,6 @@ def test_pinned_partitions_are_where_they_were_pinned(
         if node in able and partition < len(goal):
             assert goal[partition] == node
     assert set(goal) <= able
-
-
-places = st.sets(st.tuples(st.integers(0, 59), st.integers(1, 7)), max_size=60)
 
 
 @given(owners_before, able_nodes, some_loads, places, st.sets(st.integers(1, 7)))

@@ -11,7 +11,7 @@ import pytest
 
 from ringleader.clients.connection.cluster import Cluster
 from ringleader.coordinator.storage.base import Failure, StorageError
-from ringleader.coordinator.storage.kafka.writer import PIPELINE, REQUESTS, Sender, Writer, uptime_s
+from ringleader.coordinator.storage.kafka.writer import Sender, Writer, uptime_s
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import (
     MetadataResponse,
@@ -116,8 +116,22 @@ async def test_what_comes_in_one_turn_is_one_request_and_what_waits_is_one_batch
             await asyncio.sleep(0)
         log.gate.set()
         assert await asyncio.gather(*under_way) == list(range(1, 19))
-        assert log.requests <= 2 + REQUESTS
+        assert log.requests == 3, "what came while one was under way is the next one"
         assert log.taken[0] == [(n, b"%d" % (n + 1)) for n in range(19)]
+
+
+async def test_a_broker_has_one_request_at_a_time_and_the_next_one_takes_all() -> None:
+    log = Log()
+    async with sending(log) as (sender, writers):
+        log.gate.clear()
+        under_way = [append(sender, writers[0], b"1")]
+        await log.broker.until("Produce", 1)
+        for writer in writers[1:]:
+            under_way.append(append(sender, writer, b"1"))
+            await asyncio.sleep(0)
+        log.gate.set()
+        await asyncio.gather(*under_way)
+        assert log.requests == 2
 
 
 @pytest.mark.parametrize("offset", [0, 1, 2])
@@ -191,7 +205,7 @@ async def test_all_that_was_called_before_a_failure_fails_with_it() -> None:
         log.gate.clear()
         futures = [append(sender, writers[0], b"0")]
         await log.broker.until("Produce")
-        futures += [append(sender, writers[0], b"%d" % number) for number in range(1, PIPELINE)]
+        futures += [append(sender, writers[0], b"%d" % number) for number in range(1, 5)]
         log.gate.set()
         for future in futures:
             assert (await failure(future)).failure is Failure.FENCED
