@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,6 +43,8 @@ PARTITIONS = int(Settings.model_fields["offsets_topic_num_partitions"].default)
 """Of the groups' topic, there and here."""
 COORDINATORS = 3
 ONE, MANY, ALL = "one group", f"{SPREAD} groups", f"{COORDINATORS} x {SPREAD} groups"
+SPREAD_S = 60.0
+"""So long nodes that started may take to share the partitions."""
 LOADS = {ONE: (1, 1), MANY: (1, SPREAD), ALL: (COORDINATORS, SPREAD)}
 """Coordinators, and groups of each."""
 GOALS = {KAFKA: 1.0}
@@ -60,6 +63,37 @@ class _Loaded:
     pids: Sequence[int]
 
 
+def _rounds(
+    load: str, cluster: KafkaCluster, directory: Path, plan: Plan, pins: Pins
+) -> dict[int, dict[str, list[dict[str, Any]]]]:
+    """By depth and server. With fresh nodes: those that remember another load would even it out."""
+    brokers = [broker.pid for broker in cluster.brokers.values()]
+    of_brokers = {number: address_of(one.bootstrap) for number, one in cluster.brokers.items()}
+    with ringleader_nodes(directory / f"nodes {load}", cluster, range(1, 4), DELAY) as nodes:
+        bootstrap = ",".join(node.bootstrap for node in nodes.values())
+        of_nodes = {number: address_of(one.bootstrap) for number, one in nodes.items()}
+        pids = [*brokers, *(one.pid for one in nodes.values())]
+        both = [
+            _loaded(KAFKA, load, cluster.bootstrap, of_brokers, brokers, directory, plan),
+            _loaded(RINGLEADER, load, bootstrap, of_nodes, pids, directory, plan),
+        ]
+        rounds: dict[int, dict[str, list[dict[str, Any]]]] = {
+            depth: {one.name: [] for one in both} for depth in DEPTHS
+        }
+        with pins.aside():
+            for one in both:
+                _warm_up(one, plan.jvm_warmup_s, pins)
+            for depth, number, one in itertools.product(DEPTHS, range(plan.rounds), both):
+                measured = _measure(one, depth, plan.warmup_s, plan.seconds, pins)
+                rounds[depth][one.name].append(measured)
+                say(
+                    f"  {load}, depth {depth}, round {number + 1}, {one.name}: "
+                    f"{measured['per_s']:,.0f}/s, {measured['per_cpu_s']:,.0f} per CPU second, "
+                    f"p99 {measured['p99_us']:,.0f} us"
+                )
+    return rounds
+
+
 def _groups(bootstrap: str, load: str) -> dict[int, list[str]]:
     """Groups of a load in as many partitions, by coordinator."""
     coordinators, count = LOADS[load]
@@ -69,40 +103,41 @@ def _groups(bootstrap: str, load: str) -> dict[int, list[str]]:
         names.setdefault(partition_for(name), name)
         if len(names) == PARTITIONS:
             break
-    found: dict[int, list[str]] = {}
-    for name in names.values():
-        asking.await_groups(bootstrap, [name])
-        node = asking.coordinator(bootstrap, name)
-        assert node is not None
-        found.setdefault(node, []).append(name)
-        full = [node for node, groups in found.items() if len(groups) >= count]
-        if len(full) == coordinators:
-            return {node: found[node][:count] for node in full}
-    raise InteropError(f"not {coordinators} coordinators have {count} of {PARTITIONS} partitions")
+    until_s = time.monotonic() + SPREAD_S
+    while time.monotonic() < until_s:
+        found: dict[int, list[str]] = {}
+        for name in names.values():
+            asking.await_groups(bootstrap, [name])
+            node = asking.coordinator(bootstrap, name)
+            assert node is not None
+            found.setdefault(node, []).append(name)
+        sizes = [len(groups) for groups in found.values()]
+        if len(sizes) == COORDINATORS and max(sizes) - min(sizes) <= 1:
+            return {node: found[node][:count] for node in list(found)[:coordinators]}
+        time.sleep(0.5)
+    raise InteropError(f"after {SPREAD_S:g} s coordinators do not have equally many partitions: {sizes}")
 
 
-def _loads(
+def _loaded(
     name: str,
+    load: str,
     bootstrap: str,
     addresses: Mapping[int, Address],
     pids: Sequence[int],
     directory: Path,
     plan: Plan,
-) -> dict[str, _Loaded]:
-    made = {}
-    for load in LOADS:
-        found = _groups(bootstrap, load)
-        members = max(1, plan.members // sum(map(len, found.values())))
-        dealt = []
-        for node, groups in found.items():
-            formed_groups = [formed(addresses[node], group, members) for group in groups]
-            commits = zip(*(commits_of(group) for group in formed_groups), strict=True)
-            frames = [one for commits_of_all in commits for one in commits_of_all]
-            dealt.append(deal(frames, plan.connections // len(found)))
-        connections = [frames for of_each in zip(*dealt, strict=True) for frames in of_each]
-        path = write_frames(directory / f"frames {name} {load}", connections)
-        made[load] = _Loaded(name, [addresses[node][1] for node in found], path, pids)
-    return made
+) -> _Loaded:
+    found = _groups(bootstrap, load)
+    members = max(1, plan.members // sum(map(len, found.values())))
+    dealt = []
+    for node, groups in found.items():
+        formed_groups = [formed(addresses[node], group, members) for group in groups]
+        commits = zip(*(commits_of(group) for group in formed_groups), strict=True)
+        frames = [one for commits_of_all in commits for one in commits_of_all]
+        dealt.append(deal(frames, plan.connections // len(found)))
+    connections = [frames for of_each in zip(*dealt, strict=True) for frames in of_each]
+    path = write_frames(directory / f"frames {name} {load}", connections)
+    return _Loaded(name, [addresses[node][1] for node in found], path, pids)
 
 
 def _measure(one: _Loaded, depth: int, warmup_s: float, seconds: float, pins: Pins) -> dict[str, Any]:
@@ -149,45 +184,12 @@ def run(plan: Plan) -> dict[str, Any]:
         say(f"node_commits: {KAFKA} {KAFKA_VERSION}, three brokers; {plan.members} members")
         cluster = stack.enter_context(KafkaCluster(directory / "kafka", properties=PROPERTIES, jvm=BENCH_JVM))
         asking.create_topic(cluster.bootstrap, TOPIC, plan.members, REPLICAS, 2)
-        nodes = stack.enter_context(ringleader_nodes(directory, cluster, range(1, 4), DELAY))
-        brokers = [broker.pid for broker in cluster.brokers.values()]
-        bootstrap = ",".join(node.bootstrap for node in nodes.values())
-        both = [
-            _loads(
-                KAFKA,
-                cluster.bootstrap,
-                {number: address_of(one.bootstrap) for number, one in cluster.brokers.items()},
-                brokers,
-                directory,
-                plan,
-            ),
-            _loads(
-                RINGLEADER,
-                bootstrap,
-                {number: address_of(one.bootstrap) for number, one in nodes.items()},
-                [*brokers, *(one.pid for one in nodes.values())],
-                directory,
-                plan,
-            ),
-        ]
-        stack.enter_context(pins.aside())
-        for load, server in itertools.product(LOADS, both):
-            _warm_up(server[load], plan.jvm_warmup_s / len(LOADS), pins)
-        for load, depth in itertools.product(LOADS, DEPTHS):
-            rounds: dict[str, list[dict[str, Any]]] = {KAFKA: [], RINGLEADER: []}
-            for number in range(plan.rounds):
-                for one in (server[load] for server in both):
-                    measured = _measure(one, depth, plan.warmup_s, plan.seconds, pins)
-                    rounds[one.name].append(measured)
-                    say(
-                        f"  {load}, depth {depth}, round {number + 1}, {one.name}: "
-                        f"{measured['per_s']:,.0f}/s, {measured['per_cpu_s']:,.0f} per CPU second, "
-                        f"p99 {measured['p99_us']:,.0f} us"
-                    )
-            results[f"{load}, depth {depth}"] = {
-                "medians": {name: summary(found) for name, found in rounds.items()},
-                "rounds": rounds,
-            }
+        for load in LOADS:
+            for depth, rounds in _rounds(load, cluster, directory, plan, pins).items():
+                results[f"{load}, depth {depth}"] = {
+                    "medians": {name: summary(found) for name, found in rounds.items()},
+                    "rounds": rounds,
+                }
     goals = [
         goal
         for depth, result in results.items()

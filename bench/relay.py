@@ -319,9 +319,12 @@ def run(plan: Plan) -> dict[str, Any]:
                             "kb_per_answer": relayed["bytes"] / relayed["answers"] / 1000,
                         }
                     )
-                results[f"{kind}, {size:,} bytes"] = {
-                    key: median(one[key] for one in rounds) for key in rounds[0]
-                }
+                found = {key: median(one[key] for one in rounds) for key in rounds[0]}
+                results[f"{kind}, {size:,} bytes"] = found
+                say(
+                    f"  {kind}, {size:,} bytes: {found['relayed_mb_s']:,.0f} MB/s through the node, "
+                    f"{found['direct_mb_s']:,.0f} without it"
+                )
         resident = resident_bytes(pid)
     rows = [[name, *found.values()] for name, found in results.items()]
     table("Relay", ["", "direct MB/s", "relayed MB/s", "MB per CPU s", "kB per answer"], rows)
