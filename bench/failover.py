@@ -302,7 +302,7 @@ def run(plan: Plan) -> dict[str, Any]:
         "version": VERSION,
         "members": plan.failover_members,
         "rounds": plan.rounds,
-        "brokers": {KAFKA: f"{VERSION}, three brokers (KRaft), {' '.join(BENCH_JVM)}"},
+        "brokers": {f"{KAFKA}, three brokers": f"{VERSION} (KRaft), {' '.join(BENCH_JVM)}"},
         "medians": medians,
         "reads": reads,
         "results": results,

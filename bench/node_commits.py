@@ -211,7 +211,7 @@ def run(plan: Plan) -> dict[str, Any]:
     whole = {
         "version": VERSION,
         "pins": {"servers": pins.server, "load": pins.load},
-        "brokers": {KAFKA: f"{KAFKA_VERSION}, three brokers (KRaft), {' '.join(BENCH_JVM)}"},
+        "brokers": {f"{KAFKA}, three brokers": f"{KAFKA_VERSION} (KRaft), {' '.join(BENCH_JVM)}"},
         "results": results,
     }
     save(plan.out_dir, "node_commits", whole, goals)

@@ -342,7 +342,7 @@ def run(plan: Plan) -> dict[str, Any]:
     result = {
         "results": results,
         "resident_mb": resident / MB,
-        "brokers": {KAFKA: f"{VERSION}, three brokers"},
+        "brokers": {f"{KAFKA}, three brokers": VERSION},
     }
     save(plan.out_dir, "relay", result, goals)
     return result

@@ -116,6 +116,6 @@ def run(plan: Plan) -> dict[str, Any]:
         )
     ]
     print_goals(goals)
-    whole = {"results": results, "brokers": {KAFKA: f"{VERSION}, three brokers (KRaft)"}}
+    whole = {"results": results, "brokers": {f"{KAFKA}, three brokers": f"{VERSION} (KRaft)"}}
     save(plan.out_dir, "takeover", whole, goals)
     return whole
