@@ -142,34 +142,35 @@ class Settings(GroupSettings, TransactionSettings, TopicSettings, TlsSettings):
     )
     advertised_address: AddressField | None = Field(
         None,
-        description="HOST:PORT that clients are told to come to; must be reachable from where they run. "
-        "Default: the address that is listened on.",
+        description="Address (HOST:PORT) that clients are told to connect to. They must be able to reach "
+        "it. Default: the address of `listen`.",
     )
     listeners: ListenersField = Field(
         (),
-        description="In place of `listen`: NAME://HOST:PORT of everything that is listened on, separated by "
-        "commas; without HOST on all addresses. A name is a security protocol, or "
-        "`listener.security.protocol.map` says which it has.",
+        description="Replaces `listen`: comma-separated NAME://HOST:PORT of every listener. An empty HOST "
+        "means all addresses. NAME is a security protocol, or `listener.security.protocol.map` maps it to "
+        "one.",
     )
     advertised_listeners: ListenersField = Field(
         (),
-        description="NAME://HOST:PORT that clients are told to come to who came through the listener of that "
-        "name. Default: the address that is listened on.",
+        description="Comma-separated NAME://HOST:PORT: the address advertised to clients that are "
+        "connected through the listener NAME. Default: the address of that listener.",
     )
     listener_security_protocol_map: ProtocolsField = Field(
         DEFAULT_PROTOCOLS,
-        description="NAME:PROTOCOL of every listener, separated by commas; there are PLAINTEXT, SSL, "
-        "SASL_PLAINTEXT and SASL_SSL.",
+        description="Comma-separated NAME:PROTOCOL for every listener. PROTOCOL is PLAINTEXT, SSL, "
+        "SASL_PLAINTEXT or SASL_SSL.",
     )
     inter_broker_listener_name: str | None = Field(
         None,
-        description="By which of its listeners the other nodes of a cluster reach this one. Default: the "
-        "first.",
+        description="Name of the listener through which other nodes of the cluster connect to this node. "
+        "Default: the first listener.",
     )
     allow_plaintext: bool = Field(
         False,
-        description="Other machines may come without authentication: on an address other than loopback, to a "
-        "listener, or to `http.listen`, that asks nobody who they are.",
+        description="Allow clients on other machines to connect without authentication, to listeners and "
+        "to `http.listen`. Needed for an address other than loopback that requires neither SASL nor "
+        "client certificates.",
     )
     listener_name: dict[str, dict[str, Any]] = Field({}, exclude=True)
     """By listener, in lower case: what it has for itself, as `listener.name.NAME.SETTING` says."""
@@ -177,140 +178,151 @@ class Settings(GroupSettings, TransactionSettings, TopicSettings, TlsSettings):
     """Of one listener: its `connections.max.reauth.ms` for one mechanism alone."""
     data_dir: Path = Field(
         Path("ringleader-data"),
-        description="Directory of everything that must outlive the process. One daemon at a time.",
+        description="Directory for all durable data. Only one daemon can use it at a time.",
     )
     topic: TopicsField = Field(
         (),
-        description="NAME:PARTITIONS of a topic to create at start when it is missing. May be given several "
-        "times; separated by commas in the environment and in a file.",
+        description="Topic (NAME:PARTITIONS) to create at start if it does not exist. Can be given "
+        "several times; in the environment and in a file, separate topics by commas.",
     )
     http_listen: AddressField | None = Field(
         None,
-        description="HOST:PORT of health (`/health`, `/ready`) and metrics for Prometheus (`/metrics`). "
-        "Default: none.",
+        description="Address (HOST:PORT) for health checks (`/health`, `/ready`) and Prometheus metrics "
+        "(`/metrics`). Default: none.",
     )
     http_token_file: Path | None = Field(
         None,
-        description="File with a token of 16 characters or more that `/metrics` asks for, as "
-        "`Authorization: Bearer TOKEN`; for its owner's eyes alone. Health is told without it.",
+        description="File with a token of at least 16 characters. `/metrics` then requires "
+        "`Authorization: Bearer TOKEN`; health checks do not. Only the file's owner may be able to read "
+        "it.",
     )
     http_ssl_keystore_location: Path | None = Field(
         None,
-        description="File with the private key and the certificates of `http.listen` (PEM), which then "
-        "speaks TLS. Read again when it changes.",
+        description="PEM file with the private key and certificate chain for `http.listen`, which then "
+        "uses TLS. The file is read again when it changes.",
     )
     http_ssl_key_password: SecretStr | None = Field(
-        None, description="What that private key is encrypted with. Not for the command line: others see it."
+        None,
+        description="Password of that private key. Not available on the command line, where other users "
+        "could see it.",
     )
     http_ssl_truststore_location: Path | None = Field(
         None,
-        description="File with the certificates of those who may issue certificates of who asks there (PEM).",
+        description="PEM file with the CA certificates trusted to sign client certificates for "
+        "`http.listen`.",
     )
     http_ssl_client_auth: Literal["none", "requested", "required"] = Field(
         "none",
-        description="Whether who asks there has to show a certificate. Requested: for `/metrics`, and the "
-        "token does as well.",
+        description="Whether HTTP clients must present a certificate. `requested`: `/metrics` requires a "
+        "certificate or the token.",
     )
-    node_id: int = Field(1, ge=0, le=INT32_MAX, description="The broker id that clients see.")
+    node_id: int = Field(1, ge=0, le=INT32_MAX, description="Broker id that clients see.")
     broker_rack: str = Field(
         "",
         max_length=255,
-        description="The rack, or the zone of a cloud, that this node is in: consumers with the same "
-        "`client.rack` fetch through it. See [racks](nodes.md#racks). Empty: none.",
+        description="Rack or availability zone of this node. Consumers with the same `client.rack` fetch "
+        "through it; see [racks](nodes.md#racks). Default: none.",
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
-        "info", description="Log lines below this level are left out."
+        "info", description="Least severe level that is logged."
     )
     log_format: Literal["console", "json"] = Field(
-        "console", description="Log lines for people, or one JSON object each."
+        "console",
+        description="Format of log lines: `console` for people, `json` for one JSON object per line.",
     )
     debug_turn_ms: int = Field(
         0,
         ge=0,
         le=INT32_MAX,
-        description="For finding faults: each turn of the event loop that takes more CPU time than this is a "
-        "warning with what ran. While it is on, all is slower. 0: off.",
+        description="For debugging: log a warning, with what ran, for each turn of the event loop that "
+        "takes more CPU time than this. Slows everything down. 0: off.",
     )
     storage_sync: Literal["full", "off"] = Field(
         "full",
-        description="`full`: a commit is acknowledged when it is on the disk. `off`: when the operating "
-        "system has it; then a crash of the machine may lose acknowledged commits.",
+        description="`full`: acknowledge a commit when it is on the disk. `off`: acknowledge it when the "
+        "operating system has it; a crash of the machine can then lose acknowledged commits.",
     )
     storage_timeout_ms: int = Field(
         30_000,
         ge=1_000,
         le=INT32_MAX,
-        description="A node whose disk does not answer in this time stops, with exit code 1. Several nodes: "
-        "after five sixths of this time, a partition of groups is given up if the cluster does not "
-        "acknowledge an append, and nobody confirms that no other node was given it.",
+        description="A daemon whose disk does not respond within this time stops with exit code 1. With "
+        "several nodes: if the cluster does not acknowledge an append within five sixths of this time, "
+        "and nobody confirms that no other node was given the partition of groups, the node gives that "
+        "partition up.",
     )
     shutdown_grace_ms: int = Field(
         5_000,
         ge=0,
         le=600_000,
-        description="How long a clean stop waits for clients to take their last answers.",
+        description="How long a clean stop waits for clients to read their last responses.",
     )
 
     # --- more than one node: groups here, their records and all topics in a Kafka cluster ---
     cluster: BootstrapField = Field(
         (),
-        description="HOST:PORT of brokers of the Kafka cluster that holds all records, separated by commas. "
-        "This node is then one of several and keeps nothing in `data.dir`. Default: one node by itself.",
+        description="Comma-separated HOST:PORT of brokers of the Kafka cluster that stores all records. "
+        "This node is then one of several and stores nothing in `data.dir`. Default: a single daemon "
+        "without a cluster.",
     )
     cluster_properties: Path | None = Field(
         None,
-        description="A file of Kafka client properties (`security.protocol`, `sasl.jaas.config`, ...): how "
-        "this node proves who it is to the cluster.",
+        description="File of Kafka client properties (`security.protocol`, `sasl.jaas.config`, ...) with "
+        "which this node authenticates to the cluster.",
     )
     cluster_groups_topic: str = Field(
         "__ringleader_groups",
         pattern=r"^[a-zA-Z0-9._-]{1,249}$",
-        description="The compacted topic on the cluster that holds the groups of all nodes; made when it is "
-        "missing, with `offsets.topic.num.partitions`.",
+        description="Compacted topic on the cluster that stores the groups of all nodes. Created with "
+        "`offsets.topic.num.partitions` partitions if it does not exist.",
     )
     cluster_replication_factor: int = Field(
         3,
         ge=1,
         le=32_767,
-        description="Replicas of `cluster.groups.topic` and `cluster.security.topic` when they are made.",
+        description="Replication factor of `cluster.groups.topic` and `cluster.security.topic` when they "
+        "are created.",
     )
     cluster_security_topic: str = Field(
         "__ringleader_security",
         pattern=r"^[a-zA-Z0-9._-]{1,249}$",
-        description="The compacted topic on the cluster that holds users, ACLs and quotas of all nodes; made "
-        "when it is missing, with one partition. Nodes show it to nobody, and nobody else should read it.",
+        description="Compacted topic on the cluster that stores users, ACLs and quotas of all nodes. "
+        "Created with one partition if it does not exist. Nodes never show it to clients; deny read "
+        "access to everybody else.",
     )
     cluster_transactional_id_prefix: str = Field(
         "__ringleader",
         pattern=r"^\S{1,200}$",
-        description="The owner of partition P fences its predecessor under the transactional id PREFIX-P.",
+        description="Prefix of the transactional ids PREFIX-P with which the owner of partition P fences "
+        "its predecessor.",
     )
     cluster_group_id: str = Field(
         "__ringleader_nodes",
         pattern=r"^\S{1,200}$",
-        description="The nodes are members of this group on the cluster; its leader gives out partitions.",
+        description="Group on the cluster whose members are the nodes. Its leader assigns the partitions "
+        "of groups.",
     )
     cluster_session_timeout_ms: int = Field(
         6_000,
         ge=1_000,
         le=600_000,
-        description="A node that the cluster has not heard of for so long is no member any more, and its "
-        "partitions go to others, if its fellows did not notice earlier.",
+        description="A node that sends no heartbeat to the cluster for this long is removed, and its "
+        "partitions go to other nodes, unless those noticed earlier.",
     )
 
     # --- who may ---
     authorizer: Literal["none", "acl"] = Field(
         "none",
-        description="`none`: everybody may do everything. `acl`: what the ACLs allow, as with Kafka's "
-        "StandardAuthorizer (there the setting is `authorizer.class.name`).",
+        description="`none`: all operations are allowed. `acl`: ACLs decide, as with Kafka's "
+        "StandardAuthorizer (Kafka's own setting is `authorizer.class.name`).",
     )
     super_users: Annotated[str, AfterValidator(_principals)] = Field(
         "",
-        description="Principals that may do everything, whatever the ACLs say, separated by semicolons: "
+        description="Semicolon-separated principals that may perform all operations regardless of ACLs: "
         "`User:admin;User:CN=ops,O=example`.",
     )
     allow_everyone_if_no_acl_found: bool = Field(
-        False, description="A resource that no ACL is about is open to everybody, not to super users alone."
+        False, description="Allow everybody, not only super users, to access resources that have no ACL."
     )
 
     # --- connections ---
@@ -319,192 +331,195 @@ class Settings(GroupSettings, TransactionSettings, TopicSettings, TlsSettings):
         ge=1_024,
         le=INT32_MAX,
         description="Largest request. A connection that announces a larger one is closed at once. Only "
-        "Produce may be as large: JoinGroup may have twice `member.max.metadata.bytes`, SyncGroup "
-        "`group.max.record.bytes` (and 128 KiB for ids, each), all others `request.max.bytes`.",
+        "Produce may be this large. The limit of JoinGroup is twice `member.max.metadata.bytes`, that of "
+        "SyncGroup `group.max.record.bytes` (each plus 128 KiB for ids), that of all others "
+        "`request.max.bytes`.",
     )
     request_max_bytes: int = Field(
         4_194_304,
         ge=65_536,
         le=INT32_MAX,
-        description="Largest request that carries neither records nor what members tell each other.",
+        description="Largest request other than Produce, JoinGroup and SyncGroup.",
     )
     request_max_elements: int = Field(
         20_000,
         ge=1_000,
         le=1_000_000,
-        description="Entries of one request (topics, partitions, members, groups), so that none holds up the "
-        "others' heartbeats: 20,000 take about 25 ms to decode. What counts less: entries of numbers alone a "
-        "third, plain numbers (partitions of OffsetFetch) 1/24; Fetch, ListOffsets and OffsetForLeaderEpoch "
-        "may have twice as many. A connection that sends more is closed. Answers may have any number.",
+        description="Largest number of entries (topics, partitions, members, groups) in one request, so "
+        "that no request delays the heartbeats of others: 20,000 entries take about 25 ms to decode. "
+        "Entries of numbers only count as a third, plain numbers (partitions of OffsetFetch) as 1/24. "
+        "Fetch, ListOffsets and OffsetForLeaderEpoch may have twice as many. A connection that sends more "
+        "is closed. Responses are not limited.",
     )
     connection_first_request_max_bytes: int = Field(
         2_228_224,
         ge=65_536,
         le=INT32_MAX,
-        description="Largest request on a connection on which none has come yet that could be read.",
+        description="Largest request on a connection from which no valid request has been read yet.",
     )
     max_connections: int = Field(
         20_000,
         ge=1,
         le=INT32_MAX,
-        description="Connections at a time; more are closed at once, unless a client that has not "
-        "authenticated can make room.",
+        description="Largest number of connections. Further connections are closed at once, unless an "
+        "unauthenticated connection can be closed in their place.",
     )
     max_connections_per_ip: int = Field(
-        INT32_MAX, ge=1, le=INT32_MAX, description="Connections at a time from one address."
+        INT32_MAX, ge=1, le=INT32_MAX, description="Largest number of connections from one address."
     )
     max_connection_creation_rate: int = Field(
         INT32_MAX,
         ge=1,
         le=INT32_MAX,
-        description="Connections that are let in per second; more wait for their turn. For one address there "
-        "are [quotas](quotas.md).",
+        description="Connections accepted per second; further connections wait. For limits per address, "
+        "use [quotas](quotas.md).",
     )
     quota_window_num: int = Field(
         11,
         ge=2,
         le=1_000,
-        description="Of how many windows a client's rate is taken that is held against its quota; see "
-        "[quotas](quotas.md).",
+        description="Number of windows over which a client's rate is measured; see [quotas](quotas.md).",
     )
-    quota_window_size_seconds: int = Field(1, ge=1, le=3_600, description="How long such a window is.")
+    quota_window_size_seconds: int = Field(1, ge=1, le=3_600, description="Length of such a window.")
     controller_quota_window_num: int = Field(
         11,
         ge=2,
         le=1_000,
-        description="How many windows of `controller_mutation_rate` may be used up at once.",
+        description="Number of windows of `controller_mutation_rate` that can be used up at once.",
     )
     controller_quota_window_size_seconds: int = Field(
-        1, ge=1, le=3_600, description="How long such a window is."
+        1, ge=1, le=3_600, description="Length of such a window."
     )
     connections_max_idle_ms: int = Field(
         600_000,
         ge=1_000,
         le=INT64_MAX,
-        description="A connection on which nothing moved for this long is closed. Waiting for a rebalance or "
-        "for records is not idling.",
+        description="An idle connection is closed after this time. A connection that waits for a "
+        "rebalance or for records is not idle.",
     )
     tls_handshake_timeout_ms: int = Field(
         10_000,
         ge=100,
         le=600_000,
-        description="In this time a client has to send its ClientHello, and then, from its turn on, to end "
-        "its TLS handshake; else the connection is closed.",
+        description="A client has this long to send its ClientHello, and again, from its turn on, to "
+        "finish its TLS handshake. Otherwise the connection is closed.",
     )
     tls_max_handshakes: int = Field(
         100,
         ge=1,
         le=100_000,
-        description="TLS handshakes that have their turn at a time; more wait, from the ClientHello on, one "
-        "address after the other. A turn lasts 250 ms at most: a client that takes longer goes on, but "
-        "others have their turn meanwhile.",
+        description="Largest number of TLS handshakes that run at a time. Further ones wait after their "
+        "ClientHello, served fairly by address. After 250 ms a slow handshake no longer blocks others: it "
+        "continues, and the next one starts.",
     )
     connections_unauthenticated_max_bytes: int = Field(
         67_108_864,
         ge=1_048_576,
         le=INT64_MAX,
-        description="Memory that clients share who have yet to authenticate (listeners with SASL) or to end "
-        "their TLS handshake: 8 KiB for each, 64 KiB from a ClientHello on, 640 KiB more from the first read "
-        "above 16 KiB over TLS on, and the requests that have arrived. Above it some of them are closed, as "
-        "they are before all others when `queued.max.request.bytes`, `max.connections` or "
-        "`max.connections.per.ip` is reached: those of the address that holds most. A login takes less than "
-        "80 KiB for less than a second: the default is enough for 800 at a time.",
+        description="Memory shared by all clients that have not authenticated (listeners with SASL) or "
+        "not finished their TLS handshake: 8 KiB for each, 64 KiB after its ClientHello, 640 KiB more "
+        "after its first read above 16 KiB over TLS, and the requests that have arrived. Above this "
+        "limit, connections of the address that uses most are closed. They are also the first to be "
+        "closed when `queued.max.request.bytes`, `max.connections` or `max.connections.per.ip` is "
+        "reached. A login needs less than 80 KiB for less than a second, so the default is enough for 800 "
+        "at a time.",
     )
     socket_listen_backlog_size: int = Field(
         4_096,
         ge=1,
         le=65_535,
-        description="Connections that may wait to be accepted (the operating system may allow fewer).",
+        description="Connections that can wait to be accepted (the operating system may allow fewer).",
     )
     queued_max_request_bytes: int = Field(
         1_073_741_824,
         ge=1_048_576,
         le=INT64_MAX,
-        description="What all connections may hold: requests that have arrived or are being worked on, "
-        "answers that are being made (both counted by what they take in memory), and answers that the peer "
-        "does not take. Above it the connections that hold most are closed. Up to "
-        "`connection.output.max.bytes` of each are not counted, nor a parked request of up to 1 KiB.",
+        description="Memory that all connections may use for requests that have arrived or are being "
+        "processed, responses that are being built, and responses that clients have not read. Above this "
+        "limit, the connections that use most are closed. Not counted for each connection: up to "
+        "`connection.output.max.bytes`, and a waiting request of up to 1 KiB.",
     )
     connection_input_max_bytes: int = Field(
         1_048_576,
         ge=16_384,
         le=INT32_MAX,
-        description="Bytes of requests that may wait behind one that is being worked on, per connection; "
-        "above it the connection is not read from.",
+        description="Bytes of requests that can wait on one connection while another request is "
+        "processed. Above this limit, the connection is not read.",
     )
     connection_output_max_bytes: int = Field(
         65_536,
         ge=16_384,
         le=INT32_MAX,
-        description="Bytes of answers that the peer has not taken, per connection; above it the connection's "
-        "next requests wait, and it is not read from.",
+        description="Bytes of responses that a client has not read. Above this limit, the connection's "
+        "next requests wait, and it is not read.",
     )
 
     # --- who clients are: SASL ---
     sasl_enabled_mechanisms: MechanismsField = Field(
         ("SCRAM-SHA-512", "SCRAM-SHA-256"),
-        description="How clients may prove who they are at listeners with SASL, separated by commas: "
-        "SCRAM-SHA-512, SCRAM-SHA-256, PLAIN, OAUTHBEARER.",
+        description="Comma-separated SASL mechanisms for listeners with SASL: SCRAM-SHA-512, "
+        "SCRAM-SHA-256, PLAIN, OAUTHBEARER.",
     )
     sasl_cleartext_without_tls: bool = Field(
         False,
-        description="PLAIN and OAUTHBEARER are offered at SASL_PLAINTEXT listeners, too: whoever is on the "
-        "way reads passwords and tokens.",
+        description="Offer PLAIN and OAUTHBEARER on SASL_PLAINTEXT listeners, too. Anybody who can read "
+        "the network traffic can then read passwords and tokens.",
     )
     sasl_oauthbearer_jwks_endpoint_url: str | None = Field(
         None,
-        description="Where the public keys (JWKS) are that tokens of OAUTHBEARER are checked with: a file: "
-        "or https: URL.",
+        description="URL (`file:` or `https:`) of the public keys (JWKS) that verify OAUTHBEARER tokens.",
     )
     sasl_oauthbearer_jwks_endpoint_refresh_ms: int = Field(
         3_600_000,
         ge=10_000,
         le=INT32_MAX,
-        description="The keys are read again after this time; earlier when a token names another key.",
+        description="How often these keys are read again. A token signed with an unknown key causes an "
+        "earlier read.",
     )
     sasl_oauthbearer_jwks_truststore_location: Path | None = Field(
         None,
-        description="File with the certificates of those who may issue that of the https: URL (PEM). "
-        "Default: those whom this machine trusts.",
+        description="PEM file with the CA certificates trusted for the `https:` URL. Default: the CA "
+        "certificates of this machine.",
     )
     sasl_oauthbearer_expected_issuer: str | None = Field(
-        None, description="`iss` of a token. Default: any that the keys are of."
+        None, description="Required `iss` of a token. Default: any issuer that signs with one of the keys."
     )
     sasl_oauthbearer_expected_audience: Annotated[tuple[str, ...], Words] = Field(
         (),
-        description="`aud` of a token has to have one of these, separated by commas. Default: a token has no "
-        "`aud`.",
+        description="Comma-separated audiences; the `aud` of a token must contain one of them. Default: a "
+        "token must not have an `aud`.",
     )
     sasl_oauthbearer_sub_claim_name: str = Field(
-        "sub", min_length=1, description="The claim of a token that is the user's name."
+        "sub", min_length=1, description="Claim of a token that contains the user's name."
     )
     sasl_oauthbearer_clock_skew_seconds: int = Field(
-        30, ge=0, le=3_600, description="How far the clock of who signs tokens may be off."
+        30, ge=0, le=3_600, description="Allowed clock skew of the token issuer."
     )
     sasl_server_max_receive_size: int = Field(
         524_288,
         ge=1_024,
         le=INT32_MAX,
-        description="Largest request, in bytes, of a client that has not authenticated.",
+        description="Largest request, in bytes, from a client that has not authenticated.",
     )
     sasl_authentication_timeout_ms: int = Field(
         30_000,
         ge=100,
         le=INT32_MAX,
-        description="A connection that has not authenticated in this time is closed.",
+        description="A connection that has not authenticated within this time is closed.",
     )
     connection_failed_authentication_delay_ms: int = Field(
         100,
         ge=0,
         le=60_000,
-        description="A failed authentication is answered, and its connection closed, after this time.",
+        description="Delay before a failed authentication is answered and its connection closed.",
     )
     connections_max_reauth_ms: int = Field(
         0,
         ge=0,
         le=INT64_MAX,
-        description="How long an authentication counts at most; clients authenticate again before (KIP-368). "
-        "A connection that does not is closed at its next request. 0: as long as the connection lives.",
+        description="Longest time that an authentication is valid. Clients authenticate again before it "
+        "ends (KIP-368); a connection that has not is closed at its next request. 0: as long as the "
+        "connection.",
     )
 
     # --- groups, besides those of `GroupSettings` ---
@@ -512,40 +527,40 @@ class Settings(GroupSettings, TransactionSettings, TopicSettings, TlsSettings):
         50,
         ge=1,
         le=1_000,
-        description="Partitions over which groups are spread. A data directory keeps the number it was made "
-        "with; another one is refused.",
+        description="Number of partitions over which groups are distributed. Fixed when the data "
+        "directory is created; a different number is refused later.",
     )
     group_max_own_offsets: int = Field(
         100_000,
         ge=0,
         le=INT32_MAX,
-        description="Offsets that a group may have when it commits for names that are no topics. Only groups "
-        "that share something else than topics may, those of a protocol type other than consumer; 0: none, "
-        "as in Kafka.",
+        description="Largest number of offsets that a group may commit for names that are not topics. "
+        "Only groups with a protocol type other than `consumer`, which share something other than topics, "
+        "may do so. 0: none, as in Kafka.",
     )
 
     journal_retention_ms: int = Field(
         2_592_000_000,
         ge=-1,
         le=INT64_MAX,
-        description="How long the records of `__ringleader_journal` are kept, the topic that says why groups "
-        "rebalanced; -1 keeps them for ever.",
+        description="How long records of the topic `__ringleader_journal`, which explains rebalances, are "
+        "kept. -1: forever.",
     )
     journal_retention_bytes: int = Field(
         268_435_456,
         ge=16_777_216,
         le=INT64_MAX,
-        description="How much of `__ringleader_journal` is kept (whole files of an eighth of it, 64 MiB at "
-        "most): the oldest records go.",
+        description="Size to which `__ringleader_journal` is limited. The oldest records are deleted, in "
+        "whole files of an eighth of this size (64 MiB at most).",
     )
 
     # --- topics, besides those of `TopicSettings` ---
     auto_create_topics_enable: bool = Field(
-        True, description="Topics are created when a client first asks for them."
+        True, description="Create a topic when a client first requests it."
     )
-    delete_topic_enable: bool = Field(True, description="Topics can be deleted.")
+    delete_topic_enable: bool = Field(True, description="Allow clients to delete topics.")
     fetch_max_bytes: int = Field(
-        57_671_680, ge=1_024, le=INT32_MAX, description="Most bytes of records in one answer to Fetch."
+        57_671_680, ge=1_024, le=INT32_MAX, description="Largest size of the records in one Fetch response."
     )
 
     def served(self) -> tuple[Listener, ...]:

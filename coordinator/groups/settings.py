@@ -16,37 +16,39 @@ class GroupSettings(BaseModel):
     # --- Kafka's own (defaults as Apache Kafka 4.x) ---
 
     group_min_session_timeout_ms: int = Field(
-        6_000, ge=1, le=INT32_MAX, description="Shortest session timeout that a member may ask for."
+        6_000, ge=1, le=INT32_MAX, description="Shortest session timeout that a member may request."
     )
     group_max_session_timeout_ms: int = Field(
-        1_800_000, ge=1, le=INT32_MAX, description="Longest session timeout that a member may ask for."
+        1_800_000, ge=1, le=INT32_MAX, description="Longest session timeout that a member may request."
     )
     group_initial_rebalance_delay_ms: int = Field(
         3_000,
         ge=0,
         le=INT32_MAX,
-        description="How long a rebalance that starts from an empty group waits for more members.",
+        description="How long the first rebalance of an empty group waits for more members.",
     )
-    group_max_size: int = Field(INT32_MAX, ge=1, le=INT32_MAX, description="Members of one group.")
+    group_max_size: int = Field(
+        INT32_MAX, ge=1, le=INT32_MAX, description="Largest number of members in a group."
+    )
     offset_metadata_max_bytes: int = Field(
         4_096,
         ge=0,
         le=INT32_MAX,
-        description="Length of the text that may go with a committed offset (counted in UTF-16 units).",
+        description="Longest metadata text of a committed offset, counted in UTF-16 units.",
     )
     offsets_retention_minutes: int = Field(
         10_080,
         ge=1,
         le=INT32_MAX,
-        description="How long committed offsets outlive the last member of their group, or their commit in a "
-        "group that never had members.",
+        description="How long committed offsets are kept after the last member left the group, or after "
+        "the commit if the group never had members.",
     )
     offsets_retention_check_interval_ms: int = Field(
         600_000,
         ge=1,
         le=INT64_MAX,
-        description="How often expired offsets and empty groups are looked for. A wall clock that jumps, and "
-        "back again within this time, makes nothing expire.",
+        description="How often expired offsets and empty groups are removed. If the wall clock jumps and "
+        "returns within this time, nothing expires.",
     )
 
     # --- our own limits; Kafka has none of them ---
@@ -55,40 +57,44 @@ class GroupSettings(BaseModel):
         10_000,
         ge=1,
         le=INT32_MAX,
-        description="Member ids per group that were given out and have not come back to join.",
+        description="Largest number of member ids per group that were assigned but have not joined yet.",
     )
     shard_max_groups: int = Field(
-        100_000, ge=1, le=INT32_MAX, description="Groups of one partition of the offsets topic."
+        100_000,
+        ge=1,
+        le=INT32_MAX,
+        description="Largest number of groups in one partition of the offsets topic.",
     )
     member_max_metadata_bytes: int = Field(
         1_048_576,
         ge=1_024,
         le=INT32_MAX,
-        description="Protocol names and metadata that one member may offer when it joins, together.",
+        description="Largest total size of the protocol names and metadata in a member's JoinGroup.",
     )
     group_max_record_bytes: int = Field(
         16_777_216,
         ge=16_384,
         le=INT32_MAX,
-        description="Size of a group's stored record, all members with metadata and assignment; and of the "
-        "records of one commit together, which repeat the names of group and topic for each partition.",
+        description="Largest stored record of a group (all members with metadata and assignment), and "
+        "largest total size of the records of one commit, which repeat the names of group and topic for "
+        "each partition.",
     )
     group_metadata_max_bytes: int = Field(
         268_435_456,
         ge=1_048_576,
         le=INT64_MAX,
-        description="Memory that all groups of this node may take together for their members: ids, what they "
-        "offer and are assigned. A member counts twice what it offers, and 2 KiB at least, for it is in its "
-        "group's record too; a record that is larger counts as it is. Above it JoinGroup of new members, or "
-        "with a larger offer, is refused, and SyncGroup with larger assignments. The default is enough for "
-        "130,000 members with offers of 500 bytes. In bytes. Committed offsets are not counted.",
+        description="Memory for the members of all groups on this node: ids, metadata, assignments. A "
+        "member counts twice its metadata, at least 2 KiB, since its group's record contains it, too; a "
+        "larger record counts with its size. Above this limit, JoinGroup of new members or with more "
+        "metadata is refused, and so is SyncGroup with larger assignments. The default is enough for "
+        "130,000 members with 500 bytes of metadata. In bytes. Committed offsets are not counted.",
     )
     generation_block: int = Field(
         32,
         ge=1,
         le=1_000_000,
-        description="Generation numbers are reserved on the disk in blocks of this size, so that a crash "
-        "never leads to a number being used twice; it skips the rest of the block.",
+        description="Generation numbers are reserved on disk in blocks of this size. After a crash, the "
+        "rest of the block is skipped, so that no number is used twice.",
     )
 
     # --- fixed ---

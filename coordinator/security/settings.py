@@ -69,49 +69,53 @@ class TlsSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    ssl_keystore_type: Store = Field("PEM", description="Only PEM is read.")
+    ssl_keystore_type: Store = Field("PEM", description="Type of the key store. Only PEM is supported.")
     ssl_keystore_location: Path | None = Field(
         None,
-        description="File with the private key and the certificates of this listener, its own first (PEM). "
-        "Read again when it changes, and on SIGHUP.",
+        description="PEM file with the private key and certificate chain of this listener, its own "
+        "certificate first. Read again when it changes, and on SIGHUP.",
     )
     ssl_keystore_certificate_chain: str | None = Field(
-        None, description="In place of the file: the certificates themselves (PEM)."
+        None, description="Certificate chain (PEM) as text, in place of the file."
     )
     ssl_keystore_key: SecretStr | None = Field(
-        None, description="In place of the file: the private key itself (PEM)."
+        None, description="Private key (PEM) as text, in place of the file."
     )
     ssl_key_password: SecretStr | None = Field(
-        None, description="What the private key is encrypted with. Not for the command line: others see it."
+        None,
+        description="Password of the private key. Not available on the command line, where other users "
+        "could see it.",
     )
-    ssl_truststore_type: Store = Field("PEM", description="Only PEM is read.")
+    ssl_truststore_type: Store = Field("PEM", description="Type of the trust store. Only PEM is supported.")
     ssl_truststore_location: Path | None = Field(
         None,
-        description="File with the certificates of those who may issue clients' certificates (PEM). Read "
-        "again when it changes, and on SIGHUP.",
+        description="PEM file with the CA certificates trusted to sign client certificates. Read again "
+        "when it changes, and on SIGHUP.",
     )
     ssl_truststore_certificates: str | None = Field(
-        None, description="In place of the file: these certificates themselves (PEM)."
+        None, description="CA certificates (PEM) as text, in place of the file."
     )
     ssl_endpoint_identification_algorithm: Annotated[Literal["https", ""], BeforeValidator(_lower)] = Field(
         "https",
-        description="Of several nodes: the certificate of another one has to be for the host that it is "
-        "reached at. Empty: for any.",
+        description="With several nodes: `https` requires that another node's certificate matches the "
+        "host name in its address. Empty: no check.",
     )
     ssl_client_auth: Literal["none", "requested", "required"] = Field(
         "none",
-        description="Whether clients have to show a certificate. Without one, where it is requested, a "
-        "client is User:ANONYMOUS. For SASL_SSL only as `listener.name.NAME.ssl.client.auth`, as in Kafka.",
+        description="Whether clients must present a certificate. With `requested`, a client without one "
+        "is User:ANONYMOUS. For SASL_SSL, set it as `listener.name.NAME.ssl.client.auth`, as in Kafka.",
     )
     ssl_enabled_protocols: Annotated[tuple[TlsVersion, ...], Words] = Field(
-        ("TLSv1.2", "TLSv1.3"), min_length=1, description="Versions of TLS; there are no older ones."
+        ("TLSv1.2", "TLSv1.3"),
+        min_length=1,
+        description="Enabled TLS versions. Older versions are not supported.",
     )
     ssl_cipher_suites: Annotated[tuple[str, ...], Words, AfterValidator(_known_suites)] = Field(
-        (), description="Cipher suites of TLS 1.2, in Java's names. Default: all that are safe."
+        (), description="Enabled cipher suites of TLS 1.2, by Java's names. Default: all secure ones."
     )
     ssl_principal_mapping_rules: Annotated[str, AfterValidator(_rules)] = Field(
         "DEFAULT",
-        description="The principal of a client with a certificate, from its distinguished name: "
-        "RULE:pattern/replacement/ with L or U behind it for lower or upper case, or DEFAULT (the whole "
-        "name), separated by commas; the first one that matches counts.",
+        description="Comma-separated rules that map the distinguished name of a client certificate to a "
+        "principal: RULE:pattern/replacement/ with an optional L or U for lower or upper case, or DEFAULT "
+        "(the whole name). The first matching rule applies.",
     )

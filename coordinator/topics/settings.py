@@ -14,46 +14,46 @@ class TopicSettings(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     num_partitions: int = Field(
-        1, ge=1, le=10_000, description="Partitions of a topic whose creator does not say."
+        1, ge=1, le=10_000, description="Number of partitions of a topic that is created without a number."
     )
     message_max_bytes: int = Field(
-        1_048_588, ge=1_024, le=INT32_MAX, description="Largest record batch, as it is sent."
+        1_048_588, ge=1_024, le=INT32_MAX, description="Largest record batch, as the producer sends it."
     )
     log_segment_bytes: int = Field(
-        1_073_741_824, ge=16_384, le=INT32_MAX, description="A partition's file is closed at this size."
+        1_073_741_824, ge=16_384, le=INT32_MAX, description="Size at which a new file of a partition begins."
     )
     log_roll_ms: int = Field(
         604_800_000,
         ge=1,
         le=INT64_MAX,
-        description="A partition's file is closed at this age of its first record.",
+        description="Age of the first record in a partition's file at which a new file begins.",
     )
     log_retention_ms: int = Field(
-        604_800_000, ge=-1, le=INT64_MAX, description="How long records are kept; -1 keeps them for ever."
+        604_800_000, ge=-1, le=INT64_MAX, description="How long records are kept. -1: forever."
     )
     log_retention_bytes: int = Field(
         -1,
         ge=-1,
         le=INT64_MAX,
-        description="How much of a partition is kept (whole files only); -1 keeps all of it.",
+        description="Size to which a partition is limited; whole files are deleted. -1: no limit.",
     )
     log_retention_check_interval_ms: int = Field(
         300_000,
         ge=1,
         le=INT64_MAX,
-        description="How often records that may go are looked for. A wall clock that jumps, and back again "
-        "within this time, deletes none.",
+        description="How often old records are deleted. If the wall clock jumps and returns within this "
+        "time, no record is deleted.",
     )
     producer_id_expiration_ms: int = Field(
         86_400_000,
         ge=1,
         le=INT32_MAX,
-        description="An idempotent producer that has not produced to a partition for this long is forgotten "
-        "there.",
+        description="A partition forgets an idempotent producer that has not written to it for this long.",
     )
     tail_cache_bytes: int = Field(
         67_108_864,
         ge=0,
         le=INT64_MAX,
-        description="The newest records that are kept in memory for readers at the end, over all partitions.",
+        description="Memory for the newest records of all partitions, for consumers that read the end of "
+        "a partition.",
     )
