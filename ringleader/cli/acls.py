@@ -55,26 +55,38 @@ REMOVE_HELP = (
 )
 
 PrincipalArgument = Annotated[
-    str, typer.Argument(metavar="PRINCIPAL", parser=utf8, help="TYPE:NAME: User:alice.", show_default=False)
+    str,
+    typer.Argument(
+        metavar="PRINCIPAL",
+        parser=utf8,
+        help="Principal as TYPE:NAME, for example User:alice.",
+        show_default=False,
+    ),
 ]
 OperationsArgument = Annotated[
     list[str],
-    typer.Argument(metavar="OPERATION...", parser=utf8, help="READ, WRITE, ..., ALL.", show_default=False),
+    typer.Argument(
+        metavar="OPERATION...", parser=utf8, help="Operation: READ, WRITE, ..., ALL.", show_default=False
+    ),
 ]
 TopicsOption = Annotated[
-    list[str] | None, typer.Option("--topic", metavar="NAME", parser=utf8, help="A topic.")
+    list[str] | None, typer.Option("--topic", metavar="NAME", parser=utf8, help="Topic.")
 ]
 GroupsOption = Annotated[
-    list[str] | None, typer.Option("--group", metavar="NAME", parser=utf8, help="A group.")
+    list[str] | None, typer.Option("--group", metavar="NAME", parser=utf8, help="Group.")
 ]
 IdsOption = Annotated[
     list[str] | None,
-    typer.Option("--transactional-id", metavar="ID", parser=utf8, help="A transactional id."),
+    typer.Option("--transactional-id", metavar="ID", parser=utf8, help="Transactional id."),
 ]
-ClusterOption = Annotated[bool, typer.Option("--cluster", help="The cluster itself.")]
-PrefixedOption = Annotated[bool, typer.Option("--prefixed", help="Names are the beginning of names.")]
-DenyOption = Annotated[bool, typer.Option("--deny", help="Deny, whatever others allow.")]
-HostOption = Annotated[str, typer.Option(metavar="ADDRESS", parser=utf8, help="Only from this address.")]
+ClusterOption = Annotated[bool, typer.Option("--cluster", help="The cluster as the resource.")]
+PrefixedOption = Annotated[bool, typer.Option("--prefixed", help="Treat the resource names as prefixes.")]
+DenyOption = Annotated[
+    bool, typer.Option("--deny", help="Deny the operation, even if another ACL allows it.")
+]
+HostOption = Annotated[
+    str, typer.Option(metavar="ADDRESS", parser=utf8, help="Client address the ACL applies to. Default: all.")
+]
 
 
 def _acls(
@@ -140,13 +152,13 @@ def add(
 @app.command("list", help=LIST_HELP)
 def list_acls(
     principal: Annotated[
-        str | None, typer.Option(metavar="PRINCIPAL", parser=utf8, help="Of this principal only.")
+        str | None, typer.Option(metavar="PRINCIPAL", parser=utf8, help="Only ACLs of this principal.")
     ] = None,
     topic: Annotated[
-        str | None, typer.Option(metavar="NAME", parser=utf8, help="Of this topic only.")
+        str | None, typer.Option(metavar="NAME", parser=utf8, help="Only ACLs of this topic.")
     ] = None,
     group: Annotated[
-        str | None, typer.Option(metavar="NAME", parser=utf8, help="Of this group only.")
+        str | None, typer.Option(metavar="NAME", parser=utf8, help="Only ACLs of this group.")
     ] = None,
     bootstrap_server: BootstrapOption = BOOTSTRAP,
     command_config: CommandConfigOption = None,

@@ -53,7 +53,7 @@ def advise(
     until: UntilOption = None,
     replay: Annotated[
         bool,
-        typer.Option("--replay/--no-replay", help="Play the history again, for what would have been saved."),
+        typer.Option("--replay/--no-replay", help="Replay the history to estimate the savings."),
     ] = True,
     history_file: HistoryOption = None,
     bootstrap_server: ServerOption = None,

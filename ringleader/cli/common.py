@@ -82,7 +82,7 @@ BootstrapOption = Annotated[
         parser=utf8,
         envvar="RINGLEADER_BOOTSTRAP_SERVER",
         metavar="HOST:PORT[,...]",
-        help="The server to ask: Ringleader or any Kafka.",
+        help="Server to connect to: Ringleader or any Kafka.",
     ),
 ]
 BOOTSTRAP = "127.0.0.1:9092"
@@ -92,9 +92,9 @@ CommandConfigOption = Annotated[
         "--command-config",
         envvar="RINGLEADER_COMMAND_CONFIG",
         metavar="FILE",
-        help="Properties for TLS and SASL, in the names of Kafka's own tools or of librdkafka: "
+        help="File of client properties for TLS and SASL, named as in Kafka's own tools or in librdkafka: "
         "security.protocol, sasl.*, ssl.* (keys and certificates in PEM).",
         show_default=False,
     ),
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for programs instead of a table.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]

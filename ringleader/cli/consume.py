@@ -66,36 +66,39 @@ class IsolationLevel(StrEnum):
 
 def consume(
     topics: Annotated[
-        list[str], typer.Argument(metavar="TOPIC...", parser=utf8, help="The topics.", show_default=False)
+        list[str], typer.Argument(metavar="TOPIC...", parser=utf8, help="Topics.", show_default=False)
     ],
     group: Annotated[
         str | None,
         typer.Option(
             metavar="GROUP",
             parser=utf8,
-            help="Read as a member of this group, and commit.",
+            help="Read as a member of this group and commit offsets.",
             show_default=False,
         ),
     ] = None,
     group_protocol: Annotated[
         GroupProtocol,
-        typer.Option(help="consumer is the protocol of KIP-848, for clusters that have it (Apache Kafka 4)."),
+        typer.Option(
+            help="Group protocol. consumer is the protocol of KIP-848, for clusters that support "
+            "it (Apache Kafka 4)."
+        ),
     ] = GroupProtocol.classic,
     begin: Annotated[
         str,
         typer.Option(
             "--from",
             metavar="WHERE",
-            help="earliest, latest, an offset, -5 for the last five of each partition, or a time: "
-            "2026-01-31T12:00:00Z (UTC if it has no zone), or -1h for an hour ago. With --group earliest or "
-            "latest, for partitions that it has not committed.",
+            help="Start position: earliest, latest, an offset, -5 for the last five records of each "
+            "partition, or a time: 2026-01-31T12:00:00Z (UTC without a zone), or -1h for an hour ago. With "
+            "--group: earliest or latest, for partitions without a committed offset.",
         ),
     ] = "earliest",
     until: Annotated[
         str | None,
         typer.Option(
             metavar="WHERE",
-            help="End before this offset or time, or at what is latest now. Not with --group.",
+            help="End position: an offset or time (not included), or the current latest. Not with --group.",
             show_default=False,
         ),
     ] = None,
@@ -104,7 +107,8 @@ def consume(
         typer.Option(
             parser=utf8,
             metavar="HOST:PORT[,...]",
-            help="Who coordinates the group, if not the server that has the records. With --group.",
+            help="Server that coordinates the group, if it is not the one that stores the records. With "
+            "--group.",
             show_default=False,
         ),
     ] = None,
@@ -112,7 +116,7 @@ def consume(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="In place of --command-config, for --coordinator-bootstrap-server.",
+            help="Client properties for --coordinator-bootstrap-server. Default: those of --command-config.",
             show_default=False,
         ),
     ] = None,
@@ -121,29 +125,32 @@ def consume(
         typer.Option(
             metavar="NUMBER",
             min=0,
-            help="Read this partition only; may be repeated. Not with --group.",
+            help="Partition to read; may be repeated. Default: all. Not with --group.",
             show_default=False,
         ),
     ] = None,
     max_records: Annotated[
-        int | None, typer.Option(metavar="NUMBER", min=1, help="End after so many.", show_default=False)
+        int | None,
+        typer.Option(metavar="NUMBER", min=1, help="Largest number of records to print.", show_default=False),
     ] = None,
     exit_when_caught_up: Annotated[
         bool,
-        typer.Option("--exit-when-caught-up", help="End when all that is there now has been printed."),
+        typer.Option("--exit-when-caught-up", help="Exit after the records that exist at the start."),
     ] = False,
     timeout_ms: Annotated[
         int | None,
         typer.Option(
-            metavar="MS", min=1, help="End when no record has come for so long.", show_default=False
+            metavar="MS", min=1, help="Exit when no record has arrived for this long.", show_default=False
         ),
     ] = None,
     form: Annotated[
-        OutputFormat, typer.Option("--format", help="How a record is printed.")
+        OutputFormat, typer.Option("--format", help="Output format of a record.")
     ] = OutputFormat.pretty,
     isolation_level: Annotated[
         IsolationLevel,
-        typer.Option(help="read_committed leaves out what transactions have not committed."),
+        typer.Option(
+            help="Isolation level. read_committed skips records of transactions that are not committed."
+        ),
     ] = IsolationLevel.read_uncommitted,
     bootstrap_server: BootstrapOption = BOOTSTRAP,
     command_config: CommandConfigOption = None,

@@ -61,7 +61,10 @@ def explain(
     about: Annotated[
         str | None,
         typer.Argument(
-            metavar="[MEMBER or ERROR]", parser=utf8, help="Whom, or what, it is about.", show_default=False
+            metavar="[MEMBER or ERROR]",
+            parser=utf8,
+            help="Member, client id or instance id, or error, to explain.",
+            show_default=False,
         ),
     ] = None,
     since: SinceOption = "24h",

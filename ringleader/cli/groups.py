@@ -69,11 +69,9 @@ DELETE_OFFSETS_HELP = (
     "  ringleader groups delete-offsets billing --topic orders:0,1 --topic bills"
 )
 
-NameArgument = Annotated[
-    str, typer.Argument(metavar="GROUP", parser=utf8, help="The group.", show_default=False)
-]
+NameArgument = Annotated[str, typer.Argument(metavar="GROUP", parser=utf8, help="Group.", show_default=False)]
 NamesArgument = Annotated[
-    list[str], typer.Argument(metavar="GROUP...", parser=utf8, help="The groups.", show_default=False)
+    list[str], typer.Argument(metavar="GROUP...", parser=utf8, help="Groups.", show_default=False)
 ]
 
 
@@ -233,7 +231,7 @@ def delete_offsets(
     topic: Annotated[
         list[str],
         typer.Option(
-            metavar="TOPIC[:0,1]", parser=utf8, help="A topic, or some of its partitions; may be repeated."
+            metavar="TOPIC[:0,1]", parser=utf8, help="Topic, optionally with partitions; may be repeated."
         ),
     ],
     bootstrap_server: BootstrapOption = BOOTSTRAP,

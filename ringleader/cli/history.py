@@ -51,9 +51,14 @@ def history(
     since: SinceOption = "24h",
     until: UntilOption = None,
     limit: Annotated[
-        int, typer.Option(min=1, max=100_000, help="Of more rebalances the last ones are shown.")
+        int,
+        typer.Option(
+            min=1, max=100_000, help="Largest number of rebalances to show; the last ones are shown."
+        ),
     ] = 100,
-    evidence: Annotated[bool, typer.Option("--evidence", help="Also what tells the causes.")] = False,
+    evidence: Annotated[
+        bool, typer.Option("--evidence", help="Show the evidence for each cause, too.")
+    ] = False,
     history_file: HistoryOption = None,
     bootstrap_server: ServerOption = None,
     command_config: CommandConfigOption = None,

@@ -79,7 +79,7 @@ def import_groups(
         typer.Option(
             parser=utf8,
             metavar="HOST:PORT[,...]",
-            help="Where the groups are: any Kafka, or Ringleader.",
+            help="Source server of the groups: any Kafka or Ringleader.",
             show_default=False,
         ),
     ],
@@ -89,30 +89,32 @@ def import_groups(
             parser=utf8,
             envvar="RINGLEADER_BOOTSTRAP_SERVER",
             metavar="HOST:PORT[,...]",
-            help="Where their offsets go: Ringleader, or any Kafka.",
+            help="Target server for the offsets: Ringleader or any Kafka.",
         ),
     ] = BOOTSTRAP,
     group: Annotated[
         list[str] | None,
-        typer.Option(metavar="GROUP", parser=utf8, help="A group; may be repeated.", show_default=False),
+        typer.Option(metavar="GROUP", parser=utf8, help="Group; may be repeated.", show_default=False),
     ] = None,
-    all_groups: Annotated[
-        bool, typer.Option("--all", help="All groups that have committed offsets.")
-    ] = False,
+    all_groups: Annotated[bool, typer.Option("--all", help="All groups with committed offsets.")] = False,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Also where the target has other offsets for a group.")
+        bool, typer.Option("--overwrite", help="Overwrite different offsets of a group at the target.")
     ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be done.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the changes without making them.")] = False,
     from_command_config: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="TLS and SASL of the source, as --command-config.", show_default=False
+            metavar="FILE",
+            help="Client properties for the source, as for --command-config.",
+            show_default=False,
         ),
     ] = None,
     to_command_config: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="TLS and SASL of the target, as --command-config.", show_default=False
+            metavar="FILE",
+            help="Client properties for the target, as for --command-config.",
+            show_default=False,
         ),
     ] = None,
     as_json: JsonOption = False,

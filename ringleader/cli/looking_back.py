@@ -33,9 +33,8 @@ HistoryOption = Annotated[
     typer.Option(
         "--history",
         metavar="FILE",
-        help="Read this file that `ringleader watch` wrote, as it is; with --bootstrap-server too, bring it"
-        " up to"
-        " date first. Default: the cluster's own in the user's data directory.",
+        help="History file written by `ringleader watch`. With --bootstrap-server, the file is updated "
+        "first. Default: the cluster's file in the user's data directory.",
         show_default=False,
     ),
 ]
@@ -51,20 +50,20 @@ ServerOption = Annotated[
         show_default=False,
     ),
 ]
-UtcOption = Annotated[bool, typer.Option("--utc", help="Exact times instead of 2 min ago.")]
+UtcOption = Annotated[bool, typer.Option("--utc", help="Show exact times instead of 2 min ago.")]
 GroupArgument = Annotated[
-    str, typer.Argument(metavar="GROUP", parser=utf8, help="The group.", show_default=False)
+    str, typer.Argument(metavar="GROUP", parser=utf8, help="Group.", show_default=False)
 ]
 SinceOption = Annotated[
     str,
     typer.Option(
-        "--since", metavar="TIME", help="Where to begin: 2h, 7d, or a time as 2026-01-31T12:00Z (UTC)."
+        "--since", metavar="TIME", help="Start time: 2h, 7d, or a time such as 2026-01-31T12:00Z (UTC)."
     ),
 ]
 UntilOption = Annotated[
     str | None,
     typer.Option(
-        "--until", metavar="TIME", help="Where to end, the same way. Default: now.", show_default=False
+        "--until", metavar="TIME", help="End time, in the same format. Default: now.", show_default=False
     ),
 ]
 _SLOW_S = 2.0

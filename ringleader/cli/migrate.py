@@ -42,7 +42,7 @@ LINE_S = 30.0
 
 def migrate(
     source: Annotated[
-        Path, typer.Option("--from", metavar="DIR", help="The daemon's data directory.", show_default=False)
+        Path, typer.Option("--from", metavar="DIR", help="Data directory of the daemon.", show_default=False)
     ],
     cluster: Annotated[
         str,
@@ -52,50 +52,62 @@ def migrate(
     ],
     cluster_properties: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="TLS and SASL, as for serve.", show_default=False),
+        typer.Option(
+            metavar="FILE",
+            help="Client properties for TLS and SASL, as for `ringleader serve`.",
+            show_default=False,
+        ),
     ] = None,
     cluster_groups_topic: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="As the nodes will have it.", show_default=False)
+        str | None, typer.Option(metavar="TEXT", help="Same value as on the nodes.", show_default=False)
     ] = None,
     cluster_security_topic: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="As the nodes will have it.", show_default=False)
+        str | None, typer.Option(metavar="TEXT", help="Same value as on the nodes.", show_default=False)
     ] = None,
     cluster_group_id: Annotated[
         str | None,
         typer.Option(
             metavar="TEXT",
-            help="As the nodes will have it: while one is a member, this is refused.",
+            help="Same value as on the nodes. Refused while a node is a member of this group.",
             show_default=False,
         ),
     ] = None,
     cluster_transactional_id_prefix: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="As the nodes will have it.", show_default=False)
+        str | None, typer.Option(metavar="TEXT", help="Same value as on the nodes.", show_default=False)
     ] = None,
     cluster_replication_factor: Annotated[
         int | None,
         typer.Option(
-            metavar="NUMBER", help="Replicas of the nodes' topics if they are made.", show_default=False
+            metavar="NUMBER",
+            help="Replication factor of the nodes' topics if they are created.",
+            show_default=False,
         ),
     ] = None,
     replication_factor: Annotated[
         int | None,
         typer.Option(
-            metavar="NUMBER", min=1, help="Replicas of the topics; the cluster's default.", show_default=False
+            metavar="NUMBER",
+            min=1,
+            help="Replication factor of the topics. Default: the cluster's.",
+            show_default=False,
         ),
     ] = None,
     config: Annotated[
         Path | None,
-        typer.Option("--config", envvar="RINGLEADER_CONFIG", metavar="FILE", help="The daemon's settings."),
+        typer.Option(
+            "--config", envvar="RINGLEADER_CONFIG", metavar="FILE", help="Settings file of the daemon."
+        ),
     ] = None,
     into_existing: Annotated[
         bool,
         typer.Option(
             "--into-existing",
-            help="Append to topics that have records, and leave groups that are there as they are.",
+            help="Append to topics that contain records, and keep groups that exist.",
         ),
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Look whether it can be done, and change nothing.")
+        bool,
+        typer.Option("--dry-run", help="Check whether the migration is possible, without changing anything."),
     ] = False,
     as_json: JsonOption = False,
 ) -> None:

@@ -61,12 +61,12 @@ NodesGroupOption = Annotated[
         parser=utf8,
         envvar="RINGLEADER_CLUSTER_GROUP_ID",
         metavar="GROUP",
-        help="The group whose members the nodes are.",
+        help="Group whose members are the nodes.",
     ),
 ]
 NODES_GROUP = "__ringleader_nodes"
-NodeArgument = Annotated[int, typer.Argument(metavar="NODE", min=0, help="The node's id.")]
-ShardArgument = Annotated[int, typer.Argument(metavar="SHARD", min=0, help="The shard's number.")]
+NodeArgument = Annotated[int, typer.Argument(metavar="NODE", min=0, help="Node id.")]
+ShardArgument = Annotated[int, typer.Argument(metavar="SHARD", min=0, help="Shard number.")]
 
 T = TypeVar("T")
 
@@ -207,7 +207,9 @@ def shards(
     command_config: CommandConfigOption = None,
     group: Annotated[
         str | None,
-        typer.Option("--group", parser=utf8, metavar="GROUP", help="Only the shard of this consumer group."),
+        typer.Option(
+            "--group", parser=utf8, metavar="GROUP", help="Show only the shard of this consumer group."
+        ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -253,7 +255,7 @@ def drain(
     cluster: ClusterOption = "",
     cluster_group_id: NodesGroupOption = NODES_GROUP,
     command_config: CommandConfigOption = None,
-    undo: Annotated[bool, typer.Option("--undo", help="Give it shards again.")] = False,
+    undo: Annotated[bool, typer.Option("--undo", help="Allow the node to own shards again.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Move all shards of a node to the others, a few at a time, and wait for it. It gets none until `--undo`,

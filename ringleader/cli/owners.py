@@ -51,17 +51,23 @@ def owners(
     partition: Annotated[
         str,
         typer.Argument(
-            metavar="TOPIC:PARTITION", parser=utf8, help="For example orders:17.", show_default=False
+            metavar="TOPIC:PARTITION",
+            parser=utf8,
+            help="Partition as TOPIC:PARTITION, for example orders:17.",
+            show_default=False,
         ),
     ],
     at: Annotated[
         str | None,
         typer.Option(
-            metavar="TIME", help="When: 6h, or 2026-01-31T03:12Z (UTC). Default: now.", show_default=False
+            metavar="TIME",
+            help="Point in time: 6h, or 2026-01-31T03:12Z (UTC). Default: now.",
+            show_default=False,
         ),
     ] = None,
     group: Annotated[
-        str | None, typer.Option(parser=utf8, metavar="GROUP", help="Only of this group.", show_default=False)
+        str | None,
+        typer.Option(parser=utf8, metavar="GROUP", help="Show only this group.", show_default=False),
     ] = None,
     history_file: HistoryOption = None,
     bootstrap_server: ServerOption = None,

@@ -52,31 +52,31 @@ SIZE_HELP = (
 def plan(
     group: Annotated[
         str | None,
-        typer.Argument(metavar="[GROUP]", parser=utf8, help="A group that has members.", show_default=False),
+        typer.Argument(metavar="[GROUP]", parser=utf8, help="Group with members.", show_default=False),
     ] = None,
     file: Annotated[
-        Path | None, typer.Option(help="Read the group from this JSON file.", show_default=False)
+        Path | None, typer.Option(help="JSON file to read the group from.", show_default=False)
     ] = None,
     save: Annotated[
-        Path | None, typer.Option(help="Write the group to this JSON file.", show_default=False)
+        Path | None, typer.Option(help="JSON file to write the group to.", show_default=False)
     ] = None,
-    members: Annotated[int, typer.Option(min=1, help="How many members more, and fewer, to try.")] = 1,
-    partitions: Annotated[
-        int, typer.Option(min=1, help="How many more partitions of each topic to try.")
-    ] = 1,
+    members: Annotated[int, typer.Option(min=1, help="Number of members to add and to remove.")] = 1,
+    partitions: Annotated[int, typer.Option(min=1, help="Number of partitions to add to each topic.")] = 1,
     new_topic: Annotated[
         int | None,
         typer.Option(
             min=1,
-            help="Also try a new topic of so many partitions, read by all: as one that matches a pattern.",
+            help="Also try a new topic with this number of partitions that all members subscribe to, as by "
+            "a pattern.",
             show_default=False,
         ),
     ] = None,
     assignor: Annotated[
-        list[str] | None, typer.Option(help="Only this one; may be given again.", show_default=False)
+        list[str] | None,
+        typer.Option(help="Assignor to try; may be repeated. Default: all.", show_default=False),
     ] = None,
     imbalance: Annotated[
-        float, typer.Option(min=0, help="For lag-aware: how far above the mean a member's lag may be.")
+        float, typer.Option(min=0, help="For lag-aware: allowed lag of a member above the mean.")
     ] = 0.1,
     bootstrap_server: BootstrapOption = BOOTSTRAP,
     command_config: CommandConfigOption = None,
@@ -115,18 +115,18 @@ def plan(
 
 
 def size(
-    target: Annotated[float, typer.Option(help="What the topic has to carry.", show_default=False)],
+    target: Annotated[float, typer.Option(help="Required throughput of the topic.", show_default=False)],
     producer: Annotated[
-        float, typer.Option(help="What one producer does with one partition.", show_default=False)
+        float, typer.Option(help="Throughput of one producer to one partition.", show_default=False)
     ],
     consumer: Annotated[
-        float, typer.Option(help="What one consumer does with one partition.", show_default=False)
+        float, typer.Option(help="Throughput of one consumer from one partition.", show_default=False)
     ],
     partitions: Annotated[
-        int | None, typer.Option(min=1, help="How many partitions there are.", show_default=False)
+        int | None, typer.Option(min=1, help="Current number of partitions.", show_default=False)
     ] = None,
     consumers: Annotated[
-        int | None, typer.Option(min=1, help="How many consumers there are.", show_default=False)
+        int | None, typer.Option(min=1, help="Current number of consumers.", show_default=False)
     ] = None,
     as_json: JsonOption = False,
 ) -> None:

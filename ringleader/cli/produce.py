@@ -64,58 +64,63 @@ class Acks(StrEnum):
 
 
 def produce(
-    topic: Annotated[
-        str, typer.Argument(metavar="TOPIC", parser=utf8, help="The topic.", show_default=False)
-    ],
+    topic: Annotated[str, typer.Argument(metavar="TOPIC", parser=utf8, help="Topic.", show_default=False)],
     value: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="Write one record with this value.", show_default=False)
+        str | None,
+        typer.Option(metavar="TEXT", help="Value of a single record to write.", show_default=False),
     ] = None,
     null_value: Annotated[
         bool,
         typer.Option(
-            "--null-value", help="Write one record without a value: it deletes its key on compaction."
+            "--null-value",
+            help="Write a single record without a value (a tombstone): compaction deletes its key.",
         ),
     ] = False,
     key: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="The key, of every record.", show_default=False)
+        str | None, typer.Option(metavar="TEXT", help="Key of every record.", show_default=False)
     ] = None,
     header: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME=VALUE", help="A header of every record; may be repeated.", show_default=False
+            metavar="NAME=VALUE", help="Header of every record; may be repeated.", show_default=False
         ),
     ] = None,
     file: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="Read records from it instead of standard input.", show_default=False
+            metavar="FILE", help="File to read records from. Default: standard input.", show_default=False
         ),
     ] = None,
     form: Annotated[
-        InputFormat, typer.Option("--format", help="What a line is: a value, or a JSON object.")
+        InputFormat, typer.Option("--format", help="Format of a line: a value, or a JSON object.")
     ] = InputFormat.lines,
     key_separator: Annotated[
         str | None,
         typer.Option(
             metavar="TEXT",
-            help="A line is key and value with this between them; \\t is a tab.",
+            help="Separator between key and value in a line; \\t is a tab.",
             show_default=False,
         ),
     ] = None,
     partition: Annotated[
         int | None,
-        typer.Option(metavar="NUMBER", min=0, help="Where records go that name none.", show_default=False),
+        typer.Option(
+            metavar="NUMBER", min=0, help="Partition for records that do not name one.", show_default=False
+        ),
     ] = None,
-    compression: Annotated[Codec, typer.Option(help="How batches are compressed.")] = Codec.none,
+    compression: Annotated[Codec, typer.Option(help="Compression of batches.")] = Codec.none,
     acks: Annotated[
         Acks,
-        typer.Option(help="all: every replica in sync has it. 1: the leader has it, its crash may lose it."),
+        typer.Option(
+            help="Acknowledgements to wait for. all: every in-sync replica. 1: the leader only; a "
+            "record can be lost when it crashes."
+        ),
     ] = Acks.all,
     idempotent: Annotated[
         bool,
         typer.Option(
-            help="Whether brokers drop what is sent again after a broken connection "
-            "(enable.idempotence); with --acks 1 they cannot."
+            help="Whether brokers discard duplicates that are sent after a broken connection "
+            "(enable.idempotence). Not possible with --acks 1."
         ),
     ] = True,
     max_request_size: Annotated[
@@ -124,14 +129,14 @@ def produce(
             metavar="BYTES",
             min=1,
             max=256 * 1024 * 1024,
-            help="The largest request, and so record; the topic's max.message.bytes bounds it too.",
+            help="Largest request and record. The topic's max.message.bytes is a limit, too.",
         ),
     ] = 1_048_576,
     delivery_timeout_ms: Annotated[
-        int, typer.Option(metavar="MS", min=1, help="How long a record is tried, through broken connections.")
+        int, typer.Option(metavar="MS", min=1, help="Time limit for writing a record, including retries.")
     ] = 120_000,
     max_block_ms: Annotated[
-        int, typer.Option(metavar="MS", min=1, help="How long to wait for the topic to be there.")
+        int, typer.Option(metavar="MS", min=1, help="Time limit for the topic to exist.")
     ] = 5_000,
     bootstrap_server: BootstrapOption = BOOTSTRAP,
     command_config: CommandConfigOption = None,

@@ -50,27 +50,31 @@ def report(
     ctx: typer.Context,
     group: GroupArgument,
     from_: Annotated[
-        str, typer.Option("--from", metavar="TIME", help="Where to begin: 30m, or 2026-01-31T12:00Z (UTC).")
+        str, typer.Option("--from", metavar="TIME", help="Start time: 30m, or 2026-01-31T12:00Z (UTC).")
     ] = "24h",
     to: Annotated[
         str | None,
         typer.Option(
-            "--to", metavar="TIME", help="Where to end, the same way. Default: now.", show_default=False
+            "--to", metavar="TIME", help="End time, in the same format. Default: now.", show_default=False
         ),
     ] = None,
     max_rebalances: Annotated[
         int | None,
-        typer.Option(min=0, help="Limit: more rebalances end with exit code 3.", show_default=False),
+        typer.Option(
+            min=0, help="Allowed number of rebalances; more end with exit code 3.", show_default=False
+        ),
     ] = None,
     max_unowned_seconds: Annotated[
         float | None,
-        typer.Option(min=0, help="Limit of partition-seconds without an owner.", show_default=False),
+        typer.Option(min=0, help="Allowed partition-seconds without an owner.", show_default=False),
     ] = None,
     max_read_again: Annotated[
-        int | None, typer.Option(min=0, help="Limit of records that were read again.", show_default=False)
+        int | None,
+        typer.Option(min=0, help="Allowed number of records that were read again.", show_default=False),
     ] = None,
     max_rebalance_seconds: Annotated[
-        float | None, typer.Option(min=0, help="Limit of the longest rebalance.", show_default=False)
+        float | None,
+        typer.Option(min=0, help="Allowed duration of the longest rebalance.", show_default=False),
     ] = None,
     history_file: HistoryOption = None,
     bootstrap_server: ServerOption = None,

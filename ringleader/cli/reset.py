@@ -82,41 +82,52 @@ class Change:
 
 
 def reset(
-    group: Annotated[
-        str, typer.Argument(metavar="GROUP", parser=utf8, help="The group.", show_default=False)
-    ],
+    group: Annotated[str, typer.Argument(metavar="GROUP", parser=utf8, help="Group.", show_default=False)],
     topic: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="TOPIC[:0,1]", parser=utf8, help="A topic, or some of its partitions; may be repeated."
+            metavar="TOPIC[:0,1]", parser=utf8, help="Topic, optionally with partitions; may be repeated."
         ),
     ] = None,
     all_topics: Annotated[
-        bool, typer.Option("--all-topics", help="All topics that the group has committed.")
+        bool, typer.Option("--all-topics", help="All topics with committed offsets of the group.")
     ] = False,
-    to_earliest: Annotated[bool, typer.Option("--to-earliest", help="The first records.")] = False,
-    to_latest: Annotated[bool, typer.Option("--to-latest", help="Behind the last records.")] = False,
+    to_earliest: Annotated[bool, typer.Option("--to-earliest", help="Reset to the first records.")] = False,
+    to_latest: Annotated[
+        bool, typer.Option("--to-latest", help="Reset to the end, after the last records.")
+    ] = False,
     to_current: Annotated[
-        bool, typer.Option("--to-current", help="Where the group is; the end where it has no offset.")
+        bool,
+        typer.Option(
+            "--to-current", help="Keep the committed offsets; partitions without one are set to the end."
+        ),
     ] = False,
-    to_offset: Annotated[int | None, typer.Option(metavar="OFFSET", min=0, help="This offset.")] = None,
+    to_offset: Annotated[
+        int | None, typer.Option(metavar="OFFSET", min=0, help="Reset to this offset.")
+    ] = None,
     shift_by: Annotated[
-        int | None, typer.Option(metavar="NUMBER", help="So many records on, or back if it is below 0.")
+        int | None,
+        typer.Option(metavar="NUMBER", help="Number of records to move forward; negative: backward."),
     ] = None,
     to_datetime: Annotated[
         str | None,
         typer.Option(
             metavar="TIME",
-            help="The first records of this time or later: 2026-01-31T12:00:00Z.",
+            help="Reset to the first record at or after this time: 2026-01-31T12:00:00Z.",
         ),
     ] = None,
     by_duration: Annotated[
-        str | None, typer.Option(metavar="DURATION", help="The first records since so long ago: 1h, P7D.")
+        str | None,
+        typer.Option(
+            metavar="DURATION", help="Reset to the first record within this duration before now: 1h, P7D."
+        ),
     ] = None,
     from_file: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Offsets as --csv or --json printed them.")
+        Path | None, typer.Option(metavar="FILE", help="File with offsets as printed by --csv or --json.")
     ] = None,
-    execute: Annotated[bool, typer.Option("--execute", help="Commit the new offsets.")] = False,
+    execute: Annotated[
+        bool, typer.Option("--execute", help="Commit the new offsets. Default: only show them.")
+    ] = False,
     as_csv: Annotated[
         bool, typer.Option("--csv", help="Print topic,partition,offset for --from-file instead of a table.")
     ] = False,

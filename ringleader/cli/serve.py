@@ -98,7 +98,7 @@ def _with_settings(command: Callable[..., None]) -> Callable[..., None]:
 
 ConfigOption = Annotated[
     Path | None,
-    typer.Option("--config", envvar="RINGLEADER_CONFIG", metavar="FILE", help="A file of settings."),
+    typer.Option("--config", envvar="RINGLEADER_CONFIG", metavar="FILE", help="Settings file."),
 ]
 
 
@@ -108,7 +108,8 @@ UiOption = Annotated[
         "--ui",
         envvar="RINGLEADER_UI",
         metavar="HOST:PORT",
-        help="Serve a page there: `ringleader watch --page` of this node, as a process beside it.",
+        help="Address of a web page about this daemon's groups, served by a separate process (as "
+        "`ringleader watch --page`).",
     ),
 ]
 UiTokenFileOption = Annotated[
@@ -118,7 +119,7 @@ UiTokenFileOption = Annotated[
         envvar="RINGLEADER_UI_TOKEN_FILE",
         metavar="FILE",
         dir_okay=False,
-        help="The token that the page asks for; needed where other machines reach it. Or set "
+        help="Token required by the page; needed if other machines can reach it. Alternatively set "
         "RINGLEADER_PAGE_TOKEN.",
     ),
 ]
@@ -129,7 +130,7 @@ UiCertificateOption = Annotated[
         envvar="RINGLEADER_UI_CERTIFICATE",
         metavar="FILE",
         dir_okay=False,
-        help="The page speaks TLS, with the key and certificates in this file (PEM).",
+        help="PEM file with private key and certificates: the page uses TLS.",
     ),
 ]
 UiClientAuthorityOption = Annotated[
@@ -139,7 +140,7 @@ UiClientAuthorityOption = Annotated[
         envvar="RINGLEADER_UI_CLIENT_AUTHORITY",
         metavar="FILE",
         dir_okay=False,
-        help="Only who shows a certificate of this authority (PEM) may come to the page.",
+        help="PEM file with CA certificates: the page requires a client certificate signed by one of them.",
     ),
 ]
 

@@ -96,12 +96,12 @@ class Row:
 
 def top(
     ctx: typer.Context,
-    sort: Annotated[Sort, typer.Option(help="What to sort by.")] = Sort.LAG,
+    sort: Annotated[Sort, typer.Option(help="Sort order.")] = Sort.LAG,
     once: Annotated[bool, typer.Option("--once", help="Print the table once.")] = False,
     interval: Annotated[
-        float, typer.Option(min=0.2, max=3600, metavar="SECONDS", help="Time between two looks.")
+        float, typer.Option(min=0.2, max=3600, metavar="SECONDS", help="Interval between updates.")
     ] = 2.0,
-    gone: Annotated[bool, typer.Option("--gone", help="Also groups that were deleted.")] = False,
+    gone: Annotated[bool, typer.Option("--gone", help="Show deleted groups, too.")] = False,
     history_file: HistoryOption = None,
     bootstrap_server: ServerOption = None,
     command_config: CommandConfigOption = None,

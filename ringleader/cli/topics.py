@@ -72,11 +72,9 @@ ALTER_HELP = (
 )
 SECRET = "(secret)"
 
-NameArgument = Annotated[
-    str, typer.Argument(metavar="TOPIC", parser=utf8, help="The topic.", show_default=False)
-]
+NameArgument = Annotated[str, typer.Argument(metavar="TOPIC", parser=utf8, help="Topic.", show_default=False)]
 NamesArgument = Annotated[
-    list[str], typer.Argument(metavar="TOPIC...", parser=utf8, help="The topics.", show_default=False)
+    list[str], typer.Argument(metavar="TOPIC...", parser=utf8, help="Topics.", show_default=False)
 ]
 
 
@@ -89,11 +87,15 @@ def create(
     topic: NameArgument,
     partitions: Annotated[
         int | None,
-        typer.Option(metavar="NUMBER", min=1, help="Partitions. Default: the server's num.partitions."),
+        typer.Option(
+            metavar="NUMBER", min=1, help="Number of partitions. Default: the server's num.partitions."
+        ),
     ] = None,
     config: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=VALUE", parser=utf8, help="A setting of the topic; may be repeated."),
+        typer.Option(
+            metavar="NAME=VALUE", parser=utf8, help="Setting of the topic (NAME=VALUE); may be repeated."
+        ),
     ] = None,
     bootstrap_server: BootstrapOption = BOOTSTRAP,
     command_config: CommandConfigOption = None,
@@ -202,17 +204,20 @@ async def _set_configs(admin: Admin, topic: str) -> dict[str, dict[str, str | No
 def alter(
     topic: NameArgument,
     partitions: Annotated[
-        int | None, typer.Option(metavar="NUMBER", min=1, help="Partitions in all: more than there are.")
+        int | None,
+        typer.Option(
+            metavar="NUMBER", min=1, help="New total number of partitions; larger than the current one."
+        ),
     ] = None,
     config: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=VALUE", parser=utf8, help="Set a setting; may be repeated."),
+        typer.Option(
+            metavar="NAME=VALUE", parser=utf8, help="Setting to change (NAME=VALUE); may be repeated."
+        ),
     ] = None,
     delete_config: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="NAME", parser=utf8, help="Take a setting back to its default; may be repeated."
-        ),
+        typer.Option(metavar="NAME", parser=utf8, help="Setting to reset to its default; may be repeated."),
     ] = None,
     bootstrap_server: BootstrapOption = BOOTSTRAP,
     command_config: CommandConfigOption = None,

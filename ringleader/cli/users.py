@@ -119,7 +119,7 @@ ClusterOption = Annotated[
         "--cluster",
         parser=utf8,
         metavar="HOST:PORT[,...]",
-        help="Brokers of the Kafka cluster that keeps users for nodes, instead of asking a server.",
+        help="Brokers of the Kafka cluster that stores the nodes' users. Replaces --bootstrap-server.",
     ),
 ]
 PropertiesOption = Annotated[
@@ -128,7 +128,7 @@ PropertiesOption = Annotated[
         "--cluster-properties",
         envvar="RINGLEADER_CLUSTER_PROPERTIES",
         metavar="FILE",
-        help="With --cluster: TLS and SASL, as for `ringleader serve`.",
+        help="With --cluster: client properties for TLS and SASL, as for `ringleader serve`.",
     ),
 ]
 TopicOption = Annotated[
@@ -138,7 +138,7 @@ TopicOption = Annotated[
         parser=utf8,
         envvar="RINGLEADER_CLUSTER_SECURITY_TOPIC",
         metavar="TOPIC",
-        help="With --cluster: where the nodes keep users; made if it is missing.",
+        help="With --cluster: topic that stores users; created if it does not exist.",
     ),
 ]
 SECURITY_TOPIC = "__ringleader_security"
@@ -149,7 +149,7 @@ ReplicationOption = Annotated[
         envvar="RINGLEADER_CLUSTER_REPLICATION_FACTOR",
         metavar="NUMBER",
         min=1,
-        help="With --cluster: replicas of that topic when it is made.",
+        help="With --cluster: replication factor of that topic when it is created.",
     ),
 ]
 REPLICAS = 3
@@ -167,17 +167,21 @@ MechanismOption = Annotated[
 
 @app.command("add", help=ADD_HELP)
 def add(
-    user: Annotated[str, typer.Argument(metavar="USER", parser=utf8, help="Its name.", show_default=False)],
+    user: Annotated[str, typer.Argument(metavar="USER", parser=utf8, help="User name.", show_default=False)],
     password_file: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Its first line is the password.", dir_okay=False)
+        Path | None,
+        typer.Option(metavar="FILE", help="File whose first line is the password.", dir_okay=False),
     ] = None,
     mechanism: MechanismOption = None,
     iterations: Annotated[
-        int, typer.Option(metavar="NUMBER", min=4_096, max=16_384, help="Of the salted hash.")
+        int, typer.Option(metavar="NUMBER", min=4_096, max=16_384, help="Iterations of the salted hash.")
     ] = 4_096,
     data_dir: Annotated[
         Path | None,
-        typer.Option(metavar="DIRECTORY", help="Of a daemon that does not run, instead of asking a server."),
+        typer.Option(
+            metavar="DIRECTORY",
+            help="Data directory of a daemon that is not running. Replaces --bootstrap-server.",
+        ),
     ] = None,
     bootstrap_server: BootstrapOption = BOOTSTRAP,
     command_config: CommandConfigOption = None,
@@ -253,7 +257,7 @@ def list_users(
 @app.command("remove", help=REMOVE_HELP)
 def remove(
     users: Annotated[
-        list[str], typer.Argument(metavar="USER...", parser=utf8, help="Their names.", show_default=False)
+        list[str], typer.Argument(metavar="USER...", parser=utf8, help="User names.", show_default=False)
     ],
     bootstrap_server: BootstrapOption = BOOTSTRAP,
     command_config: CommandConfigOption = None,

@@ -67,7 +67,7 @@ def watch(
         typer.Option(
             metavar="GROUP",
             parser=utf8,
-            help="Show this group only; may be repeated. The history has all groups.",
+            help="Show only this group; may be repeated. The history contains all groups.",
             show_default=False,
         ),
     ] = None,
@@ -75,7 +75,7 @@ def watch(
         bool,
         typer.Option(
             "--from-start/--from-now",
-            help="Where a new history begins: with what the cluster's topics still have, or now.",
+            help="Start of a new history: the oldest data in the cluster's topics, or now.",
         ),
     ] = True,
     history: Annotated[
@@ -83,30 +83,33 @@ def watch(
         typer.Option(
             metavar="FILE",
             dir_okay=False,
-            help="Where the history is kept, in place of the user's data directory.",
+            help="History file. Default: in the user's data directory.",
             show_default=False,
         ),
     ] = None,
     keep: Annotated[
-        str, typer.Option(metavar="TIME", help="How long the history reaches back: 30d, 12h.")
+        str, typer.Option(metavar="TIME", help="How long the history is kept: 30d, 12h.")
     ] = "30d",
     max_size: Annotated[
         str,
-        typer.Option(metavar="BYTES", help="How large its file may become: 1g, 500m. The oldest goes first."),
+        typer.Option(
+            metavar="BYTES",
+            help="Largest size of the history file: 1g, 500m. The oldest entries are deleted first.",
+        ),
     ] = "1g",
     page: Annotated[
         str | None,
         typer.Option(
-            metavar="HOST:PORT", help="Where the page is served.", show_default=PAGE_ADDRESS, parser=utf8
+            metavar="HOST:PORT", help="Address of the page.", show_default=PAGE_ADDRESS, parser=utf8
         ),
     ] = None,
-    no_page: Annotated[bool, typer.Option("--no-page", help="Serve no page.")] = False,
+    no_page: Annotated[bool, typer.Option("--no-page", help="Do not serve the page.")] = False,
     page_name: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME",
             parser=utf8,
-            help="A host name that the page may be asked for, beside this machine's; may be repeated.",
+            help="Additional host name under which the page may be requested; may be repeated.",
             show_default=False,
         ),
     ] = None,
@@ -115,7 +118,7 @@ def watch(
         typer.Option(
             metavar="FILE",
             dir_okay=False,
-            help="The token that the page asks for; needed where other machines reach it. Or set "
+            help="Token required by the page; needed if other machines can reach it. Alternatively set "
             "RINGLEADER_PAGE_TOKEN.",
             show_default=False,
         ),
@@ -125,7 +128,7 @@ def watch(
         typer.Option(
             metavar="FILE",
             dir_okay=False,
-            help="The page speaks TLS, with the key and certificates in this file (PEM).",
+            help="PEM file with private key and certificates: the page uses TLS.",
             show_default=False,
         ),
     ] = None,
@@ -134,14 +137,13 @@ def watch(
         typer.Option(
             metavar="FILE",
             dir_okay=False,
-            help="Only who shows a certificate of this authority (PEM) may come to the page.",
+            help="PEM file with CA certificates: the page requires a client certificate signed by one of "
+            "them.",
             show_default=False,
         ),
     ] = None,
-    utc: Annotated[bool, typer.Option("--utc", help="Print exact times, in UTC.")] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print a JSON object for each line, for programs.")
-    ] = False,
+    utc: Annotated[bool, typer.Option("--utc", help="Print exact times (UTC).")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")] = False,
     command_config: CommandConfigOption = None,
 ) -> None:
     """See HELP."""
