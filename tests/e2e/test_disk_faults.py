@@ -17,14 +17,13 @@ from random import Random
 
 import pytest
 
-from bench.build import preload
 from ringleader.protocol import messages as m
 from ringleader.protocol.errors import ErrorCode
 from tests.e2e.power_node import Client, batch
 from tests.support.daemon import Daemon
+from tests.support.failing_disk import Faults
 from tests.support.rawclient import AsyncRawConnection, ConnectionClosedError
 
-SHIM = Path(__file__).parents[1] / "support" / "disk_faults.c"
 SLOW_MS = 400
 PATIENCE_S = 20.0
 RETRIABLE = (ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR)
@@ -34,26 +33,15 @@ class Disk:
     """A daemon whose disk can be made to fail."""
 
     def __init__(self, directory: Path) -> None:
-        self._file = directory / "faults"
-        self._file.touch()
+        self._faults = Faults(directory / "faults")
+        self.fail = self._faults.fail
         self.connections: list[AsyncRawConnection] = []
-        environment = {
-            **os.environ,
-            "LD_PRELOAD": str(preload(SHIM).resolve()),
-            "RINGLEADER_FAULTS": str(self._file),
-        }
         self.daemon = Daemon(
             directory,
             topics=["orders:1", "out:1"],
             options=["--storage-timeout-ms", "1500"],
-            environ=environment,
+            environ=self._faults.environ(),
         )
-
-    def fail(self, *lines: str) -> None:
-        """From here on; without lines: no more."""
-        fresh = self._file.with_suffix(".new")
-        fresh.write_text("".join(f"{line}\n" for line in lines))
-        fresh.replace(self._file)
 
     async def client(self) -> Client:
         connection = await AsyncRawConnection.connect(self.daemon.bootstrap)
@@ -251,11 +239,7 @@ def test_damaged_and_missing_files_are_one_sentence_each(tmp_path: Path, seed: i
 @pytest.mark.parametrize("fault", ["name /data EROFS", "write /data ENOSPC", "sync /data EIO"])
 def test_a_directory_that_cannot_be_written_is_one_sentence(tmp_path: Path, fault: str) -> None:
     (tmp_path / "faults").write_text(f"{fault}\n")
-    environment = {
-        **os.environ,
-        "LD_PRELOAD": str(preload(SHIM).resolve()),
-        "RINGLEADER_FAULTS": str(tmp_path / "faults"),
-    }
+    environment = Faults(tmp_path / "faults").environ()
     data = tmp_path / "data"
     assert refused(data, environment)
     # A first start that failed is none: the next one begins, and with its stores it is refused as before.

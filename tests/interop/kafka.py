@@ -10,7 +10,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -80,7 +80,8 @@ class KafkaBroker:
     `listeners`: more of them beside the plain one, by name, with their security protocols; what each needs is
     up to `properties`. `scram_users`: whom SCRAM-SHA-256 and SCRAM-SHA-512 know, with their passwords.
     `cluster_id`: that of a cluster of several, which also call `choose_ports` and `format`. `pom`: which
-    version it is.
+    version it is. `advertise`: the port of the same host that clients of a further listener are told to come
+    to, from its name and its own port.
     """
 
     def __init__(
@@ -94,6 +95,7 @@ class KafkaBroker:
         scram_users: Mapping[str, str] | None = None,
         cluster_id: str | None = None,
         pom: Path = POM,
+        advertise: Callable[[str, int], int] | None = None,
     ) -> None:
         self.directory = directory
         self.host = "127.0.0.1"
@@ -110,6 +112,8 @@ class KafkaBroker:
         self._scram_users = dict(scram_users or {})
         self._cluster_id = cluster_id or fresh_cluster_id()
         self._pom = pom
+        self._advertise = advertise or (lambda _listener, port: port)
+        self._advertised: dict[str, int] = {}
         self._voters = ""
         self._process: subprocess.Popen[str] | None = None
         self._reader: threading.Thread | None = None
@@ -158,6 +162,7 @@ class KafkaBroker:
         """Those that it will have, free at the moment."""
         self.port, self._controller_port, *others = free_ports(2 + len(self._listeners))
         self.ports = dict(zip(self._listeners, others, strict=True))
+        self._advertised = {name: self._advertise(name, port) for name, port in self.ports.items()}
 
     def format(self, voters: str = "") -> None:
         """Make its directory anew. `voters`: all controllers of its cluster, ID@HOST:PORT each; default:
@@ -209,14 +214,16 @@ class KafkaBroker:
 
     def _all_properties(self) -> dict[str, str]:
         ports = {"PLAINTEXT": self.port, **self.ports}
-        advertised = ",".join(f"{name}://{self.host}:{port}" for name, port in ports.items())
+        listeners = ",".join(f"{name}://{self.host}:{port}" for name, port in ports.items())
+        told = {**ports, **self._advertised}
+        advertised = ",".join(f"{name}://{self.host}:{port}" for name, port in told.items())
         protocols = {"PLAINTEXT": "PLAINTEXT", "CONTROLLER": "PLAINTEXT", **self._listeners}
         return {
             "process.roles": "broker,controller",
             "node.id": "1",
             "controller.quorum.voters": self._voters,
             "controller.listener.names": "CONTROLLER",
-            "listeners": f"{advertised},CONTROLLER://{self.controller}",
+            "listeners": f"{listeners},CONTROLLER://{self.controller}",
             "advertised.listeners": advertised,
             "listener.security.protocol.map": ",".join(f"{name}:{of}" for name, of in protocols.items()),
             "log.dirs": str(self.directory / "data"),

@@ -6,6 +6,7 @@ import os
 import signal
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -36,7 +37,8 @@ class KafkaCluster:
     1 to `brokers`; each has its files in a directory of its own, and keeps its ports.
 
     Internal topics have as many replicas as there are brokers, three at most, and a minimum in sync of one
-    less: with three, one may be missing.
+    less: with three, one may be missing. `listeners`, `advertise`: see `KafkaBroker`; the latter is also told
+    whose listener it is.
     """
 
     def __init__(
@@ -48,12 +50,16 @@ class KafkaCluster:
         racks: Mapping[int, str] | None = None,
         jvm: Sequence[str] = TEST_JVM,
         cpus: Sequence[int] | None = None,
+        listeners: Mapping[str, str] | None = None,
+        advertise: Callable[[int, str, int], int] | None = None,
     ) -> None:
         self.directory = directory
         self._properties = dict(properties or {})
         self._racks = racks or {}
         self._jvm = jvm
         self._cpus = cpus
+        self._listeners = listeners
+        self._advertise = advertise
         self._ids = range(1, brokers + 1)
         self.brokers: dict[int, KafkaBroker] = {}
 
@@ -137,6 +143,8 @@ class KafkaCluster:
                 jvm=self._jvm,
                 cpus=self._cpus,
                 cluster_id=cluster_id,
+                listeners=self._listeners,
+                advertise=None if self._advertise is None else partial(self._advertise, node_id),
             )
             for node_id in self._ids
         }
