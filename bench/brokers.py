@@ -15,7 +15,7 @@ from pathlib import Path
 
 from rich.markup import escape
 
-from bench.build import NoKfakeError, kfake_program
+from bench.build import NoGoError, kfake_program
 from bench.plan import KAFKA, KFAKE, TOPIC
 from bench.processes import pinned
 from bench.report import say
@@ -133,7 +133,7 @@ def kafka(directory: Path, cpu: int, partitions: int, warmup_s: float) -> Iterat
 
 @contextlib.contextmanager
 def kfake(directory: Path, cpu: int, partitions: int, *, synced: bool = False) -> Iterator[Broker]:
-    """kfake in memory, or with its state in files synced with each write. Raises `NoKfakeError`."""
+    """kfake in memory, or with its state in files synced with each write. Raises `NoGoError`."""
     options = ["--topic", f"{TOPIC}:{partitions}"]
     if synced:
         options += ["--data-dir", str(directory / "kfake"), "--sync"]
@@ -160,7 +160,7 @@ def _missing(name: str) -> str | None:
     check: Callable[[], object] = classpath if name == KAFKA else kfake_program
     try:
         check()
-    except (InteropError, NoKfakeError) as problem:
+    except (InteropError, NoGoError) as problem:
         return str(problem)
     return None
 

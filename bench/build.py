@@ -1,4 +1,4 @@
-"""Compiles the C programs, and kfake in Go, on first use, and again when their source changed."""
+"""Compiles the C programs, and those in Go, on first use, and again when their source changed."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class NoCompilerError(Exception):
     """There is no C compiler on this machine; the text says what is needed and why."""
 
 
-class NoKfakeError(Exception):
-    """kfake cannot be built on this machine; the text says why and what to install."""
+class NoGoError(Exception):
+    """A program in Go cannot be built on this machine; the text says why and what to install."""
 
 
 def compiler() -> str:
@@ -64,28 +64,34 @@ def preload(source: Path) -> Path:
 
 
 def kfake_program() -> Path:
-    """The program of ``bench/kfake``, built by Go into `ringleader` in the user's cache directory.
+    """The program of ``bench/kfake``. Raises `NoGoError`."""
+    return go_program(KFAKE_SOURCES)
 
-    Its modules come through the module proxy, checked against go.sum. Raises `NoKfakeError`.
+
+def go_program(directory: Path) -> Path:
+    """The program whose main.go, go.mod and go.sum are in `directory`, built by Go into `ringleader` in the
+    user's cache directory, and named after `directory`.
+
+    Its modules come through the module proxy, checked against go.sum. Raises `NoGoError`.
     """
     go = shutil.which("go")
     if go is None:
-        raise NoKfakeError("Go is needed to build it: install Go 1.26 or newer, so that `go` is on the PATH")
-    sources = sorted(path for path in KFAKE_SOURCES.iterdir() if path.name in ("main.go", "go.mod", "go.sum"))
+        raise NoGoError("Go is needed to build it: install Go 1.26 or newer, so that `go` is on the PATH")
+    sources = sorted(path for path in directory.iterdir() if path.name in ("main.go", "go.mod", "go.sum"))
     digest = hashlib.sha256()
     for text in (path.read_bytes() for path in sources):
         digest.update(len(text).to_bytes(8, "big") + text)
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ringleader"
-    target = cache / f"kfake-{digest.hexdigest()[:16]}" / "kfake"
+    target = cache / f"{directory.name}-{digest.hexdigest()[:16]}" / directory.name
     if target.exists():
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
     partial = target.with_suffix(f".{os.getpid()}")
     command = [go, "build", *_GO_FLAGS, "-o", str(partial), "."]
     done = subprocess.run(
-        command, cwd=KFAKE_SOURCES, capture_output=True, text=True, check=False, timeout=_GO_TIMEOUT_S
+        command, cwd=directory, capture_output=True, text=True, check=False, timeout=_GO_TIMEOUT_S
     )
     if done.returncode != 0:
-        raise NoKfakeError(f"go build failed:\n{done.stderr.strip()}")
+        raise NoGoError(f"go build failed:\n{done.stderr.strip()}")
     partial.replace(target)
     return target

@@ -31,9 +31,9 @@ from bench.processes import work_dir
 from bench.report import Goal, print_goals, save, say, table
 from ringleader.coordinator.groups.routing import partition_for
 from tests.chaos import asking
-from tests.chaos.account import commits_of, reads_of, seen_of
 from tests.chaos.checks import stale
 from tests.chaos.clients.common import PARTITIONS, TOPIC
+from tests.chaos.facts import commits_of, reads_of, seen_of
 from tests.chaos.history import OK, Tail
 from tests.chaos.plan import LIBRARIES, MEMBERS
 from tests.chaos.processes import Processes

@@ -10,7 +10,7 @@ import pytest
 
 from bench import commits, heartbeats, rebalance
 from bench.brokers import brokers
-from bench.build import NoKfakeError, kfake_program
+from bench.build import NoGoError, kfake_program
 from bench.commits import KFAKE_SYNCED
 from bench.document import numbers
 from bench.peers import goals_against
@@ -68,13 +68,13 @@ def test_kfake_is_built_once_outside_the_tree(monkeypatch: pytest.MonkeyPatch, t
 
 def test_a_build_that_fails_says_why(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     with_fake_go(monkeypatch, tmp_path, fails=True)
-    with pytest.raises(NoKfakeError, match="no such module"):
+    with pytest.raises(NoGoError, match="no such module"):
         kfake_program()
 
 
 def test_without_go_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(NoKfakeError, match="install Go"):
+    with pytest.raises(NoGoError, match="install Go"):
         kfake_program()
 
 
@@ -97,7 +97,7 @@ def test_peers_whose_tools_are_missing_are_left_out_aloud(
 def can_run(name: str) -> bool:
     try:
         classpath() if name == KAFKA else kfake_program()
-    except (InteropError, NoKfakeError):
+    except (InteropError, NoGoError):
         return False
     return True
 

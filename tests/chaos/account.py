@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from statistics import median
@@ -11,12 +11,7 @@ from typing import Any
 
 from tests.chaos.checks import (
     Commit,
-    Owned,
-    Read,
-    Spans,
-    View,
     given_up,
-    merged,
     not_one_register,
     skipped,
     too_long,
@@ -24,112 +19,34 @@ from tests.chaos.checks import (
     two_contents,
     two_owners,
 )
+from tests.chaos.facts import (
+    Check,
+    commits_of,
+    owned_of,
+    processed_of,
+    produced_of,
+    reads_of,
+    seen_of,
+    views_of,
+)
 from tests.chaos.history import OK, Process
-from tests.chaos.rebalances import Rebalance, Seen, Struck, rebalances
+from tests.chaos.judges.verdicts import verdicts
+from tests.chaos.promises import (
+    ALL,
+    BOUNDS,
+    CONTENT,
+    GIVEN_UP,
+    OWNERS,
+    REBALANCES,
+    REGISTER,
+    SKIPPED,
+    TURNED_BACK,
+    sentences,
+)
+from tests.chaos.rebalances import Rebalance, Struck, rebalances
 
 SHOWN = 20
 """Violations of one check that the account names; it counts all."""
-
-
-# ---- histories as the checks take them ----
-
-
-def commits_of(processes: Iterable[Process]) -> list[Commit]:
-    """All tries, one for each partition."""
-    return [
-        Commit(
-            (call.asked["group"], place),
-            offset,
-            call.asked.get("tokens", {}).get(place, ""),
-            one.who,
-            call.began_s,
-            call.ended_s,
-            call.end,
-        )
-        for one in processes
-        for call in one.calls
-        if call.what == "commit"
-        for place, offset in call.asked["offsets"].items()
-    ]
-
-
-def reads_of(processes: Iterable[Process]) -> list[Read]:
-    """All answers, one for each partition."""
-    return [
-        Read((group, place), offset, token, one.who, call.began_s, call.ended_s)
-        for one in processes
-        for call in one.calls
-        if call.what == "read" and call.end == OK
-        for group, places in call.answer["offsets"].items()
-        for place, (offset, token) in places.items()
-    ]
-
-
-def views_of(processes: Iterable[Process]) -> list[View]:
-    """What JoinGroup answered."""
-    return [
-        View(
-            call.answer["group"],
-            call.answer["generation"],
-            call.answer["member"],
-            call.answer["leader"],
-            tuple(call.answer["members"]),
-            one.who,
-            call.began_s,
-            call.ended_s,
-        )
-        for one in processes
-        for call in one.calls
-        if call.what == "join" and call.end == OK
-    ]
-
-
-def owned_of(processes: Iterable[Process]) -> list[Owned]:
-    """What members had."""
-    return [
-        Owned(
-            line["group"],
-            line["generation"],
-            line["member"],
-            frozenset(line["partitions"]),
-            one.who,
-            line["t"],
-        )
-        for one in processes
-        for line in one.lines
-        if line["did"] == "assigned"
-    ]
-
-
-def seen_of(processes: Iterable[Process]) -> list[Seen]:
-    """Generations that members were in."""
-    return [
-        Seen(line["group"], line["generation"], one.who, line["t"])
-        for one in processes
-        for line in one.lines
-        if line["did"] == "generation"
-    ]
-
-
-def produced_of(processes: Iterable[Process]) -> dict[int, Spans]:
-    """Offsets that were acknowledged to producers, by partition."""
-    found: dict[int, Spans] = defaultdict(list)
-    for one in processes:
-        for line in one.lines:
-            if line["did"] == "produced":
-                found[line["partition"]].append((line["start"], line["end"]))
-    return {partition: merged(spans) for partition, spans in found.items()}
-
-
-def processed_of(processes: Iterable[Process], groups: Iterable[str]) -> dict[str, dict[int, Spans]]:
-    """Offsets that were processed in these groups, by group and partition; those that were so twice,
-    twice."""
-    found: dict[str, dict[int, Spans]] = {group: defaultdict(list) for group in groups}
-    for one in processes:
-        for line in one.lines:
-            if line["did"] == "processed":
-                found[line["group"]][line["partition"]].append((line["start"], line["end"]))
-    return found
 
 
 def gaps(commits: Iterable[Commit], groups: Sequence[str], faults: Iterable[Struck]) -> list[float]:
@@ -158,15 +75,6 @@ def gaps(commits: Iterable[Commit], groups: Sequence[str], faults: Iterable[Stru
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
-    """One promise: over how many facts it was looked at, and where it was broken."""
-
-    name: str
-    facts: int
-    violations: list[str]
-
-
-@dataclass(frozen=True, slots=True)
 class Account:
     """What came of a run."""
 
@@ -179,6 +87,8 @@ class Account:
     """Of each process: how many calls of each kind ended how."""
     records: dict[str, int]
     complaints: list[str]
+    open: list[str] = field(default_factory=list)
+    """What no judge could decide, and why."""
     about: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -209,6 +119,7 @@ class Account:
                 for check in self.checks
             ],
             "complaints": self.complaints,
+            "not_judged": self.open,
             "records": self.records,
             "rebalances": [
                 {
@@ -266,10 +177,12 @@ def take(
     registers: Sequence[str],
     timed: Sequence[str],
     all_excused: bool = False,
+    promises: Collection[str] = ALL,
 ) -> Account:
     """All checks. `why`: of generations, as logs tell it; `stable`: groups whose members stay; `consuming`:
     groups that process every record; `registers`: groups whose commits all have tokens; `timed`: of these,
-    groups that commit all the time. `all_excused`: rebalances are counted only."""
+    groups that commit all the time. `all_excused`: rebalances are counted only. `promises`: the keys of
+    those that are to hold."""
     processes = list(histories.values())
     commits, reads = commits_of(processes), reads_of(processes)
     views, owned = views_of(processes), owned_of(processes)
@@ -282,23 +195,25 @@ def take(
     lasting = [one for one in commits if one.place[0] in stable]
     exact = not_one_register(exact_commits, exact_reads)
     checks = [
-        Check("no acknowledged commit is lost or turned back", len(reads), turned_back(commits, reads)),
-        Check("a committed offset is one register", len(exact_commits) + len(exact_reads), exact),
-        Check("every commit is acknowledged in the end", len(lasting), given_up(lasting)),
-        Check("no partition has two owners in a generation", len(owned), two_owners(owned)),
-        Check("a generation has one content, and none comes back", len(views), two_contents(views, owned)),
+        Check(TURNED_BACK, len(reads), turned_back(commits, reads)),
+        Check(REGISTER, len(exact_commits) + len(exact_reads), exact),
+        Check(GIVEN_UP, len(lasting), given_up(lasting)),
+        Check(OWNERS, len(owned), two_owners(owned)),
+        Check(CONTENT, len(views), two_contents(views, owned)),
         Check(
-            "no record is skipped",
+            SKIPPED,
             sum(end - start for spans in produced.values() for start, end in spans) * len(consuming),
             skipped(produced, processed),
         ),
-        Check("every call ends within its bound", len(calls), too_long(processes)),
+        Check(BOUNDS, len(calls), too_long(processes)),
         Check(
-            "groups that stay do not rebalance because of nodes",
+            REBALANCES,
             len(moved),
             [] if all_excused else unexcused(moved, stable),
         ),
     ]
+    judged = verdicts(processes)
+    asked = sentences(promises)
     counted: dict[str, dict[str, int]] = {}
     for one in processes:
         ends = Counter(f"{call.what} {call.end}" for call in one.calls)
@@ -310,11 +225,12 @@ def take(
     }
     ordered = sorted(faults, key=lambda fault: fault.number)
     return Account(
-        checks,
+        [check for check in (*checks, *judged.checks) if check.name in asked],
         ordered,
         gaps(commits, timed, ordered),
         moved,
         counted,
         {"acknowledged to producers": acknowledged, **handled},
         list(complaints),
+        judged.open,
     )

@@ -1,25 +1,23 @@
-"""A run from its beginning to its histories: everybody starts, faults come as drawn, everything is consumed,
-all stop."""
+"""A run from its beginning to its histories: everybody starts, faults come, everything is consumed, all
+stop."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from itertools import pairwise
-from pathlib import Path
+from typing import Protocol
 
-from tests.chaos.account import processed_of, produced_of
 from tests.chaos.asking import until
 from tests.chaos.checks import skipped
 from tests.chaos.clients.common import PARTITIONS
+from tests.chaos.company import MEMBERS, Company, groups_of
+from tests.chaos.facts import processed_of, produced_of
 from tests.chaos.history import OK, Process
-from tests.chaos.plan import CHURN, LIBRARIES, MEMBERS, NODES, RAW_GROUPS, SPARK, Plan
 from tests.chaos.processes import Processes
 from tests.chaos.rebalances import Struck, reasons
-from tests.chaos.schedule import KILL, STOP, Fault, draw
-from tests.chaos.targets import RINGLEADER, Target, Victim
+from tests.chaos.schedule import KILL, STOP, Fault
+from tests.chaos.targets import Target, Victim
 
 Say = Callable[[str], None]
 
@@ -28,6 +26,8 @@ FORM_S = 300.0
 CONSUMED_S = 180.0
 """After the last fault every record is processed within so long."""
 LOOK_S = 1.0
+ASKED_GROUPS = 8
+"""So many groups of those that commit all the time have to be there before a run goes on."""
 
 
 class RunError(Exception):
@@ -48,199 +48,185 @@ class Result:
     """Of rebalances, as the nodes' logs tell it."""
 
 
-class Director:
-    """Of one run. `directory`: where histories and logs go."""
+class Strikes(Protocol):
+    """The faults of a run."""
 
-    def __init__(self, plan: Plan, target: Target, directory: Path, say: Say) -> None:
-        self._plan, self._target, self._directory, self._say = plan, target, directory, say
-        self._result = Result()
-        self._members = {
-            f"{library}-{number}": library
-            for library in plan.libraries
-            for number in range(1, plan.members + 1)
-        }
-        self._producers = [f"producer-{number}" for number in range(1, plan.producers + 1)]
-        self._readers = {f"reader-{number}": address for number, address in enumerate(target.addresses, 1)}
+    says: str
+
+    def strike(self, director: Director) -> None:
+        """All of them, from the first to the last."""
+
+
+class Director:
+    """Of one run. `cast`: runs its processes."""
+
+    def __init__(self, company: Company, target: Target, cast: Processes, say: Say, strikes: Strikes) -> None:
+        self.company, self.target, self.cast, self.say = company, target, cast, say
+        self.result = Result()
+        self._strikes = strikes
+        self._places: dict[str, str] = {}
+        """In whose place each process is that was started for one that ended."""
 
     def run(self) -> Result:
         """The whole of it. Raises `RunError`, `TimeoutError`."""
-        result = self._result
-        with Processes(self._directory) as cast:
-            self._target.await_healthy(RAW_GROUPS)
-            self._start(cast)
-            self._form(cast)
-            result.settled_s = time.monotonic()
-            self._say(
-                f"all groups stand; {'rolling restart' if self._plan.rolling else 'faults'} from now on"
-            )
-            if self._plan.rolling:
-                self._roll(cast)
-            else:
-                self._strike(cast)
-            result.ended_s = time.monotonic()
-            self._end(cast)
-            result.histories = {name: cast.read(name) for name in self._names()}
-            result.complaints += [*cast.complaints, *self._target.complaints()]
-            for node in self._target.nodes.values():
-                result.why |= reasons(node.log())
+        result = self.result
+        self.target.await_healthy(self.asked_groups)
+        for role in self.company.roles:
+            self._start(role.name, role.name)
+        self._form()
+        result.settled_s = time.monotonic()
+        self.say(f"all groups stand; {self._strikes.says} from now on")
+        self._strikes.strike(self)
+        result.ended_s = time.monotonic()
+        self._end()
+        result.histories = {name: self.cast.read(name) for name in self.names()}
+        result.complaints += [*self.cast.complaints, *self.target.complaints()]
+        for node in self.target.nodes.values():
+            result.why |= reasons(node.log())
         return result
 
-    def _names(self) -> list[str]:
-        spark = [SPARK] if self._plan.spark else []
-        return ["committer", CHURN, *self._readers, *self._members, *self._producers, *spark]
+    @property
+    def asked_groups(self) -> Sequence[str]:
+        """Groups whose coordinator has to answer before anything goes on."""
+        return (self.company.committing or self.company.groups)[:ASKED_GROUPS]
+
+    def names(self) -> list[str]:
+        """All processes so far."""
+        return [*(role.name for role in self.company.roles), *self._places]
 
     # ---- its beginning ----
 
-    def _start(self, cast: Processes) -> None:
-        target, plan = self._target, self._plan
-        places = ["--bootstrap", target.bootstrap, "--brokers", target.brokers, "--seed", str(plan.seed)]
+    def _start(self, name: str, role_name: str) -> None:
+        role = next(role for role in self.company.roles if role.name == role_name)
+        places = ["--bootstrap", role.bootstrap or self.target.bootstrap, "--brokers", self.target.brokers]
+        places += ["--seed", str(self.company.seed)]
+        self.cast.start(name, f"{MEMBERS}.{role.program}", *places, *role.arguments)
 
-        def groups(names: Sequence[str]) -> list[str]:
-            return [word for name in names for word in ("--group", name)]
+    def replace_who_left(self) -> None:
+        """For who may end by itself: another one in its place."""
+        exits = {role.name for role in self.company.roles if role.exits}
+        for name in [name for name in self.names() if self._places.get(name, name) in exits]:
+            if self.cast.forget(name):
+                place = self._places.get(name, name)
+                fresh = f"{place}.{sum(of == place for of in self._places.values()) + 2}"
+                self._places[fresh] = place
+                self._start(fresh, place)
 
-        for number, (name, library) in enumerate(self._members.items()):
-            # Every other one of ours takes its records straight from the brokers.
-            straight = ["--straight"] if library == "ours" and number % 2 else []
-            cast.start(name, f"{MEMBERS}.{LIBRARIES[library]}", *places, "--group", library, *straight)
-        cast.start("committer", f"{MEMBERS}.committer", *places, *groups(RAW_GROUPS))
-        cast.start(CHURN, f"{MEMBERS}.churn", *places, "--group", CHURN)
-        for name, address in self._readers.items():
-            alone = ["--bootstrap", address, "--brokers", target.brokers]
-            cast.start(name, f"{MEMBERS}.reader", *alone, *groups(plan.groups))
-        for number, name in enumerate(self._producers):
-            # One asks whom the groups ask, the next one the brokers.
-            straight = ["--straight"] if number % 2 else []
-            cast.start(name, f"{MEMBERS}.producer", *places, *straight, "--per-second", str(plan.per_second))
-        if plan.spark:
-            cast.start(SPARK, f"{MEMBERS}.spark", *places, "--group", SPARK)
-
-    def _form(self, cast: Processes) -> None:
+    def _form(self) -> None:
         """Until every group works and none has rebalanced for a while."""
         until_s = time.monotonic() + FORM_S
-        while missing := self._missing(cast):
-            cast.check()
-            if cast.complaints:
-                raise RunError(f"the run did not begin: {'; '.join(cast.complaints)}")
+        while missing := self._missing():
+            self.replace_who_left()
+            self.cast.check()
+            if self.cast.complaints:
+                raise RunError(f"the run did not begin: {'; '.join(self.cast.complaints)}")
             if time.monotonic() > until_s:
                 raise RunError(f"after {FORM_S:.0f} s there is no work of {', '.join(missing)}")
             time.sleep(LOOK_S)
 
-    def _missing(self, cast: Processes) -> list[str]:
+    def _missing(self) -> list[str]:
         missing = []
-        processed: dict[str, set[int]] = {group: set() for group in self._plan.consuming_groups}
+        company = self.company
+        processed: dict[str, set[int]] = {group: set() for group in company.consuming}
         latest = 0.0
-        whose = {**self._members, **({SPARK: SPARK} if self._plan.spark else {})}
-        for name, group in whose.items():
-            for line in cast.read(name).lines:
+        for name, group in groups_of(company.roles).items():
+            found = self.cast.read(name).lines
+            for line in found:
                 if line["did"] == "processed":
                     processed[group].add(line["partition"])
-                elif line["did"] == "generation":
+                elif line["did"] == "generation" and group in company.stable:
                     latest = max(latest, line["t"])
-            if not any(line["did"] == "processed" for line in cast.read(name).lines):
+            if not any(line["did"] == "processed" for line in found):
                 missing.append(name)
         missing += [group for group, found in processed.items() if len(found) < PARTITIONS]
-        acked = {call.asked["group"] for call in cast.read("committer").calls if call.end == OK}
-        missing += sorted(set(RAW_GROUPS) - acked)
-        if not missing and time.monotonic() - latest < self._plan.quiet_s:
+        if company.committing:
+            acked = {call.asked["group"] for call in self.cast.read("committer").calls if call.end == OK}
+            missing += sorted(set(company.committing) - acked)
+        if not missing and time.monotonic() - latest < company.quiet_s:
             return ["groups that stay as they are"]
         return missing
 
-    # ---- faults ----
+    # ---- what strikes ask of it ----
 
-    def _strike(self, cast: Processes) -> None:
-        plan = self._plan
-        faults = draw(
-            plan.seed,
-            plan.faults,
-            longest_pause_s=plan.longest_pause_s,
-            layers=2 if self._target.kind == RINGLEADER else 1,
-        )
-        with ThreadPoolExecutor(2) as pool:
-            for one, following in pairwise([*faults, None]):
-                assert one is not None
-                if one.together:
-                    continue  # it came with the one before
-                time.sleep(one.after_s)  # the next fault is due then, whatever happens meanwhile
-                both = [one] if following is None or not following.together else [one, following]
-                victims = [self._victim(fault) for fault in both]
-                for outcome in [
-                    pool.submit(self._break, fault, victim)
-                    for fault, victim in zip(both, victims, strict=True)
-                    if victim is not None
-                ]:
-                    outcome.result()
-                self._heal(cast)
-
-    def _victim(self, fault: Fault) -> Victim | None:
+    def victim(self, fault: Fault) -> Victim | None:
+        """Whom it strikes, as soon as that is known; None, with a complaint, if it is not."""
         found: list[Victim | None] = [None]
 
         def known() -> bool:
-            found[0] = self._target.victim(fault, self._plan.groups)
+            found[0] = self.target.victim(fault, self.company.groups)
             return found[0] is not None
 
         try:
             until(known, f"the {fault.victim}")
         except TimeoutError as error:
-            self._complain(f"fault {fault.number}: {error}")
+            self.complain(f"fault {fault.number}: {error}")
         return found[0]
 
-    def _break(self, fault: Fault, victim: Victim) -> None:
+    def break_one(self, fault: Fault, victim: Victim) -> None:
+        """A process is killed, stopped or paused, and comes back."""
         began_s = time.monotonic()
-        self._say(f"{fault.number}. {fault}: {victim.name}")
+        self.say(f"{fault.number}. {fault}: {victim.name}")
         ways = {KILL: (victim.kill, victim.start), STOP: (victim.stop, victim.start)}
         down, up = ways.get(fault.how, (victim.pause, victim.resume))
-        self._do(fault, down)
+        self.do(fault.number, down)
         time.sleep(fault.seconds)  # so long it is paused or down; nothing is waited for
-        self._do(fault, up)
-        ended_s = time.monotonic()
-        self._result.struck.append(
-            Struck(fault.number, victim.layer, fault.victim, fault.how, victim.name, began_s, ended_s)
+        self.do(fault.number, up)
+        self.result.struck.append(
+            Struck(
+                fault.number,
+                victim.layer,
+                fault.victim,
+                fault.how,
+                victim.name,
+                began_s,
+                time.monotonic(),
+            )
         )
 
-    def _do(self, fault: Fault, step: Callable[[], object]) -> None:
+    def do(self, number: int, step: Callable[[], object]) -> None:
+        """A step of a fault. What it raises is a finding, not the run's end: a process that does not stop."""
         try:
             step()
-        except Exception as error:  # a process that does not stop or start is a finding, not the run's end
-            self._complain(f"fault {fault.number}: {str(error).splitlines()[0]}")
+        except Exception as error:
+            self.complain(f"fault {number}: {(str(error) or type(error).__name__).splitlines()[0]}")
 
-    def _complain(self, why: str) -> None:
-        self._say(why)
-        self._result.complaints.append(why)
+    def complain(self, why: str) -> None:
+        """Of what no fault excuses."""
+        self.say(why)
+        self.result.complaints.append(why)
 
-    def _heal(self, cast: Processes) -> None:
+    def heal(self) -> None:
+        """Wait until all is well again, and start what ended by itself."""
         try:
-            self._target.await_healthy(RAW_GROUPS)
+            self.target.await_healthy(self.asked_groups)
         except TimeoutError as error:
-            self._complain(str(error))
-        for why in self._target.revive():
-            self._complain(why)
-        cast.check()
-
-    def _roll(self, cast: Processes) -> None:
-        target = self._target
-        ids = sorted(target.cluster.brokers if target.cluster is not None else target.nodes)
-        nodes = self._plan.rolling == NODES
-        for number, node_id in enumerate(ids * self._plan.rolls, 1):
-            victim = target.node(node_id) if nodes else target.broker(node_id)
-            fault = Fault(number, victim.layer, STOP, self._plan.quiet_s, 0.0, 0, 0)
-            time.sleep(fault.after_s)  # load goes on between two restarts
-            self._break(fault, victim)
-            self._heal(cast)
+            self.complain(str(error))
+        for why in self.target.revive():
+            self.complain(why)
+        self.replace_who_left()
+        self.cast.check()
 
     # ---- its end ----
 
-    def _end(self, cast: Processes) -> None:
-        self._say("no more faults: everything is to be consumed")
-        cast.stop(self._producers)
+    def _end(self) -> None:
+        self.say("no more faults: everything is to be consumed")
+        company = self.company
+        self.cast.stop([role.name for role in company.roles if role.produces])
         until_s = time.monotonic() + CONSUMED_S
-        while self._left(cast) and time.monotonic() < until_s:
-            cast.check()
+        while self._left() and time.monotonic() < until_s:
+            self.replace_who_left()
+            self.cast.check()
             time.sleep(LOOK_S)
-        others = [name for name in self._names() if name not in self._producers]
-        cast.stop([name for name in others if name in self._readers or name in ("committer", CHURN)])
-        cast.stop(others)
+        exits = {role.name for role in company.roles if role.exits}
+        self.cast.stop([role.name for role in company.roles if role.ends_early])
+        for name in self.names():
+            if self._places.get(name, name) in exits:
+                self.cast.forget(name)
+        self.cast.stop([name for name in self.names() if name not in self.cast.stopped])
 
-    def _left(self, cast: Processes) -> bool:
-        produced = produced_of([cast.read(name) for name in self._producers])
-        members = {name: cast.read(name) for name in (*self._members, *([SPARK] if self._plan.spark else []))}
-        return bool(skipped(produced, processed_of(members.values(), self._plan.consuming_groups)))
+    def _left(self) -> bool:
+        company = self.company
+        produced = produced_of([self.cast.read(role.name) for role in company.roles if role.produces])
+        works = groups_of(company.roles)
+        members = [self.cast.read(name) for name in self.names() if self._places.get(name, name) in works]
+        return bool(skipped(produced, processed_of(members, company.consuming)))

@@ -1,16 +1,18 @@
-"""Who takes part in a run: groups, their members, and the other processes."""
+"""A run of many faults, drawn one by one, under the same company each time."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-MEMBERS = "tests.chaos.clients"
+from tests.chaos.company import MEMBERS, Company, Gathering
+
 LIBRARIES = {"ours": "ours", "librdkafka": "librdkafka", "aiokafka": "aio"}
 """Groups of members that stay, by the library that their members use, and its program."""
 RAW_GROUPS = ("raw-0", "raw-1", "raw-2", "raw-3")
-CHURN, SPARK = "churn", "spark"
 NODES, BROKERS = "nodes", "brokers"
 """What a rolling restart restarts."""
+__all__ = ["BROKERS", "LIBRARIES", "MEMBERS", "NODES", "RAW_GROUPS", "Plan"]
 
 
 @dataclass(frozen=True)
@@ -28,23 +30,19 @@ class Plan:
     """Records, of each producer."""
     longest_pause_s: float = 60.0
     quiet_s: float = 5.0
-    """So long no group may have rebalanced before the first fault."""
     rolling: str = ""
     """Restart all nodes, or all brokers, one after the other, instead of faults that are drawn."""
     rolls: int = 3
     """How often each is restarted then."""
 
-    @property
-    def stable_groups(self) -> tuple[str, ...]:
-        """Groups whose members stay: they have no reason of their own to rebalance."""
-        return (*self.libraries, *RAW_GROUPS)
-
-    @property
-    def consuming_groups(self) -> tuple[str, ...]:
-        """Groups that have to process every record."""
-        return (*self.libraries, SPARK) if self.spark else self.libraries
-
-    @property
-    def groups(self) -> tuple[str, ...]:
-        """All groups."""
-        return (*RAW_GROUPS, *self.libraries, CHURN, *((SPARK,) if self.spark else ()))
+    def company(self, addresses: Sequence[str]) -> Company:
+        """Who takes part, in front of nodes at these addresses."""
+        gathering = Gathering(self.seed, addresses)
+        gathering.commits(RAW_GROUPS)
+        for library in self.libraries:
+            gathering.consumers(library, self.members, straight=library == "ours")
+        gathering.churn()
+        if self.spark:
+            gathering.consumers("spark", 1, stays=False)
+        gathering.producers(self.producers, self.per_second, straight=True)
+        return gathering.company(self.quiet_s)

@@ -25,6 +25,8 @@ class Processes:
         self._running: dict[str, subprocess.Popen[bytes]] = {}
         self.complaints: list[str] = []
         """Which of them failed, and how."""
+        self.stopped: set[str] = set()
+        """Who has ended."""
 
     def start(
         self, name: str, module: str, *arguments: str, environ: Mapping[str, str] | None = None
@@ -60,6 +62,15 @@ class Processes:
             if process.poll() is not None:
                 self._gone(name, f"ended by itself with exit code {process.returncode}")
 
+    def forget(self, name: str) -> bool:
+        """Whether it has ended by itself; that is no failure then."""
+        process = self._running.get(name)
+        if process is None or process.poll() is None:
+            return False
+        self._kill(self._running.pop(name))
+        self.stopped.add(name)
+        return True
+
     def stop(self, names: Collection[str]) -> None:
         """SIGTERM to all of these, and wait for them; whoever does not end in time is killed."""
         self.check()
@@ -76,9 +87,11 @@ class Processes:
             if process.returncode:
                 self._gone(name, f"stopped with exit code {process.returncode}")
             self._running.pop(name, None)
+            self.stopped.add(name)
 
     def _gone(self, name: str, how: str) -> None:
         self._kill(self._running.pop(name))
+        self.stopped.add(name)
         lines = (self._directory / f"{name}.log").read_text(errors="replace").splitlines()
         self.complaints.append(f"{name} {how}" + (f"; its log ends: {lines[-1]}" if lines else ""))
 

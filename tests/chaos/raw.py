@@ -27,6 +27,7 @@ from ringleader.protocol.messages import (
     SyncGroupRequestAssignment,
 )
 from ringleader.protocol.schema import Message
+from tests.chaos.clients.common import token_of
 from tests.support.rawclient import Address, ConnectionClosedError, RawConnection, address_of
 
 REQUEST_S = 1.5
@@ -236,7 +237,9 @@ class RawMember:
         answer = self.call(OffsetFetchRequest(group_id=self.group, topics=topics), FETCH)
         self._checked(answer.error_code)
         [topic] = answer.topics
-        return {one.partition_index: (one.committed_offset, one.metadata or "") for one in topic.partitions}
+        return {
+            one.partition_index: (one.committed_offset, token_of(one.metadata)) for one in topic.partitions
+        }
 
 
 def wait(stop: threading.Event, until_s: float) -> None:

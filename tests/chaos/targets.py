@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,10 +15,13 @@ from ringleader.coordinator.config import Settings
 from ringleader.coordinator.groups.routing import partition_for
 from tests.chaos import asking
 from tests.chaos.clients.common import PARTITIONS, TOPIC
+from tests.chaos.network import LinkedNode, Network, listeners
 from tests.chaos.schedule import BROKER, CONTROLLER, OWNER, Fault
-from tests.interop.kafka import TEST_JVM
+from tests.interop.kafka import TEST_JVM, free_ports
 from tests.interop.kafka_cluster import KafkaCluster
 from tests.support.daemon import Daemon
+from tests.support.failing_disk import Faults
+from tests.support.links import Links
 
 RINGLEADER, KAFKA, SINGLE = "ringleader", "kafka", "single"
 NODE, BROKERS = "node", "broker"
@@ -80,20 +83,23 @@ class Node(Daemon):
 
 
 class Target:
-    """A running cluster. `bootstrap`: whom clients ask; `brokers`: where the logs are."""
+    """A running cluster. `bootstrap`: whom clients ask; `brokers`: where the logs are. `network`: the links
+    through which clients come, if there are any; `disk`: of a single daemon, if it can be made to fail."""
 
     def __init__(
         self,
         kind: str,
         nodes: Mapping[int, Daemon],
         cluster: KafkaCluster | None,
+        network: Network | None = None,
+        disk: Faults | None = None,
     ) -> None:
         self.kind, self.nodes, self.cluster = kind, dict(nodes), cluster
-        self.brokers = (
-            ",".join(node.bootstrap for node in nodes.values()) if cluster is None else cluster.bootstrap
-        )
+        self.network, self.disk = network, disk
         self.addresses = (
-            [node.bootstrap for node in nodes.values()]
+            [network.fronts[node_id].address for node_id in nodes]
+            if network is not None
+            else [node.bootstrap for node in nodes.values()]
             if nodes
             else [broker.bootstrap for broker in cluster.brokers.values()]
             if cluster is not None
@@ -101,6 +107,12 @@ class Target:
         )
         """Whom the readers ask, one by one."""
         self.bootstrap = ",".join(self.addresses)
+        self.brokers = self.bootstrap if cluster is None else cluster.bootstrap
+
+    @property
+    def asked(self) -> str:
+        """Whom the run itself asks, past all links."""
+        return ",".join(node.bootstrap for node in self.nodes.values()) or self.bootstrap
 
     # ---- who is who ----
 
@@ -122,7 +134,7 @@ class Target:
 
     def owner(self, group: str) -> int | None:
         """The node that coordinates the group now."""
-        return asking.coordinator(self.bootstrap, group)
+        return asking.coordinator(self.asked, group)
 
     def controller(self) -> int | None:
         """The node that gives out groups to nodes; for Kafka's own coordinator the active controller."""
@@ -160,7 +172,7 @@ class Target:
         if self.cluster is not None:
             count = len(self.cluster.brokers)
             asking.until(lambda: asking.all_in_sync(self.brokers, count), "all replicas in sync")
-        asking.await_groups(self.bootstrap, groups)
+        asking.await_groups(self.asked, groups)
 
     def complaints(self) -> list[str]:
         """Tracebacks in the nodes' logs, each once."""
@@ -192,34 +204,78 @@ def target(
     jvm: Sequence[str] = TEST_JVM,
     node_options: Sequence[str] = (),
     nodes: int = 3,
+    topics: Collection[str] = (TOPIC,),
+    links: Links | None = None,
+    failing_disk: bool = False,
 ) -> Iterator[Target]:
-    """All processes of that kind of target, ended at the end. Raises `InteropError`, `DaemonError`."""
+    """All processes of that kind of target, ended at the end. `links`: clients, nodes and brokers are
+    connected through these. Raises `InteropError`, `DaemonError`, `NoCompilerError` (for a disk that can be
+    made to fail)."""
+    network = None if links is None else Network(links)
     if kind == SINGLE:
-        daemon = Daemon(directory / "node-1", topics=[f"{TOPIC}:{PARTITIONS}"], options=node_options)
-        daemon.tracebacks_expected = True
-        try:
-            daemon.start()
-            yield Target(kind, {1: daemon}, None)
-        finally:
-            daemon.kill()
+        with _single(directory / "node-1", topics, node_options, network, failing_disk) as alone:
+            yield alone
         return
-    with KafkaCluster(directory / "kafka", properties=properties, jvm=jvm) as cluster:
-        asking.create_topic(cluster.bootstrap, TOPIC, PARTITIONS, REPLICAS, IN_SYNC)
+    ids = range(1, nodes + 1)
+    with KafkaCluster(
+        directory / "kafka",
+        properties=properties,
+        jvm=jvm,
+        listeners=None if network is None else listeners(ids),
+        advertise=None if network is None else network.advertise,
+    ) as cluster:
+        for topic in topics:
+            asking.create_topic(cluster.bootstrap, topic, PARTITIONS, REPLICAS, IN_SYNC)
         if kind == KAFKA:
             yield Target(kind, {}, cluster)
             return
-        with ringleader_nodes(directory, cluster, range(1, nodes + 1), node_options) as started:
-            yield Target(kind, started, cluster)
+        with ringleader_nodes(directory, cluster, ids, node_options, network) as started:
+            yield Target(kind, started, cluster, network)
+
+
+@contextmanager
+def _single(
+    directory: Path,
+    topics: Collection[str],
+    options: Sequence[str],
+    network: Network | None,
+    failing_disk: bool,
+) -> Iterator[Target]:
+    [port] = free_ports(1)
+    if network is not None:
+        options = [*options, "--advertised-address", network.front(1, port).address]
+    disk = Faults(directory / "faults") if failing_disk else None
+    daemon = Daemon(
+        directory,
+        topics=[f"{topic}:{PARTITIONS}" for topic in topics],
+        options=options,
+        environ=None if disk is None else disk.environ(),
+    )
+    daemon.port, daemon.tracebacks_expected = port, True
+    try:
+        daemon.start()
+        yield Target(SINGLE, {1: daemon}, None, network, disk)
+    finally:
+        daemon.kill()
 
 
 @contextmanager
 def ringleader_nodes(
-    directory: Path, cluster: KafkaCluster, ids: Sequence[int], options: Sequence[str] = ()
+    directory: Path,
+    cluster: KafkaCluster,
+    ids: Sequence[int],
+    options: Sequence[str] = (),
+    network: Network | None = None,
 ) -> Iterator[dict[int, Daemon]]:
     """Nodes on that cluster; killed at the end. Raises `DaemonError`."""
-    started: dict[int, Daemon] = {
-        node_id: Node(directory / f"node-{node_id}", cluster.bootstrap, node_id, options) for node_id in ids
-    }
+
+    def made(node_id: int) -> Daemon:
+        own = directory / f"node-{node_id}"
+        if network is not None:
+            return LinkedNode(own, node_id, options, network)
+        return Node(own, cluster.bootstrap, node_id, options)
+
+    started = {node_id: made(node_id) for node_id in ids}
     try:
         for node in started.values():
             node.start()

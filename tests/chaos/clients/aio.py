@@ -30,7 +30,8 @@ class _Noted(ConsumerRebalanceListener):  # type: ignore[misc]  # its library is
         self._consumer, self._notes = consumer, notes
 
     async def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:
-        """Nothing to do."""
+        """Write it down."""
+        self._notes.gone(one.partition for one in revoked)
 
     async def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
         """Write it down."""
@@ -48,6 +49,7 @@ async def run(place: Place, history: History) -> None:
         group_id=group,
         auto_offset_reset="earliest",
         enable_auto_commit=False,  # the history has to have all commits
+        group_instance_id=place.name if place.static else None,
     )
     consumer.subscribe([TOPIC], listener=_Noted(consumer, notes))
     await consumer.start()

@@ -20,7 +20,6 @@ LIFE_S, AWAY_S = (4.0, 25.0), (0.2, 4.0)
 SILENT = 0.3
 """So often one does not say that it leaves."""
 REST_S = 0.2
-SESSION_TIMEOUT_MS = 6_000
 CALL_BOUND_S = JOIN_S + 15.0
 """A request, and before it the coordinator."""
 
@@ -33,6 +32,7 @@ class Churner:
         [self._group] = place.groups
         self._dice = random.Random(f"{place.seed} {number}")
         self._tries = 0
+        self._holder = f"{place.name}/{number}"
 
     def run(self) -> None:
         """One life after the other."""
@@ -47,7 +47,7 @@ class Churner:
             self._stop,
             topic=TOPIC,
             partitions=PARTITIONS,
-            session_timeout_ms=SESSION_TIMEOUT_MS,
+            session_timeout_ms=self._place.session_ms,
         )
         last: dict[int, int] = {}
         joined = False
@@ -68,6 +68,7 @@ class Churner:
             with suppress(LostError, RejoinError):  # then its session ends
                 member.leave()
         member.disconnect()
+        self._history.saw("revoked", group=self._group, holder=self._holder)
 
     def _join(self, member: RawMember) -> None:
         asked = self._history.asks("join", CALL_BOUND_S, group=self._group)
@@ -95,6 +96,7 @@ class Churner:
             group=self._group,
             generation=member.generation,
             member=member.member_id,
+            holder=self._holder,
             partitions=member.owned,
         )
 
@@ -118,13 +120,13 @@ class Churner:
             return
         self._tries += 1
         wanted = {
-            partition: (offset + 1, f"{self._place.name}/{self._number}#{self._tries}")
-            for partition, offset in last.items()
+            partition: (offset + 1, f"{self._holder}#{self._tries}") for partition, offset in last.items()
         }
         asked = self._history.asks(
             "commit",
             CALL_BOUND_S,
             group=self._group,
+            holder=self._holder,
             offsets={f"{TOPIC}:{partition}": offset for partition, (offset, _) in wanted.items()},
             tokens={f"{TOPIC}:{partition}": token for partition, (_, token) in wanted.items()},
         )

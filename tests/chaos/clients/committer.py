@@ -11,7 +11,7 @@ import random
 import threading
 import time
 
-from tests.chaos.clients.common import TOPIC, Place, arguments, stopped_by_signal, together
+from tests.chaos.clients.common import PAD, TOPIC, Place, arguments, stopped_by_signal, together
 from tests.chaos.history import History
 from tests.chaos.raw import LostError, RawMember, Refused, RejoinError, UnsentError
 
@@ -30,8 +30,10 @@ class Committer:
 
     def __init__(self, place: Place, history: History, group: str, stop: threading.Event) -> None:
         self._history, self._group, self._stop = history, group, stop
-        self._rest_s = min(REST_S, place.every_s)
-        self._member = RawMember(place.bootstrap, group, stop, topic=TOPIC, partitions=1)
+        self._rest_s = min(place.rest_s, place.every_s)
+        self._places = range(place.partitions)
+        self._metadata_bytes = place.metadata_bytes
+        self._member = RawMember(place.bootstrap, group, stop, topic=TOPIC, partitions=place.partitions)
         self._name, self._tries = f"{place.name}/{group}", 0
         self._dice = random.Random(f"{place.seed} {group}")
 
@@ -77,6 +79,7 @@ class Committer:
             group=self._group,
             generation=self._member.generation,
             member=self._member.member_id,
+            holder=self._name,
             partitions=self._member.owned,
         )
         self._history.saw("generation", group=self._group, generation=self._member.generation)
@@ -85,12 +88,18 @@ class Committer:
     def _commit(self, offset: int) -> bool:
         self._tries += 1
         token = f"{self._name}#{self._tries}"
-        place = f"{TOPIC}:0"
+        words = [f"{TOPIC}:{partition}" for partition in self._places]
         asked = self._history.asks(
-            "commit", CALL_BOUND_S, group=self._group, offsets={place: offset}, tokens={place: token}
+            "commit",
+            CALL_BOUND_S,
+            group=self._group,
+            holder=self._name,
+            offsets=dict.fromkeys(words, offset),
+            tokens=dict.fromkeys(words, token),
         )
+        metadata = token.ljust(self._metadata_bytes, PAD)
         try:
-            self._member.commit({0: (offset, token)})
+            self._member.commit(dict.fromkeys(self._places, (offset, metadata)))
         except RejoinError as error:
             asked.failed(str(error))
             self._join()

@@ -41,6 +41,35 @@ class Place:
     straight: bool
     every_s: float
     """Between two commits."""
+    protocol: str = ""
+    """"eager" or "cooperative"; its library's own way if it is not said."""
+    static: bool = False
+    """Its name is its instance id."""
+    batch_s: float = 0.0
+    misbehaves: str = ""
+    rest_s: float = 0.02
+    """Between two commits of a committer, if `every_s` is not shorter."""
+    partitions: int = 1
+    """Of each commit of a committer."""
+    metadata_bytes: int = 0
+    """Of each partition's commit, at least."""
+    session_ms: int = 6_000
+    """Of members that come and go."""
+    records: int = 20
+    """Of a transaction, at most."""
+    aborts: int = 0
+    """Of a hundred transactions, on purpose."""
+    identity: str = ""
+    """What stays the same for who takes its place."""
+
+
+PAD = "."
+"""Behind a token, up to the length of a commit's metadata."""
+
+
+def token_of(metadata: str | None) -> str:
+    """The token of a commit, of its metadata."""
+    return (metadata or "").rstrip(PAD)
 
 
 def arguments(description: str | None) -> Place:
@@ -55,6 +84,17 @@ def arguments(description: str | None) -> Place:
     parser.add_argument("--per-second", type=float, default=0.0)
     parser.add_argument("--straight", action="store_true", help="records from the brokers")
     parser.add_argument("--every", type=float, default=COMMIT_EVERY_S, help="seconds between two commits")
+    parser.add_argument("--protocol", choices=["", "eager", "cooperative"], default="")
+    parser.add_argument("--static", action="store_true")
+    parser.add_argument("--batch-s", type=float, default=0.0)
+    parser.add_argument("--misbehaves", default="")
+    parser.add_argument("--rest", type=float, default=0.02)
+    parser.add_argument("--partitions", type=int, default=1)
+    parser.add_argument("--metadata-bytes", type=int, default=0)
+    parser.add_argument("--session-ms", type=int, default=6_000)
+    parser.add_argument("--records", type=int, default=20)
+    parser.add_argument("--aborts", type=int, default=0)
+    parser.add_argument("--identity", default="")
     chosen = parser.parse_args()
     return Place(
         chosen.name,
@@ -66,6 +106,17 @@ def arguments(description: str | None) -> Place:
         chosen.per_second,
         chosen.straight,
         chosen.every,
+        chosen.protocol,
+        chosen.static,
+        chosen.batch_s,
+        chosen.misbehaves,
+        chosen.rest,
+        chosen.partitions,
+        chosen.metadata_bytes,
+        chosen.session_ms,
+        chosen.records,
+        chosen.aborts,
+        chosen.identity or chosen.name,
     )
 
 
@@ -150,6 +201,11 @@ class Notes:
             partitions=sorted(partitions),
         )
         self.generation(generation)
+
+    def gone(self, partitions: Iterable[int], *, lost: bool = False) -> None:
+        """These it has no more; lost: another member may have had them for a while."""
+        did = "lost" if lost else "revoked"
+        self.history.saw(did, group=self._group, partitions=sorted(partitions))
 
     def processed(self, partition: int, offsets: Iterable[int]) -> None:
         """These records, of one partition, in their order."""

@@ -31,6 +31,7 @@ _REFUSED = {
     KafkaError.FENCED_INSTANCE_ID,
 }
 _MAGIC = b"CGMDv2:"
+_STRATEGIES = {"eager": "range", "cooperative": "cooperative-sticky"}
 
 
 def generation_and_member(consumer: confluent_kafka.Consumer) -> tuple[int, str]:
@@ -47,13 +48,27 @@ def run(place: Place, history: History) -> None:
     """Consume until told to stop."""
     [group] = place.groups
     stop, notes = stopped_by_signal(), Notes(history, group)
+    has: set[int] = set()
 
     def on_assign(consumer: confluent_kafka.Consumer, given: Sequence[Any]) -> None:
         generation, member = generation_and_member(consumer)
-        notes.assigned(generation, member, [one.partition for one in given])
+        has.update(one.partition for one in given)
+        notes.assigned(generation, member, has)
 
+    def on_revoke(_consumer: confluent_kafka.Consumer, taken: Sequence[Any]) -> None:
+        has.difference_update(one.partition for one in taken)
+        notes.gone(one.partition for one in taken)
+
+    def on_lost(_consumer: confluent_kafka.Consumer, taken: Sequence[Any]) -> None:
+        has.difference_update(one.partition for one in taken)
+        notes.gone((one.partition for one in taken), lost=True)
+
+    own: dict[str, Any] = {"group.instance.id": place.name} if place.static else {}
+    if place.protocol:
+        own["partition.assignment.strategy"] = _STRATEGIES[place.protocol]
     consumer = confluent_kafka.Consumer(
         {
+            **own,
             "bootstrap.servers": place.bootstrap,
             "group.id": group,
             "auto.offset.reset": "earliest",
@@ -61,7 +76,7 @@ def run(place: Place, history: History) -> None:
             "enable.auto.commit": False,
         }
     )
-    consumer.subscribe([TOPIC], on_assign=on_assign)
+    consumer.subscribe([TOPIC], on_assign=on_assign, on_revoke=on_revoke, on_lost=on_lost)
     processed: dict[int, int] = {}
     due_s = 0.0
     while not stop.is_set():

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Iterable
 from typing import Any
 
 from ringleader import GroupConsumer
-from ringleader.clients.errors import ClientError, CommitFailedError
+from ringleader.clients.errors import CallbackFailedError, ClientError, CommitFailedError
 from ringleader.protocol.embedded import Assignment
 from tests.chaos.clients.common import (
     ASK_S,
@@ -19,7 +20,20 @@ from tests.chaos.clients.common import (
     noted_commit,
     stopped_by_signal,
 )
+from tests.chaos.clients.misbehaviour import Misbehaviour
 from tests.chaos.history import History
+
+Partitions = Iterable[tuple[str, int]]
+ASSIGNORS = {"eager": ("range",), "cooperative": ("cooperative-sticky",)}
+
+
+async def gather(consumer: GroupConsumer, batch_s: float) -> list[Any]:
+    """All that comes in so many seconds."""
+    batches: list[Any] = []
+    until_s = time.monotonic() + batch_s
+    while (left_s := until_s - time.monotonic()) > 0:
+        batches += await consumer.getmany(timeout_s=left_s)
+    return batches
 
 
 async def run(place: Place, history: History) -> None:
@@ -27,6 +41,18 @@ async def run(place: Place, history: History) -> None:
     [group] = place.groups
     stop, notes = stopped_by_signal(), Notes(history, group)
     noted = None
+    faulty = Misbehaviour(place.misbehaves, f"{place.seed} {place.name}", history)
+
+    async def on_assigned(_partitions: Partitions) -> None:
+        await faulty.in_callback("on_assigned")
+
+    async def on_revoked(partitions: Partitions) -> None:
+        notes.gone(partition for _, partition in partitions)
+        await faulty.in_callback("on_revoked")
+
+    async def on_lost(partitions: Partitions) -> None:
+        notes.gone((partition for _, partition in partitions), lost=True)
+        await faulty.in_callback("on_lost")
 
     def note() -> None:
         nonlocal noted
@@ -39,17 +65,34 @@ async def run(place: Place, history: History) -> None:
     addresses: dict[str, Any] = {"bootstrap": place.bootstrap}
     if place.straight:
         addresses = {"bootstrap": place.brokers, "coordinator_bootstrap": place.bootstrap}
+    if place.protocol:
+        addresses["assignors"] = ASSIGNORS[place.protocol]
     consumer = GroupConsumer(
-        group_id=group, topics=[TOPIC], auto_offset_reset="earliest", auto_commit=False, **addresses
+        group_id=group,
+        topics=[TOPIC],
+        auto_offset_reset="earliest",
+        auto_commit=False,
+        group_instance_id=place.name if place.static else None,
+        on_assigned=on_assigned,
+        on_revoked=on_revoked,
+        on_lost=on_lost,
+        **addresses,
     )
     async with consumer:
         processed: dict[tuple[str, int], int] = {}
         due_s = 0.0
         while not stop.is_set():
+            faulty.between_polls(consumer)
             asked = history.asks("poll", POLL_BOUND_S)
-            batches = await consumer.getmany(timeout_s=min(ASK_S, place.every_s))
+            try:
+                batches = await faulty.asked(consumer.getmany(timeout_s=min(ASK_S, place.every_s)))
+            except (CallbackFailedError, TimeoutError) as error:
+                asked.failed(f"{type(error).__name__}: {error}")
+                continue
             asked.ok()
             note()
+            if place.batch_s:
+                batches += await gather(consumer, place.batch_s)
             for batch in batches:
                 notes.processed(batch.partition, batch.offsets)
                 processed[batch.topic_partition] = batch.next_offset

@@ -19,13 +19,15 @@ from ringleader.protocol.messages import (
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopics,
 )
-from tests.chaos.clients.common import PARTITIONS, TOPIC, Place, arguments, stopped_by_signal
+from tests.chaos.clients.common import PARTITIONS, TOPIC, Place, arguments, stopped_by_signal, token_of
 from tests.chaos.history import Asked, History
 from tests.chaos.raw import wait
 from tests.chaos.schedule import LONGEST_PAUSE_S
 from tests.support.rawclient import ConnectionClosedError, RawConnection
 
 EVERY_S = 0.1
+MANY = 20
+"""Of more groups than these it asks for one partition each, and not as often."""
 WAITING, SLOWLY_S = 10, 1.0
 """With so many answers outstanding it asks only so often: answers come one by one, and what asks faster than
 they come asks about an ever older past."""
@@ -54,6 +56,9 @@ class Reader:
     def _ask(self, connection: RawConnection) -> None:
         """Ask until the connection breaks or it is time to stop; another thread takes the answers."""
         waiting: deque[Asked] = deque()
+        many = len(self._place.groups) > MANY
+        every_s = EVERY_S * len(self._place.groups) / MANY if many else EVERY_S
+        partitions = [0] if many else list(range(PARTITIONS))
         taking = threading.Thread(target=self._take, args=(connection, waiting))
         taking.start()
         request = OffsetFetchRequest(
@@ -61,14 +66,14 @@ class Reader:
                 # By name: what is lost would only be missing among all that there is.
                 OffsetFetchRequestGroup(
                     group_id=group,
-                    topics=[OffsetFetchRequestTopics(name=TOPIC, partition_indexes=list(range(PARTITIONS)))],
+                    topics=[OffsetFetchRequestTopics(name=TOPIC, partition_indexes=partitions)],
                 )
                 for group in self._place.groups
             ]
         )
         try:
             while not self._stop.is_set() and taking.is_alive():
-                due_s = time.monotonic() + (EVERY_S if len(waiting) < WAITING else SLOWLY_S)
+                due_s = time.monotonic() + (every_s if len(waiting) < WAITING else SLOWLY_S)
                 waiting.append(self._history.asks("read", CALL_BOUND_S, groups=self._place.groups))
                 connection.send(request, FETCH_VERSION)
                 wait(self._stop, due_s)
@@ -86,7 +91,7 @@ class Reader:
                 answer = connection.receive()
                 offsets = {
                     group.group_id: {
-                        f"{topic.name}:{one.partition_index}": (one.committed_offset, one.metadata or "")
+                        f"{topic.name}:{one.partition_index}": (one.committed_offset, token_of(one.metadata))
                         for topic in group.topics
                         for one in topic.partitions
                     }
