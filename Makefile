@@ -22,7 +22,7 @@ help: ## Say what there is
 	@echo "make mutants do the tests notice a broken promise? (about a quarter of an hour)"
 	@echo "make interop the scenarios of tests/interop on a real Apache Kafka broker (needs a JDK 17+ and Maven)"
 	@echo "make incidents  does insight tell what was done to groups of a real Apache Kafka? (needs a JDK 17+ and Maven)"
-	@echo "make chaos   kill, pause and stop nodes and brokers under real clients (needs a JDK 17+ and Maven)"
+	@echo "make chaos   break nodes, brokers and links under real clients, then judge (needs a JDK 17+ and Maven)"
 	@echo "make lint    style, types, arrows between the rooms, generated code"
 	@echo "make audit   are holes known in the packages that this uses? (asks a database of advisories)"
 	@echo "make bench   the benchmarks of docs/performance.md"
@@ -73,8 +73,9 @@ interop: $(READY) ## Compare with a real Apache Kafka broker (ARGS are passed on
 incidents: $(READY) ## Make incidents in groups of real clients, then judge what insight says of them; ARGS are passed on
 	@JAVA_HOME="$$($(PY) -m tools.java_home)" && export JAVA_HOME && $(PY) -m tests.incidents $(ARGS)
 
-# About a quarter of an hour: 30 faults, drawn by a seed that it prints.
-chaos: $(READY) ## Break three nodes and three brokers under real clients, then check what these saw; ARGS are passed on
+# About a quarter of an hour: six runs of two scenarios each, drawn by a seed that it prints. ARGS="--list" says what
+# there is, ARGS="--scenario NAME" plays it, --target single needs no Java; ARGS="--faults 30" draws single faults.
+chaos: $(READY) ## Break nodes, brokers and links under real clients, then judge what these saw; ARGS are passed on
 	@JAVA_HOME="$$($(PY) -m tools.java_home)" && export JAVA_HOME && $(PY) -m tests.chaos $(ARGS)
 
 lint: $(READY) ## Check style, types, arrows, generated code
