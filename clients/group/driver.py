@@ -37,7 +37,6 @@ from ringleader.clients.group.actions import (
 from ringleader.clients.group.callbacks import Callbacks, Listener
 from ringleader.clients.group.callers import Caller
 from ringleader.clients.group.machine import MemberMachine
-from ringleader.clients.group.state import Phase
 from ringleader.clients.group.work import WorkGate
 from ringleader.clients.metrics import MemberMetrics, member_metrics
 from ringleader.clients.model import MemberInfo, Node, OffsetAndMetadata, TopicPartition, checked_partitions
@@ -51,8 +50,6 @@ GROUP = "group"
 
 JOINING = "joining"
 """So what a cooperative member commits while it joins again goes over another one."""
-
-JOINING_PHASES = (Phase.UNJOINED, Phase.JOINING, Phase.SYNCING)
 
 LOOP_ENDED = "the application's event loop has ended"
 
@@ -270,7 +267,7 @@ class Driver:
     async def ask(self, node: Node, request: Request, timeout_ms: int) -> Any:
         """Ask the coordinator, for so long."""
         assert self._cluster is not None
-        purpose = JOINING if self.machine.phase in JOINING_PHASES else GROUP
+        purpose = JOINING if self.machine.enters else GROUP
         deadline_s = asyncio.get_running_loop().time() + timeout_ms / 1000
         return await self._cluster.groups.send(node, request, deadline_s=deadline_s, purpose=purpose)
 

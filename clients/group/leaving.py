@@ -44,7 +44,10 @@ class Parting(MemberState):
         elif self.phase is Phase.LEAVING:  # for lack of progress: now for good
             self._leave_until_ms = min(self._leave_until_ms, self._answer_by(now_ms))
         elif self.held is not None:
-            self._stop_joining()
+            # A parked JoinGroup is not cut off before the work in hand has ended: the coordinator may have
+            # counted it, and the group would go on to a generation that this member does not know of.
+            if not (self.phase is Phase.JOINING and self.link.waits_for(self.JOIN)):
+                self._stop_joining()
             self._revoke(f"leaving: {reason}", hold_until_ms, now_ms)
         else:
             self._start_leaving(now_ms)
@@ -80,7 +83,8 @@ class Parting(MemberState):
         self._start_leaving(now_ms)
 
     def _stop_joining(self) -> None:
-        if self.phase in (Phase.JOINING, Phase.SYNCING) and self.link.coordinator is not None:
+        parked = self.phase in (Phase.JOINING, Phase.SYNCING) or self.link.waits_for(self.JOIN)
+        if parked and self.link.coordinator is not None:
             self._actions.append(Disconnect(self.link.coordinator))
         self.link.forget(self.JOIN, "DescribeGroups", "SyncGroup", self.BEAT)
 
@@ -114,6 +118,16 @@ class Parting(MemberState):
         self._leave_until_ms = self._answer_by(now_ms)
         if not member_id:
             self._parted(now_ms)
+
+    def _counted(self, response: Any, now_ms: int) -> None:
+        """A member on its way out was counted in: it belongs to that generation until its work has ended."""
+        self.link.well()
+        self._contact_ms = now_ms
+        self.generation, self.member_id = response.generation_id, response.member_id
+        self._beat_at_ms = now_ms + self.settings.heartbeat_interval_ms
+        if not self.cooperates(response.protocol_name):
+            self._lose(f"the group has gone over to {response.protocol_name}, which does not ask", now_ms)
+            self._start_leaving(now_ms)
 
     def _send_leave(self, now_ms: int) -> None:
         settings = self.settings

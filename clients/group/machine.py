@@ -147,7 +147,8 @@ class MemberMachine(Parting):
 
     def offsets_refused(self, name: str, code: int, generation: int, member_id: str, now_ms: int) -> None:
         """OffsetCommit, or OffsetFetch, as that member of that generation was answered with this error."""
-        if self.phase in ENTERING and code in (ErrorCode.ILLEGAL_GENERATION, ErrorCode.REBALANCE_IN_PROGRESS):
+        entering = self.phase in ENTERING or self.link.waits_for(self.JOIN)
+        if entering and code in (ErrorCode.ILLEGAL_GENERATION, ErrorCode.REBALANCE_IN_PROGRESS):
             return  # The group is a step ahead of what this member has heard; its own answers will tell.
         self._refused(name, code, generation, member_id, now_ms)
         self._advance(now_ms)
@@ -297,6 +298,8 @@ class MemberMachine(Parting):
         code = response.error_code
         if self.phase is Phase.LEAVING:
             self._named(response.member_id, now_ms)
+        elif code == ErrorCode.NONE and self.phase is Phase.REVOKING:
+            self._counted(response, now_ms)
         elif code == ErrorCode.NONE:
             self._elect(response, now_ms)
         elif code == ErrorCode.MEMBER_ID_REQUIRED:
@@ -449,9 +452,10 @@ class MemberMachine(Parting):
         """What went to a coordinator that is gone is done again when there is one."""
         if name in (self.JOIN, "SyncGroup"):
             self.counters.failed_rebalances += 1
-            self._to_join(why, now_ms)
-        elif name == self.BEAT:
+        if name == self.BEAT or self.phase is Phase.REVOKING:
             self._beat_at_ms = now_ms
+        elif name in (self.JOIN, "SyncGroup"):
+            self._to_join(why, now_ms)
 
     def _refused(self, name: str, code: int, generation: int, member_id: str, now_ms: int) -> None:
         """An error about the membership, for what the member was when it sent the request."""
@@ -474,7 +478,7 @@ class MemberMachine(Parting):
             elif self.phase in (Phase.JOINING, Phase.SYNCING):
                 self._join_again(why, now_ms)
         elif code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
-            if name in (self.JOIN, "SyncGroup"):
+            if name in (self.JOIN, "SyncGroup") and self.phase is not Phase.REVOKING:
                 self._to_join(why, now_ms)
             self.link.retry_later("the coordinator is loading", now_ms)
         else:

@@ -48,6 +48,9 @@ the same connection, and the coordinator takes a member with a parked request fo
 ENTERING = (Phase.UNJOINED, Phase.PREPARING, Phase.JOINING, Phase.ASSIGNING, Phase.SYNCING)
 """The phases on the way to an assignment; of a cooperative member, with the one before still in hand."""
 
+PARKED = (Phase.UNJOINED, Phase.JOINING, Phase.SYNCING)
+"""The phases in which JoinGroup or SyncGroup is parked, or about to be."""
+
 OVER = (Phase.LEFT, Phase.FAILED)
 ASLEEP = (Phase.NEW, Phase.RESTING, *OVER)
 """The phases in which nothing happens by itself."""
@@ -157,9 +160,14 @@ class MemberState:
     def _identity(self) -> tuple[int, str]:
         return self.generation, self.member_id
 
+    @property
+    def enters(self) -> bool:
+        """Whether a request of its own may be parked on its connection, and hold back what comes after it."""
+        return self.phase in PARKED or self.link.waits_for(self.JOIN)
+
     def _beats(self) -> bool:
         """Whether heartbeats belong to where it stands."""
-        return self.phase in BEATING and self.generation >= 0
+        return self.phase in BEATING and self.generation >= 0 and not self.link.waits_for(self.JOIN)
 
     # ---- how an assignment ends ----
 
