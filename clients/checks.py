@@ -11,6 +11,8 @@ from operator import index
 from threading import TIMEOUT_MAX
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
+from ringleader.clients import foreign_options
+
 _WORDS = {
     bool: "True or False",
     int: "a whole number",
@@ -41,6 +43,8 @@ def check_options(call: str, options: Mapping[str, object], known: type) -> None
     hints = _hints(known)
     for name, value in options.items():
         if name not in hints:
+            if (there := foreign_options.ours(name, hints)) is not None:
+                raise TypeError(f"{call} has no option {name!r}: {there}")
             close = get_close_matches(name, hints, n=1)
             meant = f"; did you mean {close[0]!r}?" if close else ""
             raise TypeError(f"{call} has no option {name!r}{meant}")

@@ -1,6 +1,7 @@
 """Assignors: pure functions from members and partitions to an assignment.
 
-`ASSIGNORS` maps the protocol name that a group votes on to the assignor.
+`ASSIGNORS` maps the protocol name that a group votes on to the assignor. An application may put one of its
+own there, under its name, in each process that makes a member; members then offer it as `assignors=[name]`.
 """
 
 from ringleader.clients.assignors.lag import lag_aware

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -21,7 +21,23 @@ same form; None for nothing. Keep it quick: it runs in the member's own thread."
 
 GroupProtocol = Literal["classic", "consumer"]
 LAG_AWARE = lag_aware({}).name
-COOPERATIVE = {name: one.cooperative for name, one in ASSIGNORS.items()} | {LAG_AWARE: True}
+
+
+class _Offered(Mapping[str, bool]):
+    """Looked up at each use: an application may put an assignor of its own into `ASSIGNORS` at any time."""
+
+    def __getitem__(self, name: str) -> bool:
+        return True if name == LAG_AWARE else ASSIGNORS[name].cooperative
+
+    def __iter__(self) -> Iterator[str]:
+        yield from ASSIGNORS
+        yield LAG_AWARE
+
+    def __len__(self) -> int:
+        return len(ASSIGNORS) + 1
+
+
+COOPERATIVE: Mapping[str, bool] = _Offered()
 """The assignors that a member can offer: whether each moves a partition only after its owner gave it up."""
 
 

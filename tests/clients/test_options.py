@@ -10,6 +10,7 @@ from typing import Any, get_type_hints
 
 import pytest
 
+from ringleader.clients.assignors import ASSIGNORS, Assignor
 from ringleader.clients.connection.cluster import Cluster
 from ringleader.clients.consumer import GroupConsumer, PartitionConsumer
 from ringleader.clients.fetch.model import ConsumerSettings
@@ -157,6 +158,28 @@ def test_a_wrong_place(kind: Any, given: tuple[Any, ...], sentence: str) -> None
     with pytest.raises(ValueError) as caught:  # noqa: PT011 (the whole sentence is compared)
         kind(*given)
     assert str(caught.value) == f"{kind.__name__}(): {sentence}"
+
+
+def test_an_assignor_that_an_application_puts_in_may_be_offered(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(
+        ValueError, match=r"^unknown assignors \['by-region'\]; there are \['cooperative-sticky', "
+    ):
+        SubscriptionSettings(assignors=["by-region"])
+    for cooperative in (True, False):
+        own = Assignor("by-region", lambda members, _partitions, _racks: {}, cooperative=cooperative)
+        monkeypatch.setitem(ASSIGNORS, own.name, own)
+        assert SubscriptionSettings(assignors=["by-region"]).cooperative is cooperative
+        assert GroupConsumer("h:1", "g", "t", assignors=["by-region"]).member is not None
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_an_option_of_another_client_is_answered_with_ours(call: str) -> None:
+    with pytest.raises(TypeError) as caught:
+        CALLS[call](ssl_context=None)
+    assert str(caught.value) == f"{call}() has no option 'ssl_context': it is tls here"
+    with pytest.raises(TypeError) as caught:
+        CALLS[call](**{"session.timeout.ms": 6_000})
+    assert str(caught.value) == f"{call}() has no option 'session.timeout.ms': it is session_timeout_ms here"
 
 
 def test_settings_check_their_own_fields() -> None:

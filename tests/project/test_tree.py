@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 ROOMS = {"protocol", "coordinator", "clients", "spark_bridge", "report", "insight"}
-FOLDERS = [*sorted(ROOMS), "ringleader/cli", "tests", "demo", "bench", "tools"]
+FOLDERS = [*sorted(ROOMS), "ringleader/cli", "tests", "demo", "bench", "tools", "examples"]
 
 
 def _imported(tree: ast.AST) -> list[str]:
