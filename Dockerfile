@@ -1,5 +1,7 @@
 # The daemon alone: no Spark, no Java, none of the test tools.
 FROM python:3.11-slim AS build
+# The build has no repository to ask for its tag: docker build --build-arg RINGLEADER_VERSION=1.2.3
+ARG RINGLEADER_VERSION
 COPY . /src
 RUN pip wheel --no-cache-dir --no-deps --wheel-dir /wheels /src
 

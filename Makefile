@@ -12,7 +12,7 @@ READY := $(VENV)/.ready
 # packages, and several have a conftest.py: --explicit-package-bases tells these apart by their paths from here.
 TYPED := bench demo tools tests
 
-.PHONY: help demo cluster test test-bench mutants interop incidents chaos lint audit bench spark-versions clean
+.PHONY: help demo cluster test test-bench mutants interop incidents chaos lint audit bench spark-versions site wheels clean
 
 help: ## Say what there is
 	@echo "make demo    a consumer group of aiokafka, kafka-python and Spark on Ringleader, live (about 3 minutes)"
@@ -26,6 +26,8 @@ help: ## Say what there is
 	@echo "make lint    style, types, arrows between the rooms, generated code"
 	@echo "make audit   are holes known in the packages that this uses? (asks a database of advisories)"
 	@echo "make bench   the benchmarks of docs/performance.md"
+	@echo "make site    the documentation as pages to browse, in build/site (every broken link fails)"
+	@echo "make wheels  the sdist and the wheels of this machine, in dist (those of a release: .github/workflows/wheels.yml)"
 	@echo "Needed: Python 3.11 or newer. The first call makes $(VENV), which takes a few minutes."
 
 $(READY): pyproject.toml constraints.txt tools/setup_venv.sh tools/build_native.py protocol/_native.c
@@ -98,6 +100,23 @@ spark-versions: $(READY) ## Try format ringleader with each version of PySpark; 
 
 bench: $(READY) ## Run the benchmarks; ARGS are passed on
 	@CC="$$($(PY) -m tools.c_compiler)" && export CC && $(PY) -m bench $(ARGS)
+
+# What only the site needs is installed when it is first asked for.
+SITE := $(VENV)/.ready-site
+$(SITE): $(READY)
+	@echo "Installing what the site needs"
+	@$(PY) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[site]'
+	@touch $@
+
+site: $(SITE) ## Build the documentation site, strictly
+	@$(PY) -m tools.site $(ARGS)
+
+# The time of the last commit is the time of every file in an archive: the same tree gives the same bytes.
+wheels: export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 315532800)
+wheels: $(READY) ## Build the sdist, the wheel of this platform and the one without compiled code
+	@$(PY) -m build --no-isolation --sdist --outdir dist .
+	@RINGLEADER_NATIVE=0 $(PY) -m build --no-isolation --wheel --outdir dist .
+	@CC="$$($(PY) -m tools.c_compiler)" && export CC && RINGLEADER_NATIVE=1 $(PY) -m build --no-isolation --wheel --outdir dist .
 
 clean: ## Remove what demo, test and bench wrote; .venv stays
 	rm -rf demo/out bench/out tests/chaos/out tests/incidents/out dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -2,10 +2,18 @@
 
    Nothing here has words for bad data: whatever does not fit, and what nobody writes but the Python way
    understands, gives None, and the Python way reads it again. So there is one place that says what is wrong,
-   and both ways take and refuse the same bytes. A length is compared with what is left before it is used. */
+   and both ways take and refuse the same bytes. A length is compared with what is left before it is used.
+
+   It needs no GIL. There is no state but that of a call: the objects that a call makes are nobody else's until it
+   returns them, what it reads is held by buffers and references of its own, and each byte is compared with its
+   bounds when it is read, so that bytes that another thread writes meanwhile give wrong records and no wrong
+   access. */
 
 #define PY_SSIZE_T_CLEAN
+#include <pyconfig.h>
+#ifndef Py_GIL_DISABLED /* which has no stable ABI */
 #define Py_LIMITED_API 0x030B0000
+#endif
 #include <Python.h>
 #include <stdint.h>
 #include <string.h>
@@ -460,6 +468,18 @@ static PyObject *columns_of(const Part *parts, Py_ssize_t count, Columns *column
                          columns->heads ? columns->heads : Py_None);
 }
 
+/* An item as a reference of our own, since another thread may take it out of the list; NULL: there is none now. */
+static PyObject *item_of(PyObject *list, Py_ssize_t i)
+{
+#ifdef Py_GIL_DISABLED
+    return PyList_GetItemRef(list, i);
+#else
+    PyObject *item = PyList_GetItem(list, i);
+    Py_XINCREF(item);
+    return item;
+#endif
+}
+
 /* -1: an error of Python's; 0: unfit. What holds a buffer is counted in `held`. */
 static int take_part(PyObject *given, Part *part, Py_ssize_t *held)
 {
@@ -499,8 +519,11 @@ static PyObject *read_columns(PyObject *module, PyObject *args)
     if (!parts)
         return PyErr_NoMemory();
     int fit = 1;
-    for (Py_ssize_t i = 0; i < count && fit > 0; i++)
-        fit = take_part(PyList_GetItem(list, i), &parts[i], &held);
+    for (Py_ssize_t i = 0; i < count && fit > 0; i++) {
+        PyObject *given = item_of(list, i);
+        fit = given ? take_part(given, &parts[i], &held) : -1;
+        Py_XDECREF(given);
+    }
     if (fit > 0)
         made = columns_of(parts, count, &columns, with_headers);
     Binary *binaries[] = {&columns.keys, &columns.values};
@@ -534,7 +557,13 @@ static int begin(PyObject *module)
     return PyModule_AddIntConstant(module, "INTERFACE", INTERFACE);
 }
 
-static PyModuleDef_Slot slots[] = {{Py_mod_exec, (void *)begin}, {0, NULL}};
+static PyModuleDef_Slot slots[] = {
+    {Py_mod_exec, (void *)begin},
+#ifdef Py_GIL_DISABLED
+    {Py_mod_gil, Py_MOD_GIL_NOT_USED},
+#endif
+    {0, NULL},
+};
 
 static PyModuleDef definition = {
     PyModuleDef_HEAD_INIT,

@@ -6,12 +6,15 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 import zipfile
 from pathlib import Path
 
 import pytest
 
-from tools.build_native import SOURCE, TARGET, NotBuiltError, compile_native, compiler
+from tools import build_native
+from tools.build_native import SOURCE, TARGET, NotBuiltError, compile_native, compiler, link_flags
+from tools.version import NEXT, from_tags, version
 
 ROOT = Path(__file__).resolve().parents[2]
 ASK = """
@@ -65,7 +68,7 @@ def test_a_wheel_made_with_a_compiler_is_one_platform_s(tree: Path, tmp_path: Pa
     made, said = wheel(tree, tmp_path / "out", RINGLEADER_NATIVE="1")
     assert made is not None, said
     name, version, python, abi, platform = made.stem.split("-")
-    assert (name, version, python, abi) == ("ringleader", "0.1.0", "cp311", "abi3")
+    assert (name, version, python, abi) == ("ringleader", NEXT, "cp311", "abi3")
     assert platform != "any"
     home = tmp_path / "site"
     with zipfile.ZipFile(made) as archive:
@@ -86,7 +89,7 @@ def test_a_wheel_made_without_a_compiler_is_any_platform_s(tree: Path, tmp_path:
     finally:
         (tree / TARGET).unlink()
     assert made is not None, said
-    assert made.name == "ringleader-0.1.0-py3-none-any.whl"
+    assert made.name == f"ringleader-{NEXT}-py3-none-any.whl"
     assert "records will be found by Python, not by compiled code: there is no C compiler" in said
     home = tmp_path / "site"
     with zipfile.ZipFile(made) as archive:
@@ -121,3 +124,115 @@ def test_what_the_compiler_says_is_told(tmp_path: Path, monkeypatch: pytest.Monk
         assert compiler() == ["false", "--flag"]
         with pytest.raises(NotBuiltError, match=r"false failed: \?"):
             compile_native(ROOT / SOURCE, tmp_path / TARGET.name)
+
+
+def test_the_same_tree_gives_the_same_bytes_wherever_it_lies(tree: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "another folder" / "of the same"
+    shutil.copytree(tree, copy, symlinks=True)
+    for file in copy.rglob("*.py"):
+        os.utime(file, (1, 1))
+    wheels = [
+        wheel(one, tmp_path / name, RINGLEADER_NATIVE="1", SOURCE_DATE_EPOCH="1700000000")
+        for one, name in ((tree, "first"), (copy, "second"))
+    ]
+    (first, said), (second, also_said) = wheels
+    assert first is not None, said
+    assert second is not None, also_said
+    assert first.name == second.name
+    assert first.read_bytes() == second.read_bytes()
+
+
+def test_a_wheel_installs_where_nothing_is_and_says_that_its_code_is_compiled(
+    tree: Path, tmp_path: Path
+) -> None:
+    """In a virtual environment of its own, by pip; its dependencies are those that are installed here."""
+    made, said = wheel(tree, tmp_path / "out", RINGLEADER_NATIVE="1")
+    assert made is not None, said
+    home = tmp_path / "env"
+    subprocess.run([sys.executable, "-m", "venv", str(home)], check=True)
+    command = [str(home / "bin/pip"), "install", "--quiet", "--no-index", "--no-deps", str(made)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    # The packages that are installed here come after those of the new environment. The editable install is no
+    # such package: it is a .pth file, and those of a folder that a .pth file names are not read.
+    (site,) = home.glob("lib/python*/site-packages")
+    (site / "dependencies.pth").write_text(sysconfig.get_paths()["purelib"])
+    environment = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
+    for choice, way in (("1", "compiled code"), ("0", "Python")):
+        told = subprocess.run(
+            [str(home / "bin/ringleader"), "--version"],
+            cwd=tmp_path,
+            env=environment | {"RINGLEADER_NATIVE": choice},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert told.stdout == f"ringleader {NEXT} (records are found by {way})\n", told.stderr
+
+
+def test_a_free_threaded_python_has_a_wheel_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    theirs = {"Py_GIL_DISABLED": 1, "EXT_SUFFIX": ".cpython-314t-x86_64-linux-gnu.so"}
+    asked = sysconfig.get_config_var
+    monkeypatch.setattr(sysconfig, "get_config_var", lambda name: theirs.get(name, asked(name)))
+    monkeypatch.setattr(sysconfig, "get_platform", lambda: "linux-x86_64")
+    monkeypatch.setattr(sys, "version_info", (3, 14, 0))
+    assert build_native.tag() == "cp314-cp314t-linux_x86_64"
+    assert build_native.target() == Path("ringleader/_native.cpython-314t-x86_64-linux-gnu.so")
+    monkeypatch.setattr(sys, "version_info", (3, 12, 0))
+    with pytest.raises(NotBuiltError, match="has no ABI for it"):
+        compile_native(ROOT / SOURCE, Path("nowhere.so"))
+
+
+def test_on_macos_the_processor_that_is_asked_for_is_built_for() -> None:
+    universal = "clang -bundle -undefined dynamic_lookup -arch arm64 -arch x86_64 -g"
+    assert link_flags(universal, "-arch arm64") == [
+        "-bundle",
+        "-undefined",
+        "dynamic_lookup",
+        "-g",
+        "-arch",
+        "arm64",
+    ]
+    assert link_flags(universal, "") == universal.split()[1:]
+
+
+@pytest.mark.parametrize(
+    ("described", "told"),
+    [
+        ("v1.2.3-0-gabc0123", "1.2.3"),
+        ("v1.2.3rc1-0-gabc0123", "1.2.3rc1"),
+        ("v1.2.3-14-gabc0123", "1.2.4.dev14"),
+        ("v1.2.3rc1-2-gabc0123", "1.2.3.dev2"),
+        ("", NEXT),
+        ("fatal: no names found", NEXT),
+    ],
+)
+def test_a_tag_is_a_version(described: str, told: str) -> None:
+    assert from_tags(described) == told
+
+
+def test_who_builds_without_a_repository_may_say_the_version(
+    tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, said = wheel(tree, tmp_path / "out", RINGLEADER_NATIVE="0", RINGLEADER_VERSION="7.8.9")
+    assert made is not None, said
+    assert made.name == "ringleader-7.8.9-py3-none-any.whl"
+    monkeypatch.setenv("RINGLEADER_VERSION", "7.8.9")
+    assert version() == "7.8.9"
+
+
+def test_a_tag_of_this_repository_is_found(tmp_path: Path) -> None:
+    if shutil.which("git") is None:
+        pytest.skip("there is no git")
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    shutil.copy(ROOT / "tools/version.py", tools)
+    who = ["-c", "user.name=a", "-c", "user.email=a@example"]
+    for words in (["init", "-q"], ["add", "."], [*who, "commit", "-qm", "a"], ["tag", "v0.4.0"]):
+        subprocess.run(["git", "-C", str(tmp_path), *words], check=True)
+    ask = "import version; print(version.version())"
+    clean = {name: value for name, value in os.environ.items() if name != "RINGLEADER_VERSION"}
+    done = subprocess.run(
+        [sys.executable, "-c", ask], cwd=tools, env=clean, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "0.4.0"

@@ -23,6 +23,7 @@ from ringleader.protocol.records import (
     iter_batches,
     varint,
 )
+from tests.protocol.native_threads import hold
 
 MOST = sys.maxsize
 SIZES = st.one_of(st.none(), st.integers(0, 3), st.sampled_from([62, 63, 64, 8_191, 8_192]))
@@ -212,3 +213,8 @@ def test_code_of_an_earlier_build_is_not_used(monkeypatch: pytest.MonkeyPatch) -
 
 def test_the_compiled_code_is_of_this_interface(compiled: ModuleType) -> None:
     assert compiled.INTERFACE == native.INTERFACE
+
+
+def test_threads_that_share_what_they_read_disturb_nobody(compiled: ModuleType) -> None:
+    """And under a Python without the GIL `python tests/protocol/native_threads.py` does the same."""
+    assert hold(compiled) > 8
