@@ -40,6 +40,7 @@ from tests.chaos.targets import KAFKA, RINGLEADER, SINGLE, target
 from tests.interop.maven import InteropError
 from tests.support.daemon import DaemonError
 from tests.support.links import Links
+from tools import proof
 from tools.java_home import NoJavaError, system_java_home
 
 OUT = ROOT / "tests" / "chaos" / "out"
@@ -64,6 +65,7 @@ def _arguments(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--spark", action=argparse.BooleanOptionalAction, help="default: if it can run here")
     parser.add_argument("--node-option", action="append", default=[], help="for ringleader serve; repeatable")
     parser.add_argument("--out", type=Path, help="for histories, logs and the account; emptied before")
+    proof.add_option(parser)
     return parser.parse_args(arguments)
 
 
@@ -248,6 +250,15 @@ def _one(run: Run, chosen: argparse.Namespace, directory: Path) -> int:
         return 2
     (directory / "account.json").write_text(json.dumps(found.to_dict(), indent=2) + "\n")
     show(found)
+    if chosen.proof:
+        figures = {
+            "faults": len(found.faults),
+            "facts looked at": sum(check.facts for check in found.checks),
+            "calls of clients": sum(sum(calls.values()) for calls in found.calls.values()),
+            "target": run.target,
+            "promises broken": sum(bool(check.violations) for check in found.checks),
+        }
+        proof.leave("chaos", figures, good=found.good)
     _say(f"{'every promise was kept' if found.good else 'BROKEN'} ({len(found.faults)} faults): {repeat}")
     return 0 if found.good else 1
 

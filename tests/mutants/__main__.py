@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.mutants.rules import ROOMS, ROOT, Rule, StaleRuleError, read
+from tools import proof
 
 TIMEOUT_S = 900
 UNBROKEN_TIMEOUT_S = 3_600
@@ -98,7 +99,9 @@ def main() -> int:
     """Hunt all, or those named."""
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
     parser.add_argument("names", nargs="*", help="mutants to hunt (default: all)")
-    names = parser.parse_args().names
+    proof.add_option(parser)
+    given = parser.parse_args()
+    names = given.names
     rules = read()
     if unknown := set(names) - set(rules):
         parser.error(f"there is no mutant {min(unknown)}")
@@ -121,6 +124,9 @@ def main() -> int:
                 outcome, worst = f"{result.seconds:3.0f} s, SURVIVED: {rule.breaks}", max(worst, 1)
             print(f"[{number}/{len(wanted)}] {rule.name}: {outcome}", flush=True)
     print(f"{caught} of {len(wanted)} mutants were caught")
+    if given.proof:
+        figures = {"rules": len(wanted), "mutants caught": caught, "tests that judge": len(tests)}
+        proof.leave("mutants", figures, good=not worst)
     return worst
 
 

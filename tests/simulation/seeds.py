@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.simulation.facts import ViolationError
+from tools import proof
 
 SEED_BITS = 48
 
@@ -24,6 +25,7 @@ def run_seeds(program: str, about: str | None, count: int, option: str, meaning:
     parser.add_argument(option, dest="option", action="store_true", help=meaning)
     parser.add_argument("--story", action="store_true", help="print all that happens")
     parser.add_argument("--keep-going", action="store_true", help="go on after a violation")
+    proof.add_option(parser)
     given = parser.parse_args()
     one = given.seed is not None
     seeds = [given.seed] if one else [secrets.randbits(SEED_BITS) for _ in range(given.count)]
@@ -42,5 +44,13 @@ def run_seeds(program: str, about: str | None, count: int, option: str, meaning:
         steps += world.steps
         if one:
             print(f"seed {seed}: {world.steps} steps, trace {world.trace.hexdigest()[:16]}")
+    if given.proof:
+        figures = {
+            "seeds": len(seeds),
+            "steps": steps,
+            "seconds of CPU": round(time.process_time() - began_s),
+        }
+        judge = program.removeprefix("tests.").replace(".", "-")
+        proof.leave(judge, {**figures, "seeds that failed": failed}, good=not failed)
     print(f"{len(seeds)} seeds, {steps} steps, {time.process_time() - began_s:.1f} s, {failed} failed")
     return 1 if failed else 0

@@ -1,0 +1,327 @@
+"""Writes docs/proof.md: what was tried against Ringleader, and what came of it.
+
+    python -m tools.proof            write the page from the results in proof/
+    python -m tools.proof tests      count the tests, leave the result, and write the page
+    python -m tools.proof faults     look through the history for faults that a judge found, likewise
+
+A judge (the simulations, the mutants, the comparison with Apache Kafka, chaos, a soak, a fuzzer) leaves its
+figures with `leave` when it is asked to, by `--proof` or by PROOF=1 in its environment: one file of
+proof/ for each judge, with the commit, the date and the command. A later run replaces an earlier one. No
+figure on the page is typed by hand."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "proof.md"
+RESULTS = ROOT / "proof"
+PROMISES = RESULTS / "promises.toml"
+WISH = "PROOF"
+"""In the environment: figures are to be left."""
+
+Figure = int | float | str
+Figures = Mapping[str, Figure]
+
+JUDGES: Mapping[str, tuple[str, str, str]] = {
+    "simulation": (
+        "The group machine under random schedules",
+        "Members of all kinds, lost and late messages, crashes, full stores, clocks that jump; every"
+        " invariant after every step.",
+        "python -m tests.simulation --count 2000 --proof",
+    ),
+    "simulation-nodes": (
+        "Several nodes under random schedules",
+        "The real runtime and store on simulated brokers: nodes are killed, stand still, are cut off, take"
+        " over.",
+        "python -m tests.simulation.nodes --count 500 --proof",
+    ),
+    "interop": (
+        "The same scenarios on a real Apache Kafka",
+        "Every answer is compared, field by field; random scenarios besides.",
+        "PROOF=1 make interop",
+    ),
+    "mutants": (
+        "Broken on purpose",
+        "Each rule breaks one promise in a copy of the code: a test, or a seed, has to notice.",
+        "PROOF=1 make mutants",
+    ),
+    "chaos": (
+        "Faults under real clients",
+        "Processes are killed, stopped and stand still; the clients' own histories are checked afterwards.",
+        "PROOF=1 make chaos",
+    ),
+    "soak": (
+        "Hours of work",
+        "Memory, descriptors and latencies over time, under mixed clients that come, go and are killed.",
+        "PROOF=1 make soak MINUTES=60",
+    ),
+    "fuzz": (
+        "Input that nobody meant to send",
+        "Mutated bytes at whatever reads bytes.",
+        "PROOF=1 make fuzz",
+    ),
+    "tests": ("Tests", "Counted as pytest collects them.", "python -m tools.proof tests"),
+}
+"""By the name of the judge: title, what it does, how it is asked to leave its figures."""
+FAULTS = "faults"
+_FOUND = re.compile(r"[Ff]ound by (?!it\b)([^.;:,]+)")
+
+
+class ResultError(ValueError):
+    """A file of proof/ that nobody can read; one sentence."""
+
+
+# ---- for judges ----
+
+
+def add_option(parser: argparse.ArgumentParser) -> None:
+    """`--proof`; what it holds is for `leave`."""
+    parser.add_argument(
+        "--proof",
+        action="store_true",
+        default=wished(),
+        help=f"leave the figures in proof/ for docs/proof.md (also {WISH}=1)",
+    )
+
+
+def wished() -> bool:
+    """Whether the environment asks for figures."""
+    return os.environ.get(WISH, "") not in ("", "0")
+
+
+def leave(judge: str, figures: Figures, *, good: bool, results: Path = RESULTS) -> Path:
+    """Write what a run of a judge came to, for the page; the file. `good`: nothing was broken. The names of
+    the figures are words for the page: "seeds", "faults"."""
+    result = {
+        "judge": judge,
+        "commit": _git("rev-parse", "--short", "HEAD") or "unknown",
+        "changed": bool(_git("status", "--porcelain", "--untracked-files=no")),
+        "date": f"{datetime.now(UTC):%Y-%m-%d}",
+        "command": _command(),
+        "good": good,
+        "figures": dict(figures),
+    }
+    return _write(judge, result, results)
+
+
+def _write(name: str, result: Mapping[str, Any], results: Path) -> Path:
+    results.mkdir(exist_ok=True)
+    file = results / f"{name}.json"
+    file.write_text(json.dumps(result, indent=2, ensure_ascii=False) + "\n")
+    return file
+
+
+def _command() -> str:
+    main = sys.modules["__main__"]
+    spec = getattr(main, "__spec__", None)
+    if spec is None:
+        return shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
+    return shlex.join(["python", "-m", spec.name.removesuffix(".__main__"), *sys.argv[1:]])
+
+
+def _git(*arguments: str) -> str:
+    try:
+        done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+    return done.stdout.strip()
+
+
+# ---- what the page is made of ----
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """A sentence of the README, and the tests that judge it: `path::name`."""
+
+    number: int
+    text: str
+    judges: tuple[str, ...]
+
+
+def promises(readme: Path = ROOT / "README.md", file: Path = PROMISES) -> list[Promise]:
+    """The numbered list under "What it promises", with its judges. Raises ResultError where one has none."""
+    part = readme.read_text().partition("## What it promises")[2].partition("\n## ")[0]
+    said = {int(number): text for number, text in re.findall(r"^(\d+)\. (.+)$", part, re.MULTILINE)}
+    judges = tomllib.loads(file.read_text())["judges"]
+    if said.keys() != {int(number) for number in judges}:
+        raise ResultError(f"README promises {sorted(said)}, and {file.name} has judges of {sorted(judges)}")
+    return [Promise(number, text, tuple(judges[str(number)])) for number, text in said.items()]
+
+
+def tests_in(file: Path) -> set[str]:
+    """The names of its test functions."""
+    return {
+        node.name
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_")
+    }
+
+
+def results(folder: Path = RESULTS) -> dict[str, dict[str, Any]]:
+    """What was left, by judge. Raises ResultError."""
+    found = {}
+    for file in sorted(folder.glob("*.json")):
+        try:
+            result = json.loads(file.read_text())
+        except ValueError as error:
+            raise ResultError(f"{file} is no JSON: {error}") from None
+        if result.get("judge") != file.stem or not (file.stem in JUDGES or file.stem == FAULTS):
+            raise ResultError(f"{file} is of no judge that is known")
+        found[file.stem] = result
+    return found
+
+
+def render(left: Mapping[str, Mapping[str, Any]], promised: Iterable[Promise]) -> str:
+    """The page."""
+    lines = [
+        "# What was tried",
+        "",
+        "Written by `python -m tools.proof` from the files in `proof/`, which the judges leave there; a test",
+        "compares. A figure is of one run, at the commit that stands beside it.",
+        "",
+        "| Judge | Last run | What it came to | |",
+        "|---|---|---|---|",
+    ]
+    for name, (title, _, _) in JUDGES.items():
+        result = left.get(name)
+        if result is None:
+            lines.append(f"| [{title}](#{_anchor(title)}) | not run yet | | |")
+            continue
+        verdict = "held" if result["good"] else "**broken**"
+        lines.append(
+            f"| [{title}](#{_anchor(title)}) | {_when(result)} | {_briefly(result['figures'])} | {verdict} |"
+        )
+    lines += ["", "## Promises and their judges", ""]
+    lines += ["Each named test runs with `make test` or `make interop`; a test holds that it exists.", ""]
+    lines += ["| Promise of the README | Tests that judge it |", "|---|---|"]
+    for one in promised:
+        judges = "<br>".join(_linked(judge) for judge in one.judges)
+        lines.append(f"| {one.number}. {one.text} | {judges} |")
+    for name, (title, does, how) in JUDGES.items():
+        lines += ["", f"## {title}", "", does, ""]
+        result = left.get(name)
+        if result is None:
+            lines.append(f"Not run yet. To run it: `{how}`.")
+            continue
+        changed = ", with changes that were not committed" if result["changed"] else ""
+        lines += [f"`{result['command']}`, {result['date']}, at commit {result['commit']}{changed}.", ""]
+        lines += ["| | |", "|---|---:|"]
+        lines += [f"| {what} | {_shown(figure)} |" for what, figure in result["figures"].items()]
+    lines += ["", "## Faults that the judges found", ""]
+    faults = left.get(FAULTS)
+    if faults is None:
+        lines.append("Not looked for yet: `python -m tools.proof faults`.")
+    else:
+        lines += [
+            f"Of the history's {faults['commits']:,} commits up to {faults['commit']}, those that say so.",
+            "",
+        ]
+        lines += ["| Mended in | Found by |", "|---|---|"]
+        for one in faults["faults"]:
+            lines.append(
+                f"| {one['commit']}, {one['date']}: {_plain(one['subject'])} | {_plain(one['found_by'])} |"
+            )
+    return "\n".join(lines) + "\n"
+
+
+def _anchor(title: str) -> str:
+    return re.sub(r"[^a-z0-9 -]", "", title.lower()).replace(" ", "-")
+
+
+def _linked(judge: str) -> str:
+    path, _, name = judge.partition("::")
+    return f"[`{name}`](../{path})"
+
+
+def _when(result: Mapping[str, Any]) -> str:
+    return f"{result['date']}, {result['commit']}{'+' if result['changed'] else ''}"
+
+
+def _briefly(figures: Figures) -> str:
+    return ", ".join(f"{_shown(figure)} {what}" for what, figure in list(figures.items())[:3])
+
+
+def _shown(figure: Figure) -> str:
+    return (
+        f"{figure:,}"
+        if isinstance(figure, int)
+        else f"{figure:,.1f}"
+        if isinstance(figure, float)
+        else figure
+    )
+
+
+def _plain(text: str) -> str:
+    return text.replace("|", "\\|").replace("<", "&lt;")
+
+
+# ---- its own judges ----
+
+
+def count_tests() -> dict[str, Figure]:
+    """By folder, as pytest collects them. Raises ResultError."""
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", "tests"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    found = re.findall(r"^tests/([^/]+)/\S*::", done.stdout, re.MULTILINE)
+    if done.returncode or not found:
+        raise ResultError(f"the tests cannot be collected: {done.stdout[-500:]}{done.stderr[-500:]}")
+    return {"tests": len(found), **{f"of {room}": count for room, count in sorted(Counter(found).items())}}
+
+
+def find_faults() -> dict[str, Any]:
+    """Commits whose message says by what the fault was found that they mend."""
+    log = _git("log", "--format=%h%x00%as%x00%s%x00%b%x01")
+    faults = []
+    commits = [one.strip("\n").split("\0") for one in log.split("\x01") if one.strip()]
+    for commit, date, subject, body in commits:
+        said = _FOUND.search(" ".join(body.split()))
+        if said is not None:
+            faults.append({"commit": commit, "date": date, "subject": subject, "found_by": said[1]})
+    return {
+        "judge": FAULTS,
+        "commit": commits[0][0] if commits else "unknown",
+        "commits": len(commits),
+        "faults": faults,
+    }
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Write the page; 2 if the results cannot be read."""
+    parser = argparse.ArgumentParser(prog="python -m tools.proof", description=__doc__)
+    parser.add_argument("what", nargs="?", choices=("page", "tests", "faults"), default="page")
+    what = parser.parse_args(arguments).what
+    try:
+        if what == "tests":
+            leave("tests", count_tests(), good=True)
+        elif what == "faults":
+            _write(FAULTS, find_faults(), RESULTS)
+        PAGE.write_text(render(results(), promises()))
+    except ResultError as error:
+        print(error, file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
