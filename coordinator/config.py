@@ -196,6 +196,11 @@ class Settings(GroupSettings, TransactionSettings, TopicSettings, TlsSettings):
         "`Authorization: Bearer TOKEN`; health checks do not. Only the file's owner may be able to read "
         "it.",
     )
+    http_recording_token_file: Path | None = Field(
+        None,
+        description="File with a token as for `http.token.file`, but another one: who shows it may record "
+        "what a group is asked (`ringleader record`), names and metadata included. Default: nobody may.",
+    )
     http_ssl_keystore_location: Path | None = Field(
         None,
         description="PEM file with the private key and certificate chain for `http.listen`, which then "

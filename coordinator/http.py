@@ -3,9 +3,11 @@
     /health    200 while the node's event loop answers, else 503: restart the process
     /ready     200 while clients are served, else 503: send them elsewhere
     /metrics   for Prometheus; `?group=NAME` (as often as wanted) or `?groups=all` adds figures of groups
+    /record    (POST) what a group is asked from now on; see `http_recording`
 
 Health is told to everybody. Metrics are, too, unless `http.token.file` or `http.ssl.client.auth` is set, and
-one of these has to be where other machines come (or `allow.plaintext`). Nothing can be changed.
+one of these has to be where other machines come (or `allow.plaintext`). Recordings are for who shows the
+token of `http.recording.token.file`. Nothing can be changed.
 It has a thread and an event loop of its own: a scrape costs the node's loop the counting only, in pieces.
 
 Metrics (labels in braces; counters count from the start of the process):
@@ -35,6 +37,7 @@ Metrics (labels in braces; counters count from the start of the process):
     ringleader_rebalance_seconds_total{phase}       join, leader, sync
     ringleader_journal_records_total, ringleader_journal_lost_total     of a node by itself
     ringleader_loop_lag_seconds                     histogram: how late the event loop is, twice a second
+    ringleader_tasks                                of the event loop
     ringleader_group_members{group}, ringleader_group_generation{group}, ringleader_group_state{group,state},
     ringleader_group_committed_partitions{group}    on request, of GROUPS_MAX groups at most, by name
     ringleader_groups_left_out                      groups beyond that
@@ -74,6 +77,7 @@ from ringleader.coordinator.groups.shard import GroupFigures
 from ringleader.coordinator.groups.states import GroupState
 from ringleader.coordinator.http_access import HttpAccess
 from ringleader.coordinator.http_nodes import NodesFigures, families
+from ringleader.coordinator.http_recording import Recordings
 from ringleader.coordinator.http_server import (
     CERTIFIED,
     SAFE_HEADERS,
@@ -123,6 +127,7 @@ class Figures:
     phases_ms: dict[str, int] = field(default_factory=dict)
     journal: tuple[int, int] | None = None
     lags: tuple[list[int], float] = field(default_factory=lambda: Spread().copy())
+    tasks: int = 0
     groups: list[GroupFigures] | None = None
     left_out: int = 0
     limits: tuple[int, int] = (0, 0)
@@ -177,6 +182,7 @@ class NodeSide:
         """Everything, with what other work there is in between. `named`: groups that are asked for; None:
         none."""
         found = Figures(self.ready, self._loop.time() - self._started_s, lags=self.lags.copy())
+        found.tasks = len(asyncio.all_tasks())
         if self.server is not None:
             self._of_server(found, self.server)
         if self.nodes is not None:
@@ -261,8 +267,11 @@ class HttpEndpoint:
         self.address = str(Address(host, port))
         names = {"localhost", socket.gethostname().lower(), self._listen.host.lower()}
         self._names = frozenset(names) if is_loopback(self._listen.host) else None
+        routes = [Route(path, self._guarded(answer)) for path, answer in self._routes().items()]
+        recordings = Recordings(self.side, self._access.recording_token, self._log)
+        routes.append(Route("/record", self._guarded(recordings.record), methods=["POST"]))
         self._server = HttpServer(
-            Starlette(routes=[Route(path, self._guarded(answer)) for path, answer in self._routes().items()]),
+            Starlette(routes=routes),
             self._socket,
             connections_max=CONNECTIONS_MAX,
             headers={**SAFE_HEADERS, "Cache-Control": "no-store"},
@@ -375,6 +384,7 @@ class _Families(Collector):
         )
         _add(lag, [], found.lags)
         yield lag
+        yield GaugeMetricFamily("ringleader_tasks", "Tasks of the event loop", found.tasks)
         if found.nodes is not None:
             yield from families(found.nodes)
         if found.groups is not None:

@@ -18,6 +18,8 @@ class HttpAccess(NamedTuple):
 
     token: str | None
     tls: Tls | None
+    recording_token: str | None = None
+    """Of who may record groups; None: nobody may."""
 
     @property
     def asks(self) -> bool:
@@ -35,7 +37,17 @@ def access_of(settings: Settings) -> HttpAccess:
         token = None if token_file is None else read_token(token_file)
     except ValueError as error:
         raise ValueError(f"http.token.file: {error}") from None
-    found = HttpAccess(token, _tls(settings))
+    recording_file = settings.http_recording_token_file
+    try:
+        recording_token = None if recording_file is None else read_token(recording_file)
+    except ValueError as error:
+        raise ValueError(f"http.recording.token.file: {error}") from None
+    if recording_token is not None and recording_token == token:
+        raise ValueError(
+            "http.recording.token.file has the token of http.token.file: who reads metrics is not to record "
+            "groups"
+        )
+    found = HttpAccess(token, _tls(settings), recording_token)
     if listen is not None and not (found.asks or settings.allow_plaintext or is_loopback(listen.host)):
         raise ValueError(
             f"whoever reaches http.listen {listen} could read the metrics: listen on 127.0.0.1, set "

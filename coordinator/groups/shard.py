@@ -79,7 +79,8 @@ class Shard:
         self._rebalances = rebalances = Rebalances(core)
         self._retention = Retention(core)
         self._proof = Deadline(None, Kind.PROOF)
-        admin, offsets, transactions = AdminHandler(core), OffsetHandler(core), TransactionalOffsets(core)
+        admin, offsets = AdminHandler(core), OffsetHandler(core)
+        transactions = self.transactions = TransactionalOffsets(core)
         # Requests that are not about one group, or are not asked in Kafka's own form.
         self.commit_one = offsets.commit_one
         self.fetch_offsets = offsets.fetch

@@ -37,7 +37,7 @@ class TransactionalOffsets(Part):
 
     def __init__(self, core: Core) -> None:
         super().__init__(core)
-        self._ending: set[int] = set()
+        self.ending: set[int] = set()
         """Producers of which a transaction has ended in part."""
 
     def commit(
@@ -54,7 +54,7 @@ class TransactionalOffsets(Part):
         before KIP-447. The session of a member is not kept alive by it."""
         generation = request.generation_id_or_member_epoch
         group = self.core.groups.get(request.group_id)
-        if request.producer_id in self._ending and not self.core.refusal:
+        if request.producer_id in self.ending and not self.core.refusal:
             return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS  # every producer asks again after this one
         if self.core.refusal or group is None or group.is_void:
             return check_unknown_group(self.core, request.group_id, generation, version)
@@ -84,9 +84,9 @@ class TransactionalOffsets(Part):
                 break
         # Asked again, it may be that the records of the first time are on their way.
         if producer_id not in core.transactional:
-            self._ending.discard(producer_id)
+            self.ending.discard(producer_id)
             return core.reply(ticket, _NONE, core.out.emitted)
-        self._ending.add(producer_id)
+        self.ending.add(producer_id)
         return core.reply(ticket, MORE, core.out.emitted)
 
     def _end_some(self, group: Group, producer_id: int, committed: bool, left: int) -> int:

@@ -112,6 +112,10 @@ class GroupRuntime(MovingShards[Shard]):
         self.heartbeats[partition] = shard.heartbeat
         return shard
 
+    def rewire(self, partition: int) -> None:
+        """The methods of a shard are other ones from now on: somebody listens, or does no longer."""
+        self.heartbeats[partition] = self.shards[partition].heartbeat
+
     async def start(self) -> None:
         """Open the store and rebuild the groups from it. Raises `StorageError`, or `MalformedError` for a
         record that cannot be read."""

@@ -17,6 +17,8 @@ from ringleader.cli import migrate as _migrate
 from ringleader.cli import owners as _owners
 from ringleader.cli import plan as _plan
 from ringleader.cli import produce as _produce
+from ringleader.cli import record as _record
+from ringleader.cli import replay as _replay
 from ringleader.cli import report as _report
 from ringleader.cli import serve as _serve
 from ringleader.cli import top as _top
@@ -60,6 +62,8 @@ app.command("explain", help=_explain.HELP)(_explain.explain)
 app.command("owners", help=_owners.HELP)(_owners.owners)
 app.command("report", help=_report.HELP)(_report.report)
 app.command("advise", help=_advise.HELP)(_advise.advise)
+app.command("record", help=_record.HELP)(_record.record)
+app.command("replay", help=_replay.HELP)(_replay.replay)
 app.command("plan", help=_plan.PLAN_HELP)(_plan.plan)
 app.command("size", help=_plan.SIZE_HELP)(_plan.size)
 

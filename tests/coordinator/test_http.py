@@ -102,6 +102,7 @@ async def test_a_node_says_how_it_is_and_what_it_did(tmp_path: Path) -> None:
         assert found["ringleader_rebalances_total", "member joined", "stable"] == 1
         assert found["ringleader_shards_serving",] == 50
         assert found["ringleader_loop_lag_seconds_count",] >= 1
+        assert 1 <= found["ringleader_tasks",] < 100
         assert found["process_cpu_seconds_total",] > 0
         assert not any(name.startswith("ringleader_group_") for name, *_ in found)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import pairwise
@@ -20,6 +21,8 @@ from tests.docs.process import Process, missing, pattern, same
 from tests.docs.surroundings import whole
 
 SHOWN = re.compile(r"(127\.0\.0\.1|localhost):9092")
+HTTP = "127.0.0.1:9464"
+"""Health and metrics, as pages have it; here a port that is free."""
 GOES_ON = ("until shown", "beside")
 NO_PORT = 1
 """Nobody listens there: a page that has not started a daemon finds none."""
@@ -33,6 +36,7 @@ class Reader:
         self._environment = environment
         self._spark = spark
         self._port = NO_PORT
+        self._http = f"127.0.0.1:{_free_port()}"
         self._daemon: Process | None = None
         self._beside: list[Process] = []
         # A reader is in the folder of the sources.
@@ -109,7 +113,7 @@ class Reader:
     def _serve(self, command: str) -> list[str]:
         """A daemon. One that was there has been stopped, for it has the port."""
         self._stop_daemon()
-        given = SHOWN.sub(r"\1:0", command)
+        given = SHOWN.sub(r"\1:0", command).replace(HTTP, self._http)
         more = {"RINGLEADER_GROUP_INITIAL_REBALANCE_DELAY_MS": "0"}
         if "--listeners" not in command:
             more["RINGLEADER_LISTEN"] = "127.0.0.1:0"
@@ -171,13 +175,14 @@ class Reader:
     def _start(self, command: list[str], **more: str) -> Process:
         variables = self._environment.variables(self._directory)
         variables["RINGLEADER_BOOTSTRAP_SERVER"] = f"127.0.0.1:{self._port}"
+        variables["RINGLEADER_HTTP"] = f"http://{self._http}"
         return Process(command, self._directory, variables | more)
 
     def _ours(self, text: str) -> str:
-        return SHOWN.sub(rf"\1:{self._port}", text)
+        return SHOWN.sub(rf"\1:{self._port}", text).replace(HTTP, self._http)
 
     def _theirs(self, lines: list[str]) -> list[str]:
-        return [line.replace(f":{self._port}", ":9092") for line in lines]
+        return [line.replace(self._http, HTTP).replace(f":{self._port}", ":9092") for line in lines]
 
     def _compare(self, shown: str, lines: list[str], how: str = "") -> None:
         found = self._theirs(lines)
@@ -199,6 +204,11 @@ def reading(directory: Path, ours: Path, spark: Process | None = None) -> Iterat
         reader.close()
     finally:
         reader.kill()
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as one:
+        return int(one.getsockname()[1])
 
 
 SAID = "--- said ---"

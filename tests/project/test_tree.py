@@ -57,6 +57,7 @@ def test_links_to_rooms_are_relative_and_whole(room: str) -> None:
 
 ONE_CONCEPT = {
     "clients/admin.py": "calls of one class, a few lines each",
+    "coordinator/http.py": "every metric: how it is counted, and how it is told",
     "coordinator/config.py": "all settings of a daemon, and how they are read",
     "coordinator/topics/log.py": "the directory of topics: one class, its calls a few lines each",
     "insight/inference/classic.py": "what one classic group's records say, one after the other",

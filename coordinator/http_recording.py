@@ -1,0 +1,113 @@
+"""`POST /record?group=NAME&for_ms=N&max_bytes=N`: what a group is asked from now on, as lines of JSON (see
+`recording.file`) that come while it happens; the last one says why it ends. `principals=true`: who asks is
+told by name."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Coroutine
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response, StreamingResponse
+
+from ringleader.coordinator.http_server import bears
+from ringleader.coordinator.logs import Log
+from ringleader.coordinator.recording.desk import (
+    FOR_MAX_MS,
+    MAX_BYTES,
+    Asked,
+    CannotRecordError,
+    Desk,
+    Recording,
+)
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from ringleader.coordinator.runtime.groups import GroupRuntime
+
+T = TypeVar("T")
+GONE = "who read it is gone"
+
+
+class Side(Protocol):
+    """Of `http.NodeSide`."""
+
+    runtime: GroupRuntime | None
+    """There once it serves."""
+
+    def ask(self, coroutine: Coroutine[Any, Any, T]) -> asyncio.Future[T]:
+        """Run it on the node's loop, from another one."""
+
+
+class Recordings:
+    """The endpoint's side of the desk."""
+
+    def __init__(self, side: Side, token: str | None, log: Log) -> None:
+        """`token`: of who may record; None: nobody may."""
+        self._side = side
+        self._token = token
+        self._desk = Desk(log)
+
+    async def record(self, request: Request) -> Response:
+        """Answer."""
+        if self._token is None:
+            return PlainTextResponse(
+                "nobody may record groups here: http.recording.token.file is not set\n", 403
+            )
+        if not bears(request.headers, self._token):
+            return PlainTextResponse(
+                "recordings are for who shows the token of http.recording.token.file\n",
+                401,
+                headers={"WWW-Authenticate": "Bearer"},
+            )
+        try:
+            asked = _asked(request)
+        except ValueError as error:
+            return PlainTextResponse(f"{error}\n", 400)
+        runtime = self._side.runtime
+        if runtime is None:
+            return PlainTextResponse("the node does not serve yet\n", 503)
+        try:
+            recording = await self._side.ask(self._desk.begin(runtime, asked))
+        except CannotRecordError as error:
+            return PlainTextResponse(f"{error}\n", 409)
+        return StreamingResponse(self._lines(recording), media_type="application/x-ndjson")
+
+    async def _lines(self, recording: Recording) -> AsyncIterator[bytes]:
+        try:
+            ended = False
+            while not ended:
+                taken, ended = await self._side.ask(_take(recording))
+                yield taken
+        finally:
+            self._side.ask(_end(recording))
+
+
+async def _take(recording: Recording) -> tuple[bytes, bool]:
+    return await recording.take(), recording.ended
+
+
+async def _end(recording: Recording) -> None:
+    recording.end(GONE)
+
+
+def _asked(request: Request) -> Asked:
+    params = request.query_params
+    group_id = params.get("group")
+    if not group_id:
+        raise ValueError("group= names the group")
+    host = "" if request.client is None else request.client.host
+    return Asked(
+        group_id,
+        _number(params.get("for_ms"), "for_ms", FOR_MAX_MS),
+        _number(params.get("max_bytes"), "max_bytes", MAX_BYTES),
+        params.get("principals") == "true",
+        host,
+    )
+
+
+def _number(text: str | None, name: str, most: int) -> int:
+    if text is None or not text.isdecimal() or not 0 < int(text[:20]) <= most:
+        raise ValueError(f"{name}= is a whole number, from 1 to {most}")
+    return int(text)

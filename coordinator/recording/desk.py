@@ -1,0 +1,175 @@
+"""Where a recording of a group is asked for on a node: one at a time, bounded in time and size.
+
+All of it happens on the node's loop."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from importlib.metadata import version
+from typing import NamedTuple
+
+from ringleader.coordinator.logs import Log
+from ringleader.coordinator.recording import state
+from ringleader.coordinator.recording.file import FORMAT, MARK, as_line
+from ringleader.coordinator.recording.tap import Line, Tap
+from ringleader.coordinator.runtime.groups import GroupRuntime
+
+FOR_MAX_MS = 3_600_000
+MAX_BYTES = 1 << 30
+"""The most that may be asked for."""
+WAITING_MAX_BYTES = 16 * 1024 * 1024
+"""What is kept for who reads it; who does not keep up has a recording that ends."""
+STATE_MAX = 10_000
+"""Members and offsets of a shard: reading them is one turn of the loop."""
+QUIET_TIMEOUT_S = 10.0
+"""How long it is waited for a moment in which nothing is on its way to the log."""
+LOOK_S = 0.002
+
+
+class CannotRecordError(Exception):
+    """The text is one sentence."""
+
+
+class Asked(NamedTuple):
+    """What is to be recorded."""
+
+    group_id: str
+    for_ms: int
+    max_bytes: int
+    principals: bool = False
+    host: str = ""
+    """Of who asks, for the log."""
+
+
+class Recording:
+    """Lines for one reader, from `Desk.begin` on."""
+
+    def __init__(self, asked: Asked, log: Log) -> None:
+        self._asked = asked
+        self._log = log
+        self._lines: deque[bytes] = deque()
+        self._waiting_bytes = 0
+        self._bytes = 0
+        self._calls = -1
+        self._told = asyncio.Event()
+        self._timer: asyncio.TimerHandle | None = None
+        self.tap: Tap | None = None
+        self.on_end: Callable[[], None] | None = None
+        self.ended = False
+
+    def start(self, first: Line) -> None:
+        """The state is known."""
+        self.put(first)
+        seconds = self._asked.for_ms / 1000
+        loop = asyncio.get_running_loop()
+        self._timer = loop.call_later(seconds, self.end, f"after {seconds:g} s")
+
+    def put(self, line: Line) -> None:
+        """The next line."""
+        if self.ended:
+            return
+        raw = as_line(line)
+        self._bytes += len(raw)
+        if self._bytes > self._asked.max_bytes:
+            self.end(f"after {self._asked.max_bytes:,} bytes")
+            return
+        self._keep(raw)
+        self._calls += 1
+        if self._waiting_bytes > WAITING_MAX_BYTES and self._calls > 0:
+            self.end("it was read too slowly")
+
+    def _keep(self, raw: bytes) -> None:
+        self._lines.append(raw)
+        self._waiting_bytes += len(raw)
+        self._told.set()
+
+    def end(self, why: str) -> None:
+        """Record no more. May be called twice."""
+        if self.ended:
+            return
+        self.ended = True
+        if self._timer is not None:
+            self._timer.cancel()
+        if self.tap is not None:
+            self.tap.end()
+        if self.on_end is not None:
+            self.on_end()
+        self._keep(as_line({"end": why, "calls": self._calls}))
+        self._log.warning("recording ended", group_id=self._asked.group_id, reason=why, calls=self._calls)
+
+    async def take(self) -> bytes:
+        """What has come meanwhile; nothing: that was all."""
+        await self._told.wait()
+        taken = b"".join(self._lines)
+        self._lines.clear()
+        self._waiting_bytes = 0
+        if not self.ended:
+            self._told.clear()
+        return taken
+
+
+class Desk:
+    """Begins recordings of a node."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        self._current: Recording | None = None
+
+    async def begin(self, runtime: GroupRuntime, asked: Asked) -> Recording:
+        """Record from the next quiet moment on. Raises CannotRecordError."""
+        if self._current is not None and not self._current.ended:
+            raise CannotRecordError("Another recording runs on this node: one at a time.")
+        recording = self._current = Recording(asked, self._log)
+        try:
+            await self._begin(runtime, asked, recording)
+        except BaseException:
+            recording.ended = True
+            raise
+        return recording
+
+    async def _begin(self, runtime: GroupRuntime, asked: Asked, recording: Recording) -> None:
+        partition = runtime.partition_of(asked.group_id)
+        until_s = time.monotonic() + QUIET_TIMEOUT_S
+        while True:
+            shard = runtime.shards[partition]
+            if shard.refusal:
+                raise CannotRecordError(
+                    f"This node does not serve group {asked.group_id} (shard {partition})."
+                )
+            if state.size_of(shard) > STATE_MAX:
+                raise CannotRecordError(
+                    f"Shard {partition} has more than {STATE_MAX:,} members and offsets: too many to be "
+                    "written down while clients wait."
+                )
+            if state.is_quiet(shard):
+                break
+            if time.monotonic() > until_s:
+                raise CannotRecordError(
+                    f"Shard {partition} was busy all the time: there was no moment to begin within "
+                    f"{QUIET_TIMEOUT_S:g} s."
+                )
+            await asyncio.sleep(LOOK_S)
+
+        tap = Tap(shard, recording.put, recording.end, principals=asked.principals)
+        first = {
+            MARK: FORMAT,
+            "version": version("ringleader"),
+            "group": asked.group_id,
+            "anonymous": False,
+            "began_ms": time.time_ns() // 1_000_000,
+            **tap.begin(),
+        }
+        recording.tap, recording.on_end = tap, partial(runtime.rewire, partition)
+        runtime.rewire(partition)
+        recording.start(first)
+        self._log.warning(
+            "recording begins",
+            group_id=asked.group_id,
+            host=asked.host,
+            seconds=asked.for_ms // 1000,
+            principals=asked.principals,
+        )
