@@ -12,7 +12,7 @@ READY := $(VENV)/.ready
 # packages, and several have a conftest.py: --explicit-package-bases tells these apart by their paths from here.
 TYPED := bench demo tools tests
 
-.PHONY: help demo cluster test test-bench mutants interop incidents chaos lint audit bench spark-versions site wheels clean
+.PHONY: help demo cluster test test-bench mutants interop incidents chaos soak lint audit bench spark-versions site wheels clean
 
 help: ## Say what there is
 	@echo "make demo    a consumer group of aiokafka, kafka-python and Spark on Ringleader, live (about 3 minutes)"
@@ -23,6 +23,7 @@ help: ## Say what there is
 	@echo "make interop the scenarios of tests/interop on a real Apache Kafka broker (needs a JDK 17+ and Maven)"
 	@echo "make incidents  does insight tell what was done to groups of a real Apache Kafka? (needs a JDK 17+ and Maven)"
 	@echo "make chaos   break nodes, brokers and links under real clients, then judge (needs a JDK 17+ and Maven)"
+	@echo "make soak MINUTES=60  memory, descriptors, latencies over time under mixed clients (ARGS=nodes: of nodes)"
 	@echo "make lint    style, types, arrows between the rooms, generated code"
 	@echo "make audit   are holes known in the packages that this uses? (asks a database of advisories)"
 	@echo "make bench   the benchmarks of docs/performance.md"
@@ -80,6 +81,11 @@ incidents: $(READY) ## Make incidents in groups of real clients, then judge what
 chaos: $(READY) ## Break nodes, brokers and links under real clients, then judge what these saw; ARGS are passed on
 	@JAVA_HOME="$$($(PY) -m tools.java_home)" && export JAVA_HOME && $(PY) -m tests.chaos $(ARGS)
 
+# So long, and a minute for groups to form and to end.
+MINUTES := 10
+soak: $(READY) ## Run a daemon (ARGS=nodes: nodes, with a JDK 17+ and Maven) for MINUTES; what it takes becomes a page
+	@JAVA_HOME="$$($(PY) -m tools.java_home)" && export JAVA_HOME && $(PY) -m tests.soak --minutes $(MINUTES) $(ARGS)
+
 lint: $(READY) ## Check style, types, arrows, generated code
 	@echo "ruff: style"
 	@$(VENV)/bin/ruff check .
@@ -119,4 +125,4 @@ wheels: $(READY) ## Build the sdist, the wheel of this platform and the one with
 	@CC="$$($(PY) -m tools.c_compiler)" && export CC && RINGLEADER_NATIVE=1 $(PY) -m build --no-isolation --wheel --outdir dist .
 
 clean: ## Remove what demo, test and bench wrote; .venv stays
-	rm -rf demo/out bench/out tests/chaos/out tests/incidents/out dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf demo/out bench/out tests/chaos/out tests/soak/out tests/incidents/out dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -89,6 +89,15 @@ class Processes:
             self._running.pop(name, None)
             self.stopped.add(name)
 
+    @property
+    def pids(self) -> dict[str, int]:
+        """Of those that run; each is a process group of its own, too."""
+        return {name: process.pid for name, process in self._running.items()}
+
+    def kill(self, name: str) -> None:
+        """SIGKILL, which is no complaint."""
+        self._kill(self._running.pop(name))
+
     def _gone(self, name: str, how: str) -> None:
         self._kill(self._running.pop(name))
         self.stopped.add(name)

@@ -1,0 +1,155 @@
+"""A soak: the clients of `tests.chaos` at work for a while, quiet faults, and a look at the processes now and
+then."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.chaos.director import Director, Say
+from tests.chaos.plan import LIBRARIES, MEMBERS, Plan
+from tests.chaos.processes import Processes
+from tests.chaos.targets import Target
+from tests.soak import quiet
+from tests.soak.probe import Probe
+from tests.soak.samples import Sample, Spread, address_in, now_s, spread, take
+from tests.support.daemon import Daemon
+from tests.support.rawclient import address_of
+
+SAMPLES = 240
+"""Of each process in a run, about."""
+SHORTEST_S, LONGEST_S = 0.5, 15.0
+"""Between two samples."""
+FAULTS_PER_RUN = 30
+FAULT_SHORTEST_S, FAULT_LONGEST_S = 2.0, 45.0
+
+
+@dataclass(slots=True)
+class Seen:
+    """What came of a soak, beside the histories."""
+
+    samples: dict[str, list[Sample]] = field(default_factory=dict)
+    """By process."""
+    heartbeats: list[Spread] = field(default_factory=list)
+    commits: list[Spread] = field(default_factory=list)
+    took_ms: dict[str, list[float]] = field(default_factory=dict)
+    """All that was measured, by kind."""
+    failed: int = 0
+    """Calls of the probe without a good answer."""
+    faults: list[tuple[float, str]] = field(default_factory=list)
+    """When, and what."""
+
+
+class Soak(Director):
+    """As a run of chaos, but what is broken are clients. For `seconds`."""
+
+    def __init__(self, plan: Plan, target: Target, directory: Path, say: Say, seconds: float) -> None:
+        super().__init__(plan, target, directory, say)
+        self.seen = Seen()
+        self._seconds = seconds
+        self._began_s = 0.0
+        self._lives: dict[str, int] = {}
+
+    def _strike(self, cast: Processes) -> None:
+        seen, probe = self.seen, Probe(self._target.bootstrap)
+        every_s = min(max(self._seconds / SAMPLES, SHORTEST_S), LONGEST_S)
+        faults_every_s = min(max(self._seconds / FAULTS_PER_RUN, FAULT_SHORTEST_S), FAULT_LONGEST_S)
+        faults = quiet.draw(self._plan.seed, faults_every_s)
+        seen.samples = {f"node {number}": [] for number in self._target.nodes}
+        probe.start()
+        self._began_s = now_s()
+        until_s = self._began_s + self._seconds
+        fault = next(faults)
+        look_s, fault_s = self._began_s, self._began_s + fault.after_s
+        resumes: list[tuple[float, int]] = []
+        try:
+            while (now := now_s()) < until_s:
+                if now >= look_s:
+                    self._look(probe)
+                    cast.check()
+                    look_s = max(look_s + every_s, now)
+                if resumes and now >= resumes[0][0]:
+                    quiet.signal_group(resumes.pop(0)[1], signal.SIGCONT)
+                if now >= fault_s:
+                    resumes += self._quietly(cast, fault)
+                    resumes.sort()
+                    fault = next(faults)
+                    fault_s = now + fault.after_s
+                due_s = min(look_s, fault_s, until_s, *(at for at, _ in resumes))
+                time.sleep(max(due_s - now_s(), 0.0))  # the next of them is due then, whatever happens
+            self._look(probe)
+        finally:
+            for _, pid in resumes:
+                quiet.signal_group(pid, signal.SIGCONT)
+            probe.stop()
+
+    # ---- looking ----
+
+    def _at_s(self) -> float:
+        return now_s() - self._began_s
+
+    def _look(self, probe: Probe) -> None:
+        for (name, found), node in zip(self.seen.samples.items(), self._target.nodes.values(), strict=True):
+            if node.process.poll() is None:
+                found.append(take(node.pid, _address(node), self._at_s()))
+            else:
+                self._complain(f"{name} ended by itself with exit code {node.process.returncode}")
+        took, failed = probe.taken()
+        self.seen.failed += failed
+        for kind, into in (("heartbeat", self.seen.heartbeats), ("commit", self.seen.commits)):
+            self.seen.took_ms.setdefault(kind, []).extend(took[kind])
+            one = spread(self._at_s(), took[kind])
+            if one is not None:
+                into.append(one)
+
+    # ---- faults ----
+
+    def _quietly(self, cast: Processes, fault: quiet.Quiet) -> Iterator[tuple[float, int]]:
+        """Do it; when a process is to go on, and which."""
+        if fault.how == quiet.STRANGERS:
+            node = [*self._target.nodes.values()][fault.pick % len(self._target.nodes)]
+            self._note(f"{quiet.STRANGERS_AT_ONCE} connections that say nothing, or nothing of use")
+            quiet.knock(address_of(node.bootstrap), fault.pick)
+            return
+        running = [name for name in self._members if name in cast.pids]
+        if not running:
+            return
+        name = running[fault.pick % len(running)]
+        if fault.how == quiet.PAUSE:
+            self._note(f"{name} stands still for {fault.seconds:.1f} s")
+            quiet.signal_group(cast.pids[name], signal.SIGSTOP)
+            yield now_s() + fault.seconds, cast.pids[name]
+            return
+        self._note(f"{name} {'is killed' if fault.how == quiet.KILL else 'leaves'}, and another one comes")
+        if fault.how == quiet.KILL:
+            cast.kill(name)
+        else:
+            quiet.signal_group(cast.pids[name], signal.SIGCONT)
+            cast.stop([name])
+        self._replace(cast, name)
+
+    def _note(self, what: str) -> None:
+        self.seen.faults.append((round(self._at_s(), 3), what))
+        self._say(what)
+
+    def _replace(self, cast: Processes, name: str) -> None:
+        """A process of the same kind; its history is another one."""
+        library = self._members[name]
+        base = name.partition(".")[0]
+        self._lives[base] = self._lives.get(base, 1) + 1
+        fresh = f"{base}.{self._lives[base]}"
+        self._members[fresh] = library
+        target = self._target
+        cast.start(
+            fresh,
+            f"{MEMBERS}.{LIBRARIES[library]}",
+            *("--bootstrap", target.bootstrap, "--brokers", target.brokers),
+            *("--seed", str(self._plan.seed), "--group", library),
+        )
+
+
+def _address(node: Daemon) -> str:
+    return address_in(node.log())
