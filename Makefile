@@ -12,7 +12,7 @@ READY := $(VENV)/.ready
 # packages, and several have a conftest.py: --explicit-package-bases tells these apart by their paths from here.
 TYPED := bench demo tools tests
 
-.PHONY: help demo cluster test test-bench mutants interop incidents chaos soak lint audit bench spark-versions site wheels clean
+.PHONY: help demo cluster test test-bench mutants simulate interop incidents chaos soak lint audit bench spark-versions site wheels clean
 
 help: ## Say what there is
 	@echo "make demo    a consumer group of aiokafka, kafka-python and Spark on Ringleader, live (about 3 minutes)"
@@ -20,6 +20,7 @@ help: ## Say what there is
 	@echo "make test    all tests but those of the benchmarks"
 	@echo "make test-bench  do the benchmarks run, beside Apache Kafka and kfake where these can? (about two minutes)"
 	@echo "make mutants do the tests notice a broken promise? (about a quarter of an hour)"
+	@echo "make simulate  fresh seeds of all simulated worlds, on all cores (SEEDS=n of each, 100 if not given)"
 	@echo "make interop the scenarios of tests/interop on a real Apache Kafka broker (needs a JDK 17+ and Maven)"
 	@echo "make incidents  does insight tell what was done to groups of a real Apache Kafka? (needs a JDK 17+ and Maven)"
 	@echo "make chaos   break nodes, brokers and links under real clients, then judge (needs a JDK 17+ and Maven)"
@@ -61,6 +62,10 @@ test-bench: $(READY) ## Run every benchmark in its smallest size; ARGS="-k name"
 
 mutants: $(READY) ## Break each promise on purpose: is it caught? ARGS="name" chooses
 	@$(PY) -m tests.mutants $(ARGS)
+
+SEEDS := 100
+simulate: $(READY) ## Run SEEDS fresh seeds of each simulated world; one that fails prints how to run it again
+	@$(PY) -m tests.simulation.fresh --seeds $(SEEDS) $(ARGS)
 
 # With ARGS it is about scenarios; without, real clients (Java and its tools, the Python libraries) follow. Their own
 # timeouts run by the clock: see `make test`.

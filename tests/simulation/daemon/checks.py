@@ -1,0 +1,171 @@
+"""The invariants of every run of the daemon and its clients, judged by what these saw."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tests.simulation.daemon.world import DaemonWorld
+
+TopicPartition = tuple[str, int]
+
+REQUESTS_MAX = {"Fetch": 60, "Produce": 60, "connect": 60}
+"""Of one client in one second, by API: several times what the busiest one of a thousand seeds asks."""
+OTHER_REQUESTS_MAX = 30
+TURNS_MAX = 8_000
+"""Of all threads of one process in one second."""
+_AFTER_DISK_MS = 60_000
+
+_OF_THE_DISK = (
+    "store",
+    "storage",
+    "disk",
+    "topic log",
+    "records cannot be written",
+    "shard",
+    "append",
+    "journal",
+    "failed",
+)
+"""A line of level ERROR is expected for some time after the disk has failed, if it is about that."""
+
+
+class Checks(logging.Handler):
+    """Watches one run. It gets the log lines of all processes."""
+
+    def __init__(self, world: DaemonWorld) -> None:
+        super().__init__(logging.ERROR)
+        self.world = world
+        self.counts: Counter[str] = Counter()
+        """Event -> how often it happened; "most ...": the highest number."""
+        self.acknowledged: dict[tuple[str, str, int], int] = {}
+        """By group and partition: the highest offset whose commit was answered well."""
+        self.produced: dict[TopicPartition, int] = {}
+        """How many records of each partition were acknowledged."""
+        self.calls: Counter[tuple[str, int]] = Counter()
+        """Client and second -> how often its application asked for offsets or committed."""
+        self.disk_failed_ms: int | None = None
+        self._owners: dict[tuple[str, int, TopicPartition], str] = {}
+        self._handed: dict[TopicPartition, dict[int, bytes]] = defaultdict(dict)
+        self._values: dict[bytes, tuple[TopicPartition, int]] = {}
+        self._whole: dict[TopicPartition, int] = {}
+        """All records before that offset were handed out."""
+
+    def wrong(self, name: str, text: str) -> None:
+        """A check does not hold: the run ends."""
+        self.world.wrong(name, text)
+
+    # ---- what clients tell ----
+
+    def calls_offsets(self, who: str) -> None:
+        """An application asks for offsets, or commits."""
+        self.calls[who, self.world.turns.now_us // 1_000_000] += 1
+
+    def owns(self, group: str, who: str, generation: int, partitions: Iterable[TopicPartition]) -> None:
+        """A client was told that these are its own."""
+        self.counts["assigned"] += 1
+        for partition in partitions:
+            owner = self._owners.setdefault((group, generation, partition), who)
+            if owner != who:
+                text = f"{partition} of generation {generation} of {group}: {owner} and {who}"
+                self.wrong("one owner", text)
+
+    def committed(self, group: str, offsets: dict[TopicPartition, int]) -> None:
+        """A commit was answered well."""
+        self.counts["commits"] += 1
+        self._learn(group, offsets)
+
+    def _learn(self, group: str, offsets: dict[TopicPartition, int]) -> None:
+        for (topic, partition), offset in offsets.items():
+            place = group, topic, partition
+            self.acknowledged[place] = max(offset, self.acknowledged.get(place, 0))
+            if group == "readers" and offset > self._handed_to((topic, partition)):
+                first = self._handed_to((topic, partition))
+                self.wrong(
+                    "none skipped", f"{topic}-{partition}: {offset} is committed, {first} not handed out"
+                )
+
+    def known(self, group: str) -> dict[tuple[str, str, int], int]:
+        """The offsets that an answer to a question from now on must have, at least."""
+        return {place: offset for place, offset in self.acknowledged.items() if place[0] == group}
+
+    def fetched(
+        self,
+        asked: str,
+        known: dict[tuple[str, str, int], int],
+        found: dict[TopicPartition, int],
+        who: str,
+    ) -> None:
+        """A client was told what is committed in the group `asked`; what was `known` when it asked."""
+        self.counts["fetched"] += 1
+        self._learn(asked, found)
+        for (group, topic, partition), offset in known.items():
+            there = found.get((topic, partition), 0)
+            if there < offset:
+                text = f"{who} finds {there} for {topic}-{partition} of {group}, {offset} was acknowledged"
+                self.wrong("commits never go back", text)
+
+    def handed(self, tp: TopicPartition, offset: int, value: bytes) -> None:
+        """A record was handed to an application."""
+        self.counts["records"] += 1
+        before = self._handed[tp].setdefault(offset, value)
+        if before != value:
+            self.wrong("a record stays what it is", f"{tp} offset {offset}: {before!r}, then {value!r}")
+        place = self._values.setdefault(value, (tp, offset))
+        if place != (tp, offset):
+            self.wrong("written once", f"{value!r} stands at {place} and at {(tp, offset)}")
+
+    def _handed_to(self, tp: TopicPartition) -> int:
+        at, handed = self._whole.get(tp, 0), self._handed[tp]
+        while at in handed:
+            at += 1
+        self._whole[tp] = at
+        return at
+
+    def missing(self) -> str:
+        """Which acknowledged records were not handed out yet, or not committed."""
+        for tp, count in self.produced.items():
+            if self._handed_to(tp) < count:
+                return f"{tp}: {count} records are written, {self._handed_to(tp)} handed out"
+            committed = self.acknowledged.get(("readers", *tp), 0)
+            if committed < count:
+                return f"{tp}: {count} records are written, {committed} committed"
+        return ""
+
+    # ---- how often ----
+
+    def rates(self) -> None:
+        """Nobody asks, or turns, without end."""
+        for (who, api, second), count in self.world.net.requests.items():
+            if api in ("OffsetCommit", "OffsetFetch"):  # as many as its application wants, and some again
+                count -= 2 * (self.calls[who, second] + self.calls[who, second - 1])
+            self.counts[f"most {api}"] = max(count, self.counts[f"most {api}"])
+            if count > REQUESTS_MAX.get(api, OTHER_REQUESTS_MAX):
+                self.wrong("requests have a bound", f"{who}: {count} {api} in second {second}")
+        self.world.net.requests.clear()
+
+    def turns(self, before: dict[str, int], now: dict[str, int]) -> None:
+        """Within one second."""
+        for who, count in now.items():
+            more = count - before.get(who, 0)
+            self.counts["most turns"] = max(more, self.counts["most turns"])
+            if more > TURNS_MAX:
+                self.wrong("turns have a bound", f"{who}: {more} turns in a second")
+
+    # ---- log lines ----
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """A line of level ERROR or above."""
+        if self.world.turns.over or self.world.turns.process.dead:
+            return
+        text = record.getMessage()
+        self.world.say("log", text)
+        disk_ms = self.disk_failed_ms
+        lately = disk_ms is not None and self.world.turns.now_ms < disk_ms + _AFTER_DISK_MS
+        if lately and any(word in text for word in _OF_THE_DISK):
+            self.counts["errors of the disk"] += 1
+            return
+        self.wrong("no error in the log", f"{self.world.turns.process}: {text}")
