@@ -261,8 +261,8 @@ class _Admin:
         """Raises ClientError."""
         topology = self._relay.topology
         allowed_ms = max(0, timeout_ms) + self._relay.cluster.request_timeout_ms
-        asking = await request_for(self._services, call, message)
         controller = await topology.controller()
+        asking = await request_for(self._services, call, message)
         try:
             return await topology.ask(controller, asking, ADMIN, request_timeout_ms=allowed_ms)
         except ConnectionLostError:

@@ -147,9 +147,8 @@ class _Offsets:
 
         async def ask(broker: Node, topics: dict[str, list[Any]]) -> None:
             try:
-                answer = await upstreams.ask(
-                    broker, await request_for(self._services, call, part(topics)), timeout_s
-                )
+                asking = partial(request_for, self._services, call, part(topics))
+                answer = await upstreams.ask(broker, asking, timeout_s)
             except ClientError as error:
                 relay.topology.suspect(topics)
                 code = code_of(error, ErrorCode.NOT_LEADER_OR_FOLLOWER)

@@ -60,7 +60,7 @@ class Coordinated:
         """The coordinator's answer, or an error that is worth another try."""
         relay = self._relay
         timeout_s = relay.cluster.request_timeout_ms / 1000
-        asking = await request_for(self._services, call, request)
+        asking = partial(request_for, self._services, call, request)
         try:
             broker = await relay.topology.coordinator(transactional_id)
             response = await relay.upstreams(call).ask(broker, asking, timeout_s)

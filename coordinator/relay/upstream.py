@@ -8,7 +8,7 @@ A large answer is received into memory of its own, which leaves as it is: no byt
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from ringleader.clients.connection.cluster import Cluster
@@ -192,10 +192,11 @@ class Upstreams:
         self._open[broker, waiting] = made
         return made
 
-    async def ask(self, broker: Node, request: Request, timeout_s: float) -> Any:
-        """Ask that broker and wait for the answer. Raises ClientError."""
+    async def ask(self, broker: Node, request: Callable[[], Awaitable[Request]], timeout_s: float) -> Any:
+        """Ask that broker and wait for the answer. `request()`: what to ask, once there is a connection.
+        Raises ClientError, and what `request` raises."""
         connection = await self.connection(broker)
-        return await connection.ask(request, timeout_s, request_timeout_s=timeout_s)
+        return await connection.ask(await request(), timeout_s, request_timeout_s=timeout_s)
 
     def want(self, broker: Node, wanted: bool) -> None:
         """Whether the client waits for what waits there."""

@@ -14,6 +14,7 @@ import pytest
 from ringleader.coordinator.config import Settings
 from ringleader.coordinator.node import Node
 from ringleader.coordinator.relay import gate
+from ringleader.coordinator.relay.topology import Topology
 from ringleader.coordinator.security.acls import (
     AclBinding,
     Authorizer,
@@ -37,7 +38,7 @@ from tests.support.cluster_nodes import Lines
 from tests.support.principals import ADMINISTRATOR, connected_as, guarded, make_topics, prepare
 from tests.support.relayed import RelayNode, relaying
 from tests.support.said import plain
-from tests.support.served import connected
+from tests.support.served import WAIT_S, connected
 from tests.support.two_brokers import fetched, two_brokers
 
 HERE = {8, 9, 10, 11, 12, 13, 14, 15, 16, 25, 28, 29, 30, 31, 42, 47, 48, 49, 50, 51, 60} | OPEN
@@ -186,6 +187,29 @@ def acl_for(operation: Operation, topic: str) -> AclBinding:
         operation,
         Permission.ALLOW,
     )
+
+
+async def test_what_is_forbidden_while_a_coordinator_is_looked_for_is_not_passed_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    security = allowing(tmp_path, Operation.WRITE, "orders")
+    acl = acl_for(Operation.WRITE, "mover")._replace(resource_type=ResourceType.TRANSACTIONAL_ID)
+    assert isinstance(security.authorizer, Authorizer)
+    security.authorizer.apply([acl])
+    take_back = partial(security.authorizer.apply, (), [acl])
+
+    async def coordinator(topology: Topology, _transactional_id: str) -> object:
+        take_back()
+        return topology.brokers[1]
+
+    monkeypatch.setattr(Topology, "coordinator", coordinator)
+    async with two_brokers() as cluster, relaying(cluster.bootstrap, security=security) as [node]:
+        async with connected("127.0.0.1", node.port) as client:
+            client.send(kafka.InitProducerIdRequest("mover", 1_000), 4)
+            async with asyncio.timeout(WAIT_S):
+                assert await client.reader.read() == b""
+        sent = {type(request) for broker in cluster.brokers.values() for request, _ in broker.requests}
+        assert kafka.InitProducerIdRequest not in sent
 
 
 LONG = [f"hidden-{number}" for number in range(8_000)]
