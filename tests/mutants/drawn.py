@@ -3,7 +3,8 @@
 Draws small changes to the code of the files, by a seed that it prints: a comparison, a connective, a number,
 a call that is left out. Each is applied to a copy of the tree, and the judges run there. A survivor is a rule
 that no test holds, or a change that makes no difference: read it, and write the test, or a rule beside this
-module with its judge. Exit status: 0 all were caught, 1 some survived, 2 a judge fails without any.
+module with its judge. What makes no difference goes into explained.toml, with the reason, and is not drawn
+any more. Exit status: 0 all were caught, 1 some survived, 2 a judge fails without any.
 """
 
 from __future__ import annotations
@@ -15,13 +16,14 @@ import os
 import random
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 from tests.mutants.__main__ import broken, run_tests
-from tests.mutants.rules import ROOT
+from tests.mutants.rules import EXPLAINED, ROOT, StaleRuleError
 
 _COMPARED: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
@@ -38,6 +40,8 @@ class Drawn:
     """One change: lines and columns of a node (columns in bytes of UTF-8), and the text in its place."""
 
     file: Path
+    place: str
+    """The innermost function or class around it, by its qualified name; "" in none."""
     first: tuple[int, int]
     last: tuple[int, int]
     new: str
@@ -49,21 +53,51 @@ class Drawn:
         after = lines[self.last[0] - 1][self.last[1] :] + b"".join(lines[self.last[0] :])
         (tree / self.file).write_bytes(before + self.new.encode() + after)
 
-    def __str__(self) -> str:
+    @property
+    def line(self) -> str:
+        """The lines that it changes, as one."""
         lines = (ROOT / self.file).read_text().splitlines()[self.first[0] - 1 : self.last[0]]
-        return f"{self.file}:{self.first[0]}: {' '.join(' '.join(lines).split())}  ->  {self.new}"
+        return " ".join(" ".join(lines).split())
+
+    @property
+    def told(self) -> tuple[str, str, str]:
+        """As explained.toml names it, wherever its lines stand by now."""
+        module = ".".join(self.file.with_suffix("").parts)
+        return f"{module}:{self.place}", self.line, self.new
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.first[0]} in {self.place}: {self.line}  ->  {self.new}"
 
 
 def changes(file: Path) -> Iterator[Drawn]:
     """All that can be drawn in a file of the project."""
     tree = ast.parse((ROOT / file).read_text())
     passed_over = {id(part) for node in ast.walk(tree) for part in _passed_over(node)}
-    for node in ast.walk(tree):
+    for node, place in _placed(tree, ""):
         if id(node) in passed_over or not isinstance(node, ast.expr | ast.stmt):
             continue
         for new in _variants(node):
             end = (node.end_lineno or node.lineno, node.end_col_offset or 0)
-            yield Drawn(file, (node.lineno, node.col_offset), end, new)
+            yield Drawn(file, place, (node.lineno, node.col_offset), end, new)
+
+
+def explained() -> dict[tuple[str, str, str], str]:
+    """Changes that make no difference, and why. Raises `StaleRuleError` for two of the same."""
+    found = dict[tuple[str, str, str], str]()
+    for one in tomllib.loads(EXPLAINED.read_text()).get("change", []):
+        told = one["place"], one["line"], one["new"]
+        if told in found:
+            raise StaleRuleError(f"{one['place']}: {one['line']} is explained twice")
+        found[told] = one["why"]
+    return found
+
+
+def _placed(node: ast.AST, place: str) -> Iterator[tuple[ast.AST, str]]:
+    """All below a node, and where it stands."""
+    for child in ast.iter_child_nodes(node):
+        yield child, place
+        named = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+        yield from _placed(child, f"{place}.{child.name}".lstrip(".") if named else place)
 
 
 def _passed_over(node: ast.AST) -> Iterator[ast.AST]:
@@ -133,7 +167,13 @@ def main() -> int:
     files = [
         each for file in files for each in (sorted((ROOT / file).rglob("*.py")) if file.is_dir() else [file])
     ]
-    all_changes = [change for file in files for change in changes(file.resolve().relative_to(ROOT))]
+    known = explained()
+    all_changes = [
+        change
+        for file in files
+        for change in changes(file.resolve().relative_to(ROOT))
+        if change.told not in known
+    ]
     drawn = random.Random(given.seed).sample(all_changes, min(given.count, len(all_changes)))
     print(f"{len(drawn)} of {len(all_changes)} changes, --seed {given.seed}", flush=True)
     with broken(None) as tree:

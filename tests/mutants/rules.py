@@ -28,6 +28,8 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
+EXPLAINED = HERE / "explained.toml"
+"""No rules: see `drawn`."""
 ROOMS = ("clients", "coordinator", "insight", "protocol", "report", "ringleader", "spark_bridge")
 """The folders of code that a rule may break."""
 
@@ -67,7 +69,7 @@ class Rule:
 def read(directory: Path = HERE) -> dict[str, Rule]:
     """All rules by their names. Raises `StaleRuleError` for two of one name."""
     rules = dict[str, Rule]()
-    for file in sorted(directory.glob("*.toml")):
+    for file in sorted(set(directory.glob("*.toml")) - {EXPLAINED}):
         for name, table in tomllib.loads(file.read_text()).items():
             if name in rules:
                 raise StaleRuleError(f"{name}: there are two rules of this name")

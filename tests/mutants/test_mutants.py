@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.mutants.__main__ import judge, simulate
-from tests.mutants.drawn import changes
+from tests.mutants.drawn import changes, explained
 from tests.mutants.rules import ROOT, Rule, StaleRuleError, read
 
 RULES = read()
@@ -91,3 +91,13 @@ def test_change_replaces_what_it_names(tmp_path: Path) -> None:
     (compared,) = (change for change in changes(file) if change.new == "(a <= b)")
     compared.apply(tmp_path)
     assert file.read_text() == "text = 'ä' + (\n    'b' if (a <= b) else 'c'\n)\n"
+
+
+def test_what_is_explained_still_can_be_drawn() -> None:
+    by_file: dict[str, set[tuple[str, str, str]]] = {}
+    for told, why in explained().items():
+        assert why
+        by_file.setdefault(told[0].partition(":")[0], set()).add(told)
+    for module, wanted in by_file.items():
+        file = Path(*module.split(".")).with_suffix(".py")
+        assert wanted <= {change.told for change in changes(file)}

@@ -117,6 +117,8 @@ class Script:
         self.waiting: dict[Call, None] = {}
         self.hold = False
         self.said: list[str] = []
+        self.events: list[Any] = []
+        """All that was told besides answers."""
         self._ids: dict[str, int] = {}
         self.settings = GroupSettings()
         self._start(GroupSettings())
@@ -162,6 +164,7 @@ class Script:
             self.in_flight += outbox.appends
             for answer in outbox.answers:
                 self._heard(answer.ticket, answer.response)
+            self.events += outbox.events
             for event in outbox.events:
                 if isinstance(event, JournalEntry):
                     self._say(f"journal: {event.render()}")
@@ -309,7 +312,7 @@ class Script:
 
     def do_join(self, name: str, **named: str) -> None:
         """v, id, protocols, session, rebalance, type, group, reason, instance: kept for the actor but for
-        id."""
+        id; as: whom it has logged in as."""
         actor = self._actor(name)
         actor.version = int(named.get("v", actor.version))
         actor.protocols = named.get("protocols", actor.protocols)
@@ -318,6 +321,7 @@ class Script:
         actor.session_ms = duration_ms(named.get("session", str(actor.session_ms)))
         actor.rebalance_ms = duration_ms(named.get("rebalance", str(actor.rebalance_ms)))
         call = Call(name, "join", actor.version, named.get("client", name))
+        call.principal = f"User:{named.get('as', 'ANONYMOUS')}"
         request = JoinGroupRequest(
             group_id=actor.group,
             session_timeout_ms=actor.session_ms,

@@ -11,6 +11,7 @@ import pytest
 
 from ringleader.clients.connection.cluster import Cluster
 from ringleader.coordinator.storage.base import Failure, StorageError
+from ringleader.coordinator.storage.kafka import writer as module
 from ringleader.coordinator.storage.kafka.writer import Sender, Writer, uptime_s
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import (
@@ -39,6 +40,10 @@ class Log:
         """By partition: sequence numbers and values."""
         self.broker = ScriptedBroker({0: self._produce, 3: self._metadata}, {**VERSIONS, 0: (3, 9)})
         self.offset_of: Callable[[int], int] = lambda sequence: sequence
+        self.sequences = 2**31
+        """After so many a sequence number is 0 again."""
+        self.order: list[int] = []
+        """Of the batches that were taken, the partitions."""
         self.requests = 0
         self.gate = asyncio.Event()
         self.gate.set()
@@ -69,10 +74,11 @@ class Log:
             return verdict, -1
         log = self.taken.setdefault(partition, [])
         [batch] = iter_batches(bytes(data))
-        sequence = batch.header.base_sequence
-        if sequence > len(log):
+        sequence, due = batch.header.base_sequence, len(log) % self.sequences
+        if sequence > due:
             return ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, -1
-        if sequence == len(log):
+        if sequence == due:
+            self.order.append(partition)
             log += [(sequence + n, record.value or b"") for n, record in enumerate(batch.records())]
         return 0, self.offset_of(sequence)
 
@@ -232,3 +238,54 @@ async def test_a_writer_that_was_silent_for_too_long_sends_nothing() -> None:
         assert log.requests == 0
         writers[1].known_s -= 99
         assert await append(sender, writers[1], b"1") == 0
+
+
+async def test_the_oldest_append_of_a_batch_says_when_it_is_overdue() -> None:
+    log = Log()
+    async with sending(log) as (sender, writers):
+        log.gate.clear()
+        first = append(sender, writers[0], b"1", timeout_s=0.3)
+        append(sender, writers[0], b"2").add_done_callback(asyncio.Future.exception)
+        async with asyncio.timeout(10):
+            assert (await failure(first)).failure is Failure.AWAY
+        log.gate.set()
+
+
+async def test_what_is_acknowledged_shows_that_the_cluster_knows_the_epoch(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    up_s = 1_000.0
+    monkeypatch.setattr(module, "uptime_s", lambda: up_s)
+    log = Log()
+    async with sending(log, forgotten_s=100) as (sender, writers):
+        writers[0].known_s = up_s
+        for number in range(3):
+            up_s += 60
+            assert await append(sender, writers[0], b"1") == number
+
+
+async def test_sequence_numbers_begin_anew_after_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "SEQUENCES", 5)
+    log = Log()
+    log.sequences = 5
+    log.offset_of = lambda _sequence: len(log.taken[0]) - 1
+    async with sending(log) as (sender, writers):
+        for number in range(12):
+            assert await append(sender, writers[0], b"%d" % number) == number
+    assert [value for _, value in log.taken[0]] == [b"%d" % number for number in range(12)]
+
+
+async def test_who_has_much_to_write_keeps_no_other_from_a_full_request(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "REQUEST_BYTES", 1)
+    monkeypatch.setattr(module, "BATCH_BYTES", 1)
+    log = Log()
+    async with sending(log) as (sender, writers):
+        log.gate.clear()
+        futures = [append(sender, writers[0], b"%d" % number) for number in range(4)]
+        await log.broker.until("Produce")
+        futures += [append(sender, writer, b"0") for writer in writers[1:]]
+        log.gate.set()
+        await asyncio.gather(*futures)
+    assert log.order == [0, 0, 1, 2, 3, 0, 0], "who came while it was under way is not passed over again"

@@ -1,0 +1,73 @@
+"""What is told for the journal besides the line of a rebalance: who members are, what was done to offsets, when
+a group first committed; and that nothing of it is told before it is in the log."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from ringleader.coordinator.groups.journal import FirstCommit, Incident, IncidentKind, JournalEntry
+from tests.coordinator.groups.script import WALL_START_MS, Script
+
+FORM = "join a v=3; tick 3s; sync a"
+"""A group of one, at 3 s."""
+
+T = TypeVar("T")
+
+
+def played(*lines: str) -> Script:
+    """A script after these lines."""
+    script = Script()
+    for line in lines:
+        script.play(line)
+    return script
+
+
+def told(script: Script, kind: type[T]) -> list[T]:
+    """All of a kind."""
+    return [event for event in script.events if isinstance(event, kind)]
+
+
+def incidents(script: Script, kind: IncidentKind) -> list[Incident]:
+    """All of a kind."""
+    return [one for one in told(script, Incident) if one.kind is kind]
+
+
+def test_a_member_that_joins_again_as_somebody_else_is_told_under_its_new_name() -> None:
+    script = played("join a v=3 as=ann; tick 3s; sync a", "join a as=bob; sync a")
+    first, second = told(script, JournalEntry)
+    assert [one.principal for one in first.members] == ["User:ann"]
+    assert [one.principal for one in second.members] == ["User:bob"]
+
+
+def test_a_static_member_is_told_under_the_name_of_the_process_that_has_its_place() -> None:
+    script = played("join a instance=i1 as=ann; tick 3s; sync a", "join a2 instance=i1 as=bob")
+    script.play("leave a2")
+    assert told(script, JournalEntry)[-1].gone["i1-2"].principal == "User:bob"
+
+
+def test_when_the_former_process_of_a_static_member_was_heard_of_is_told() -> None:
+    script = played("join a instance=i1; tick 3s; sync a; tick 2s; heartbeat a; tick 2s", "join a2 instance=i1")
+    [back] = incidents(script, IncidentKind.STATIC_RETURNED)
+    assert back.last_heard_ms == WALL_START_MS + 5_000
+    assert back.at_ms == WALL_START_MS + 7_000
+
+
+def test_deleted_offsets_are_told_when_that_is_in_the_log() -> None:
+    script = played(FORM, "commit a t/0@5; leave a; store hold; offset-delete t/0")
+    assert not incidents(script, IncidentKind.OFFSETS_DELETED)
+    script.play("store ok")
+    [deleted] = incidents(script, IncidentKind.OFFSETS_DELETED)
+    assert deleted.partitions == (("t", 0, 5, None),)
+
+
+def test_the_time_to_the_first_commit_counts_from_the_assignment() -> None:
+    script = played("join a v=3; tick 3s; tick 2s; sync a; tick 1s; commit a t/0@5")
+    [first] = told(script, FirstCommit)
+    assert (first.after_ms, first.at_ms) == (1_000, WALL_START_MS + 6_000)
+
+
+def test_of_a_group_made_anew_nothing_is_shown_before_its_deletion_is_in_the_log() -> None:
+    script = played(FORM, "commit a t/0@5; leave a; store hold")
+    assert script.play("delete g") == ["3s  -: delete waits"]
+    assert script.play("join b v=3") == ["3s  b: join waits"]
+    assert script.play("fetch t/0") == ["3s  -: fetch waits"]
