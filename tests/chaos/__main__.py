@@ -251,11 +251,11 @@ def _one(run: Run, chosen: argparse.Namespace, directory: Path) -> int:
     (directory / "account.json").write_text(json.dumps(found.to_dict(), indent=2) + "\n")
     show(found)
     if chosen.proof:
-        figures = {
+        figures: dict[str, proof.Figure] = {
             "faults": len(found.faults),
             "facts looked at": sum(check.facts for check in found.checks),
             "calls of clients": sum(sum(calls.values()) for calls in found.calls.values()),
-            "target": run.target,
+            "target": run.kind,
             "promises broken": sum(bool(check.violations) for check in found.checks),
         }
         proof.leave("chaos", figures, good=found.good)

@@ -94,6 +94,11 @@ class Director:
         """All processes so far."""
         return [*(role.name for role in self.company.roles), *self._places]
 
+    def members(self) -> list[str]:
+        """Those of them that process records for a group."""
+        works = groups_of(self.company.roles)
+        return [name for name in self.names() if self._places.get(name, name) in works]
+
     # ---- its beginning ----
 
     def _start(self, name: str, role_name: str) -> None:
@@ -107,10 +112,14 @@ class Director:
         exits = {role.name for role in self.company.roles if role.exits}
         for name in [name for name in self.names() if self._places.get(name, name) in exits]:
             if self.cast.forget(name):
-                place = self._places.get(name, name)
-                fresh = f"{place}.{sum(of == place for of in self._places.values()) + 2}"
-                self._places[fresh] = place
-                self._start(fresh, place)
+                self.replace(name)
+
+    def replace(self, name: str) -> None:
+        """Another process in the place of one that has ended; its history is another one."""
+        place = self._places.get(name, name)
+        fresh = f"{place}.{sum(of == place for of in self._places.values()) + 2}"
+        self._places[fresh] = place
+        self._start(fresh, place)
 
     def _form(self) -> None:
         """Until every group works and none has rebalanced for a while."""
@@ -227,6 +236,5 @@ class Director:
     def _left(self) -> bool:
         company = self.company
         produced = produced_of([self.cast.read(role.name) for role in company.roles if role.produces])
-        works = groups_of(company.roles)
-        members = [self.cast.read(name) for name in self.names() if self._places.get(name, name) in works]
+        members = [self.cast.read(name) for name in self.members()]
         return bool(skipped(produced, processed_of(members, company.consuming)))

@@ -97,6 +97,7 @@ class Processes:
     def kill(self, name: str) -> None:
         """SIGKILL, which is no complaint."""
         self._kill(self._running.pop(name))
+        self.stopped.add(name)
 
     def _gone(self, name: str, how: str) -> None:
         self._kill(self._running.pop(name))

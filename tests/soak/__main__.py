@@ -18,9 +18,9 @@ from typing import Any
 
 from tests.chaos import account
 from tests.chaos.account import Account
-from tests.chaos.director import RunError
-from tests.chaos.plan import CHURN, RAW_GROUPS, Plan
-from tests.chaos.processes import ROOT
+from tests.chaos.director import Director, RunError
+from tests.chaos.plan import Plan
+from tests.chaos.processes import ROOT, Processes
 from tests.chaos.targets import RINGLEADER, SINGLE, target
 from tests.interop.maven import InteropError
 from tests.soak.judging import MIB, Growth, growths
@@ -170,9 +170,12 @@ def main(arguments: list[str] | None = None) -> int:
     # As Ctrl-C does: what was started is ended.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        with target(kind, directory, node_options=[*OPTIONS, *chosen.node_option]) as running:
-            soak = Soak(plan, running, directory, _say, 60 * chosen.minutes)
-            result = soak.run()
+        with (
+            target(kind, directory, node_options=[*OPTIONS, *chosen.node_option]) as running,
+            Processes(directory) as cast,
+        ):
+            company, soak = plan.company(running.addresses), Soak(60 * chosen.minutes)
+            result = Director(company, running, cast, _say, soak).run()
     except (RunError, InteropError, DaemonError, TimeoutError) as error:
         first, *rest = str(error).splitlines() or [type(error).__name__]
         _say("\n".join([first, *rest[-LOG_LINES:]]))
@@ -183,10 +186,10 @@ def main(arguments: list[str] | None = None) -> int:
         result.settled_s,
         result.complaints,
         why=result.why,
-        stable=plan.stable_groups,
-        consuming=plan.consuming_groups,
-        registers=(*RAW_GROUPS, CHURN),
-        timed=RAW_GROUPS,
+        stable=company.stable,
+        consuming=company.consuming,
+        registers=company.exact,
+        timed=company.committing,
         all_excused=True,  # members are killed here
     )
     grown = {name: growths(some) for name, some in soak.seen.samples.items()}

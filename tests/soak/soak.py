@@ -7,12 +7,8 @@ import signal
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 
-from tests.chaos.director import Director, Say
-from tests.chaos.plan import LIBRARIES, MEMBERS, Plan
-from tests.chaos.processes import Processes
-from tests.chaos.targets import Target
+from tests.chaos.director import Director
 from tests.soak import quiet
 from tests.soak.probe import Probe
 from tests.soak.samples import Sample, Spread, address_in, now_s, spread, take
@@ -43,22 +39,25 @@ class Seen:
     """When, and what."""
 
 
-class Soak(Director):
-    """As a run of chaos, but what is broken are clients. For `seconds`."""
+class Soak:
+    """The faults of a run of chaos, of which only clients break. For `seconds`."""
 
-    def __init__(self, plan: Plan, target: Target, directory: Path, say: Say, seconds: float) -> None:
-        super().__init__(plan, target, directory, say)
+    says = "quiet faults come"
+
+    def __init__(self, seconds: float) -> None:
         self.seen = Seen()
         self._seconds = seconds
         self._began_s = 0.0
-        self._lives: dict[str, int] = {}
+        self._director: Director
 
-    def _strike(self, cast: Processes) -> None:
-        seen, probe = self.seen, Probe(self._target.bootstrap)
+    def strike(self, director: Director) -> None:
+        """See `Strikes`."""
+        self._director, cast, target = director, director.cast, director.target
+        seen, probe = self.seen, Probe(target.bootstrap)
         every_s = min(max(self._seconds / SAMPLES, SHORTEST_S), LONGEST_S)
         faults_every_s = min(max(self._seconds / FAULTS_PER_RUN, FAULT_SHORTEST_S), FAULT_LONGEST_S)
-        faults = quiet.draw(self._plan.seed, faults_every_s)
-        seen.samples = {f"node {number}": [] for number in self._target.nodes}
+        faults = quiet.draw(director.company.seed, faults_every_s)
+        seen.samples = {f"node {number}": [] for number in target.nodes}
         probe.start()
         self._began_s = now_s()
         until_s = self._began_s + self._seconds
@@ -74,7 +73,7 @@ class Soak(Director):
                 if resumes and now >= resumes[0][0]:
                     quiet.signal_group(resumes.pop(0)[1], signal.SIGCONT)
                 if now >= fault_s:
-                    resumes += self._quietly(cast, fault)
+                    resumes += self._quietly(fault)
                     resumes.sort()
                     fault = next(faults)
                     fault_s = now + fault.after_s
@@ -92,11 +91,12 @@ class Soak(Director):
         return now_s() - self._began_s
 
     def _look(self, probe: Probe) -> None:
-        for (name, found), node in zip(self.seen.samples.items(), self._target.nodes.values(), strict=True):
+        nodes = self._director.target.nodes.values()
+        for (name, found), node in zip(self.seen.samples.items(), nodes, strict=True):
             if node.process.poll() is None:
                 found.append(take(node.pid, _address(node), self._at_s()))
             else:
-                self._complain(f"{name} ended by itself with exit code {node.process.returncode}")
+                self._director.complain(f"{name} ended by itself with exit code {node.process.returncode}")
         took, failed = probe.taken()
         self.seen.failed += failed
         for kind, into in (("heartbeat", self.seen.heartbeats), ("commit", self.seen.commits)):
@@ -107,14 +107,16 @@ class Soak(Director):
 
     # ---- faults ----
 
-    def _quietly(self, cast: Processes, fault: quiet.Quiet) -> Iterator[tuple[float, int]]:
+    def _quietly(self, fault: quiet.Quiet) -> Iterator[tuple[float, int]]:
         """Do it; when a process is to go on, and which."""
+        director, cast = self._director, self._director.cast
         if fault.how == quiet.STRANGERS:
-            node = [*self._target.nodes.values()][fault.pick % len(self._target.nodes)]
+            nodes = [*director.target.nodes.values()]
+            node = nodes[fault.pick % len(nodes)]
             self._note(f"{quiet.STRANGERS_AT_ONCE} connections that say nothing, or nothing of use")
             quiet.knock(address_of(node.bootstrap), fault.pick)
             return
-        running = [name for name in self._members if name in cast.pids]
+        running = [name for name in director.members() if name in cast.pids]
         if not running:
             return
         name = running[fault.pick % len(running)]
@@ -129,26 +131,11 @@ class Soak(Director):
         else:
             quiet.signal_group(cast.pids[name], signal.SIGCONT)
             cast.stop([name])
-        self._replace(cast, name)
+        director.replace(name)
 
     def _note(self, what: str) -> None:
         self.seen.faults.append((round(self._at_s(), 3), what))
-        self._say(what)
-
-    def _replace(self, cast: Processes, name: str) -> None:
-        """A process of the same kind; its history is another one."""
-        library = self._members[name]
-        base = name.partition(".")[0]
-        self._lives[base] = self._lives.get(base, 1) + 1
-        fresh = f"{base}.{self._lives[base]}"
-        self._members[fresh] = library
-        target = self._target
-        cast.start(
-            fresh,
-            f"{MEMBERS}.{LIBRARIES[library]}",
-            *("--bootstrap", target.bootstrap, "--brokers", target.brokers),
-            *("--seed", str(self._plan.seed), "--group", library),
-        )
+        self._director.say(what)
 
 
 def _address(node: Daemon) -> str:

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.chaos.account import Account, Check
+from tests.chaos.account import Account
+from tests.chaos.facts import Check
 from tests.soak.__main__ import verdict
 from tests.soak.judging import MIB, growths, slope
 from tests.soak.page import Chart, Line, render

@@ -46,7 +46,9 @@ def test_a_static_member_is_told_under_the_name_of_the_process_that_has_its_plac
 
 
 def test_when_the_former_process_of_a_static_member_was_heard_of_is_told() -> None:
-    script = played("join a instance=i1; tick 3s; sync a; tick 2s; heartbeat a; tick 2s", "join a2 instance=i1")
+    script = played(
+        "join a instance=i1; tick 3s; sync a; tick 2s; heartbeat a; tick 2s", "join a2 instance=i1"
+    )
     [back] = incidents(script, IncidentKind.STATIC_RETURNED)
     assert back.last_heard_ms == WALL_START_MS + 5_000
     assert back.at_ms == WALL_START_MS + 7_000
