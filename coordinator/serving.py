@@ -250,6 +250,8 @@ class ServingNode(ABC):
         task = asyncio.get_running_loop().create_task(self._contained(call, coroutine))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        # A task that is cancelled before its first step never comes to what it was to await.
+        task.add_done_callback(lambda _: coroutine.close())
         if call is not None:
             call.on_closed = task.cancel
 
