@@ -32,6 +32,7 @@ from ringleader.protocol.messages import (
 from tests.interop.kafka import BENCH_JVM, VERSION, KafkaBroker, classpath
 from tests.interop.maven import InteropError
 from tests.support.rawclient import Address, RawConnection
+from tests.support.tied import tied
 
 _READY_TIMEOUT_S = 60.0
 _TOPIC_RESOURCE, _SET, _DELETE = 2, 0, 1
@@ -140,6 +141,7 @@ def kfake(directory: Path, cpu: int, partitions: int, *, synced: bool = False) -
     process = subprocess.Popen(
         pinned(cpu, [str(kfake_program()), *options]), stdout=subprocess.PIPE, text=True
     )
+    tied(process)
     try:
         assert process.stdout is not None
         words = process.stdout.readline().split()

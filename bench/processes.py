@@ -15,6 +15,7 @@ from typing import Any
 
 from bench.build import OUT, program
 from tests.support.daemon import Daemon
+from tests.support.tied import tied
 
 # Settings of the daemon in every benchmark: none is switched off for speed; the delay is zero as the brokers'
 # yardsticks were measured that way, and idle members must outlive the run.
@@ -55,7 +56,7 @@ def pinned(cpu: int, command: Sequence[str]) -> list[str]:
 def yardstick(cpu: int) -> Iterator[tuple[int, int]]:
     """The C server on `cpu`: its port and process id."""
     command = pinned(cpu, [str(program("server"))])
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    process = tied(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
     try:
         assert process.stdout is not None
         word, _, address = process.stdout.readline().strip().partition(" ")
@@ -91,7 +92,7 @@ def daemon(
     """`ringleader serve` in `directory`, on `cpu` when one is given; killed at the end. `beside`: see
     `Daemon`."""
     words = [*DAEMON_OPTIONS, *options]
-    one = Daemon(directory, topics=topics, options=words, environ=environ, beside=beside)
+    one = Daemon(directory, topics=topics, options=words, environ=environ, beside=beside, plain=True)
     one.start(wrapper=[] if cpu is None else pinned(cpu, []))
     try:
         yield one
@@ -113,7 +114,9 @@ def start_load(
     command = list(command) or [str(program(name))]
     for key, value in options.items():
         command += [f"--{key.replace('_', '-')}", str(value)]
-    return subprocess.Popen(pinned(cpu, command), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return tied(
+        subprocess.Popen(pinned(cpu, command), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    )
 
 
 def finish_load(process: subprocess.Popen[str]) -> dict[str, Any]:

@@ -46,6 +46,7 @@ from tests.interop.kafka import BENCH_JVM, VERSION
 from tests.interop.kafka_cluster import KafkaCluster
 from tests.support.rawclient import Address, RawConnection, address_of
 from tests.support.relayed import relaying
+from tests.support.tied import tied
 
 MB = 1_000_000
 SIZES = (100, 1_000, 10_000, 200_000)
@@ -249,7 +250,9 @@ async def serve(bootstrap: str, count: int) -> None:
 def node(cpu: int, bootstrap: str) -> Iterator[tuple[str, int]]:
     """One node: its address and process id."""
     command = [sys.executable, "-m", "bench.relay", "serve", bootstrap]
-    process = subprocess.Popen(pinned(cpu, command), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    process = tied(
+        subprocess.Popen(pinned(cpu, command), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    )
     assert process.stdout is not None
     try:
         address = process.stdout.readline().strip()

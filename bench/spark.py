@@ -36,6 +36,7 @@ from tests.interop.kafka import BENCH_JVM, KafkaBroker, tool
 from tests.interop.kafka import VERSION as KAFKA_VERSION
 from tests.interop.maven import InteropError, cache, jars, java, javac
 from tests.interop.secured import make_topics
+from tests.support.tied import tied
 from tools.wheels import CONSTRAINTS, ROOT
 
 SPARK_VERSION = "4.2.0"
@@ -268,6 +269,7 @@ def _job(python: Path, job: Result) -> Iterator[Result]:
         process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=errors, text=True, cwd=ROOT, env=environment
         )
+        tied(process)
         assert process.stdout is not None
         try:
             for line in process.stdout:

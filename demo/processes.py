@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 from demo.plan import ROOT, Places
+from tests.support.tied import tied
 
 STOP_TIMEOUT_S = 20.0
 LOG_TAIL_LINES = 25
@@ -43,6 +44,7 @@ class Cast:
                 # Ctrl-C reaches the director only, and Spark's JVM can be ended with its script.
                 start_new_session=True,
             )
+        tied(process)
         self._running[name] = process
         return process
 

@@ -100,16 +100,17 @@ class Coordinator:
 
     def _raise_error(self) -> None:
         if self._error is not None:
-            error = self._error
             self.stop()
-            raise error
 
     def stop(self) -> None:
-        """Stop it cleanly and delete its temporary directory. May be called more than once."""
-        self._end()
-        if self._temporary and self.data_dir.name:
-            shutil.rmtree(self.data_dir, ignore_errors=True)
-            self.data_dir = Path()
+        """Stop it cleanly and delete its temporary directory. May be called more than once. Raises what kept
+        it from that, or had ended it before."""
+        try:
+            self._end()
+        finally:
+            if self._temporary and self.data_dir.name:
+                shutil.rmtree(self.data_dir, ignore_errors=True)
+                self.data_dir = Path()
 
     def restart(self) -> None:
         """Stop it cleanly and start it again, on the same port and with the same state."""
@@ -166,6 +167,9 @@ class Coordinator:
             self._loop.call_soon_threadsafe(self._stop.set)
         thread.join()
         self._loop, self._stop, self._node = None, None, None
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
 
     def _run(self) -> None:
         try:

@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from tests.chaos.history import Process, read
+from tests.support.tied import tied
 
 ROOT = Path(__file__).resolve().parents[2]
 STOP_TIMEOUT_S = 60.0
@@ -33,7 +34,7 @@ class Processes:
     ) -> None:
         """Start ``python -m module``, which is told its name and its history's path."""
         with (self._directory / f"{name}.log").open("a") as log:
-            self._running[name] = subprocess.Popen(
+            self._running[name] = process = subprocess.Popen(
                 [
                     *(sys.executable, "-m", module, "--name", name),
                     *("--history", str(self.history(name)), *arguments),
@@ -45,6 +46,7 @@ class Processes:
                 env={**os.environ, **(environ or {})},
                 start_new_session=True,  # Ctrl-C is for the director; Spark's JVM ends with its script
             )
+        tied(process)
 
     def history(self, name: str) -> Path:
         """Of that process."""

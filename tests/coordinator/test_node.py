@@ -196,6 +196,7 @@ async def test_work_that_fails_is_contained(tmp_path: Path, caplog: pytest.LogCa
     assert [record for record in caplog.records if record.exc_info]
 
 
+@pytest.mark.leaves("a node can serve no more")
 async def test_store_that_cannot_be_trusted_is_reported(tmp_path: Path) -> None:
     storage = MemoryStorage()
     async with Node(settings(tmp_path, topic="orders:1"), storage=storage) as node:
@@ -242,6 +243,7 @@ async def test_a_listener_that_cannot_be_had_leaves_the_others_closed(tmp_path: 
         assert other.server.listeners == ()
 
 
+@pytest.mark.leaves("logged by a node")
 async def test_work_that_fails_over_and_over_is_one_line(tmp_path: Path) -> None:
     """A client may ask for it as often as it likes."""
     lines = Lines()

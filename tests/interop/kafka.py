@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import Self
 
 from tests.interop.maven import InteropError, jars, java
+from tests.support.tied import tied
 
 POM = Path(__file__).with_name("pom.xml")
 VERSION = "4.3.0"
@@ -257,11 +258,15 @@ class KafkaBroker:
             errors="replace",
             start_new_session=True,
         )
+        tied(self._process)
         self._reader = threading.Thread(target=self._read, args=(self._process,), daemon=True)
         self._reader.start()
-        up = self._started.wait(_START_TIMEOUT_S) and self._process.poll() is None
-        if not up:
-            self.kill()
+        up = False
+        try:
+            up = self._started.wait(_START_TIMEOUT_S) and self._process.poll() is None
+        finally:  # Ctrl-C in the middle of it, too
+            if not up:
+                self.kill()
         return up
 
     def _read(self, process: subprocess.Popen[str]) -> None:

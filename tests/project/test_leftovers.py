@@ -11,7 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from ringleader.coordinator.node import Node
+from ringleader.testing import Coordinator
+from tests.support import command
+from tests.support.cluster_nodes import Lines
 from tests.support.daemon import TRACEBACK, Daemon, DaemonError
+from tests.support.last_look import OPTIONS
 
 TESTS = """
 import asyncio, logging, socket, subprocess, threading
@@ -84,5 +89,105 @@ def test_a_daemon_that_ends_by_itself_fails_the_test(tmp_path: Path) -> None:
 def test_a_daemon_that_logs_a_traceback_fails_the_test(tmp_path: Path) -> None:
     daemon = Daemon(tmp_path).start()
     daemon.log_path.write_text(TRACEBACK)
-    with pytest.raises(DaemonError, match="logged a traceback"):
+    with pytest.raises(DaemonError, match="wrote what it must not"):
         daemon.stop()
+
+
+def test_a_daemon_whose_end_is_waited_for_is_held_to_the_same(tmp_path: Path) -> None:
+    daemon = Daemon(tmp_path).start()
+    daemon.log_path.write_text(TRACEBACK)
+    os.kill(daemon.pid, signal.SIGTERM)
+    with pytest.raises(DaemonError, match="wrote what it must not"):
+        daemon.wait()
+
+
+PLANTED = """
+import asyncio, signal, socket, subprocess, sys, threading
+from tests.support.last_look import looking
+
+held = []
+
+async def serve():
+    stop = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
+    {leak}
+    print("ready 127.0.0.1:1", flush=True)
+    await stop.wait()
+
+looking(lambda: asyncio.run(serve()))
+"""
+
+LEAKS = {
+    "": "pass",
+    "thread lazy": "threading.Thread(target=threading.Event().wait, daemon=True, name='lazy').start()",
+    "socket:": "held.append(socket.socket())",
+    "name='lazy'": "held.append(asyncio.create_task(asyncio.sleep(60), name='lazy'))",
+    "process ": "held.append(subprocess.Popen(['sleep', '2']))",
+    "was never awaited": "asyncio.sleep(60)",
+    "ResourceWarning: unclosed <socket": "socket.socket()",
+}
+
+
+class Planted(Daemon):
+    """What is no daemon, but starts and ends as one."""
+
+    def __init__(self, directory: Path, leak: str) -> None:
+        super().__init__(directory)
+        self._leak = leak
+
+    def command(self) -> list[str]:
+        """With the leak in it."""
+        return [sys.executable, *OPTIONS, "-c", PLANTED.format(leak=self._leak)]
+
+
+@pytest.mark.parametrize("said", LEAKS)
+def test_what_a_daemon_leaves_at_its_end_fails_the_test(tmp_path: Path, said: str) -> None:
+    daemon = Planted(tmp_path, LEAKS[said]).start()
+    if not said:
+        daemon.stop()
+        return
+    with pytest.raises(DaemonError, match="wrote what it must not") as error:
+        daemon.stop()
+    assert said in str(error.value)
+
+
+def test_a_command_that_ends_with_a_traceback_fails_the_test(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command, "command_line", lambda *_arguments: [sys.executable, "-c", "1 / 0"])
+    with pytest.raises(AssertionError, match="ZeroDivisionError"):
+        command.run_command("127.0.0.1:1", "topics", "list")
+
+
+@pytest.mark.leaves("a node can serve no more: OSError('the disk is gone')")
+def test_a_node_in_this_process_that_fails_fails_the_test() -> None:
+    with Coordinator() as coordinator:
+
+        async def fail() -> None:
+            coordinator.node._stop_serving(OSError("the disk is gone"))
+
+        coordinator.run(fail())
+
+
+@pytest.mark.leaves("logged by a node: {'exc_info': 'Traceback")
+def test_a_traceback_in_lines_that_are_kept_fails_the_test() -> None:
+    lines = Lines()
+    try:
+        raise KeyError
+    except KeyError:
+        lines.log.exception("it failed")
+    assert lines.of("it failed")
+
+
+def test_a_coordinator_in_this_process_that_does_not_stop_cleanly_fails_the_test(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def stop(_self: Node) -> None:
+        await stopped(_self)
+        raise OSError("it did not stop")
+
+    stopped = Node.stop
+    coordinator = Coordinator().start()
+    monkeypatch.setattr(Node, "stop", stop)
+    with pytest.raises(OSError, match="it did not stop"):
+        coordinator.stop()
+    coordinator.stop()
+    assert not coordinator.data_dir.name

@@ -33,6 +33,7 @@ from aiokafka.errors import KafkaError
 from ringleader.clients.admin import Admin
 from tests.spark_bridge.applications.ledger import Range, lines
 from tests.support.daemon import Daemon
+from tests.support.tied import tied
 
 pytestmark = [pytest.mark.spark, pytest.mark.long, pytest.mark.timeout(600)]
 
@@ -78,6 +79,7 @@ class Application:
                 # What a kill leaves behind goes with the test's directory.
                 env={**os.environ, "TMPDIR": str(self.out)},
             )
+        tied(self._process)
 
     def stop(self) -> None:
         """As an operator would. Spark hears nothing of what its source says after that."""

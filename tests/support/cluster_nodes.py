@@ -14,11 +14,12 @@ from ringleader.coordinator.cluster.node import ClusterNode
 from ringleader.coordinator.config import Settings
 from ringleader.coordinator.security.store import SecurityStore
 from ringleader.testing import Coordinator
+from tests.support import leftovers
 from tests.support.fenced_store import FencedLog, FencedStorage
 
 
 class Lines(list[Mapping[str, Any]]):
-    """Log lines; `log` writes them."""
+    """Log lines; `log` writes them. One with a traceback fails the test."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -26,6 +27,7 @@ class Lines(list[Mapping[str, Any]]):
         def keep(_logger: Any, method: str, event: EventDict) -> EventDict:
             if event.get("exc_info") is True:
                 event["exc_info"] = traceback.format_exc()
+                leftovers.note(f"logged by a node: {event}")
             self.append({"level": method, **event})
             raise structlog.DropEvent
 

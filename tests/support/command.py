@@ -44,7 +44,10 @@ def run_command(bootstrap: str, *arguments: str, stdin: bytes | str = b"") -> Do
         timeout=PATIENCE_S,
         check=False,
     )
-    return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
+    out, err = done.stdout.decode(), done.stderr.decode()
+    # Whatever it could not do, it says so in a sentence.
+    assert "Traceback (most recent call last)" not in err, err
+    return Done(done.returncode, out, err)
 
 
 def run_here(bootstrap: str | None, *arguments: str) -> Done:

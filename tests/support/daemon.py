@@ -3,7 +3,8 @@
 For tests that need a real process (crashes, signals, other programs). Tests that only need a coordinator to
 talk to use ``ringleader.testing.coordinator``, which is ready much sooner.
 
-It fails the test when it logs a traceback, ends by itself, or does not stop cleanly when told to.
+It fails the test when it writes a traceback or a warning of Python's, ends by itself, does not stop cleanly
+when told to, or leaves a task, thread, socket or process at its end.
 """
 
 from __future__ import annotations
@@ -18,11 +19,16 @@ from pathlib import Path
 from types import TracebackType
 
 from ringleader.coordinator import turn_watch
+from tests.support import last_look
+from tests.support.last_look import LEFT, OPTIONS
+from tests.support.tied import tied
 
 READY_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 30.0
 SIGNALLED = (-signal.SIGKILL, -signal.SIGTERM, -signal.SIGINT)
 TRACEBACK = "Traceback (most recent call last)"
+WRONG = (TRACEBACK, "ResourceWarning: ", "RuntimeWarning: ", "Task was destroyed but it is pending", LEFT)
+"""What no daemon writes."""
 
 
 class DaemonError(Exception):
@@ -45,9 +51,10 @@ class Daemon:
         listener: str = "",
         beside: str = "",
         turn_ms: int = 0,
+        plain: bool = False,
     ) -> None:
         """`beside`: NAME://HOST:PORT of a second listener. `turn_ms`: no turn of its loop may take more CPU
-        time."""
+        time. `plain`: exactly the command that users run, whatever it leaves at its end."""
         self.directory = directory
         self.data_dir = directory / "data"
         self.log_path = directory / "daemon.log"
@@ -61,6 +68,7 @@ class Daemon:
         self._listener = listener
         """Its name, if it is not the plaintext one."""
         self._beside = beside
+        self._plain = plain
         if turn_ms:
             self._options = [*options, "--debug-turn-ms", str(turn_ms)]
         self._process: subprocess.Popen[str] | None = None
@@ -92,7 +100,8 @@ class Daemon:
 
     def command(self) -> list[str]:
         """The command line of the next start."""
-        command = [sys.executable, "-m", "ringleader", "serve"]
+        how = ("-m", "ringleader") if self._plain else (*OPTIONS, last_look.__file__)
+        command = [sys.executable, *how, "serve"]
         where = f"{self._listener or 'PLAINTEXT'}://{self.bootstrap}"
         named = f"{where},{self._beside}" if self._beside else where
         several = self._listener or self._beside
@@ -115,6 +124,7 @@ class Daemon:
                 text=True,
                 env=None if self._environ is None else dict(self._environ),
             )
+        tied(self._process)
         try:
             line = self._read_line(READY_TIMEOUT_S)
             word, _, address = line.strip().partition(" ")
@@ -123,7 +133,8 @@ class Daemon:
             self.port = int(address.rpartition(":")[2])
         except BaseException:
             self._process.kill()
-            self.wait()
+            self._process.wait()
+            self._end(signal.SIGKILL)
             raise
         return self
 
@@ -153,9 +164,11 @@ class Daemon:
     def wait(self) -> int:
         """Wait until it ends by itself, as the test wants it to; returns the exit code."""
         try:
-            return self.process.wait(STOP_TIMEOUT_S)
+            code = self.process.wait(STOP_TIMEOUT_S)
         finally:
             self._end(signal.SIGKILL)
+        self._check_log()
+        return code
 
     def _end(self, number: signal.Signals) -> int:
         if self._process is None:
@@ -180,8 +193,9 @@ class Daemon:
             process.stdout.close()
 
     def _check_log(self) -> None:
-        if TRACEBACK in (log := self.log()[self._log_start :]) and not self.tracebacks_expected:
-            raise DaemonError(f"logged a traceback:\n{log}")
+        log = self.log()[self._log_start :]
+        if not self.tracebacks_expected and (wrong := [text for text in WRONG if text in log]):
+            raise DaemonError(f"wrote what it must not ({', '.join(wrong)}):\n{log}")
         if long := [line for line in log.splitlines() if turn_watch.EVENT in line]:
             raise DaemonError("held its loop:\n" + "\n".join(long))
 

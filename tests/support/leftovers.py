@@ -1,4 +1,4 @@
-"""What every test is held to: the coordinator logs no traceback, and nothing that was started is left.
+"""What every test is held to: no traceback is logged, no node fails, and nothing that was started is left.
 
 No test asks for it. One that is about such a thing says so: `@pytest.mark.leaves("a bug")`, with a part of
 the traceback or of the name of what is left, which has to be there then.
@@ -21,6 +21,9 @@ import psutil
 import pytest
 import structlog
 
+from ringleader.coordinator.serving import ServingNode
+from tests.support.tied import WATCHER
+
 GRACE_S = float(os.environ.get("RINGLEADER_TESTS_GRACE_S", "5"))
 """What was told to end, but is not waited for, may take this long on a busy machine."""
 
@@ -30,7 +33,7 @@ TASKS_GRACE_S = GRACE_S / 5
 POOLED = re.compile(r"_\d+$")
 
 # Spark's JVM and its workers end when the process that started them does; so does Python's own tracker.
-ENDS_WITH_ITS_PARENT: tuple[str, ...] = ("org.apache.spark", "pyspark", "multiprocessing")
+ENDS_WITH_ITS_PARENT: tuple[str, ...] = ("org.apache.spark", "pyspark", "multiprocessing", WATCHER)
 
 # A browser starts and ends processes as it likes; that itself ends is seen at the end of the run.
 OF_THE_BROWSER = ("process ",)
@@ -192,3 +195,15 @@ async def _note_tasks() -> None:
 
 
 asyncio.Runner.close = _close  # type: ignore[method-assign]
+
+# ---- nodes in this process: as a process of its own, one that can serve no more ends with exit code 1 ----
+
+_stop_serving = ServingNode._stop_serving
+
+
+def _noted_stop_serving(self: ServingNode, error: Exception) -> None:
+    note(f"a node can serve no more: {error!r}")
+    _stop_serving(self, error)
+
+
+ServingNode._stop_serving = _noted_stop_serving  # type: ignore[method-assign]

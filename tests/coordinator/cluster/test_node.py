@@ -183,6 +183,7 @@ async def test_what_a_node_cannot_serve_goes_to_another_and_comes_back_when_all_
     assert lines.of("the controller is told")[-1]["reason"] == "it can serve all partitions again"
 
 
+@pytest.mark.leaves("logged by a node")
 async def test_an_error_of_our_own_in_one_look_ends_no_other(
     nodes: Nodes, lines: Lines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -231,6 +232,7 @@ async def test_who_asks_a_node_that_starts_is_answered_when_it_knows_the_others(
         await client.close()
 
 
+@pytest.mark.leaves("a node can serve no more")
 async def test_two_nodes_with_one_id_do_not_last(nodes: Nodes) -> None:
     first = await nodes.start(1)
     with contextlib.suppress(StartError):
@@ -360,6 +362,7 @@ async def test_a_quota_set_at_one_node_counts_at_all_and_is_there_after_a_start(
         assert (await client.call(find, 4)).throttle_time_ms == 1_000
 
 
+@pytest.mark.leaves("a node can serve no more")
 async def test_a_node_ends_when_it_cannot_read_who_may_what(
     nodes: Nodes, kafka_cluster: Coordinator, lines: Lines
 ) -> None:

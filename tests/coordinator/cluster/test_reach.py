@@ -59,6 +59,7 @@ async def test_a_broker_that_is_gone_is_told_by_its_partitions_until_it_is_back(
     assert not lines.of("broker not asked")
 
 
+@pytest.mark.leaves("logged by a node")
 async def test_an_error_of_our_own_is_told_once_and_says_nothing_of_the_broker(
     kafka_cluster: Coordinator, lines: Lines, monkeypatch: pytest.MonkeyPatch
 ) -> None:

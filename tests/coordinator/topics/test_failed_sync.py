@@ -143,6 +143,7 @@ async def append(topics: Topics) -> None:
     await topics.append("orders", 0, batch())
 
 
+@pytest.mark.leaves("a node can serve no more")
 async def test_a_node_whose_topic_log_failed_says_so(tmp_path: Path, watch: SyncWatch) -> None:
     settings = Settings(listen="127.0.0.1:0", data_dir=tmp_path / "live")
     async with Node(settings) as node:

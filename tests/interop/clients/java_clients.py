@@ -21,6 +21,7 @@ from typing import Any, Self
 from tests.interop.clients.watch import Event, WatchBoard
 from tests.interop.kafka import TEST_JVM, classpath
 from tests.interop.maven import cache, java, run_maven
+from tests.support.tied import tied
 
 PROJECT = Path(__file__).with_name("java")
 MAIN_CLASS = "ringleader.interop.Clients"
@@ -97,6 +98,7 @@ class LineClients:
                 text=True,
                 bufsize=1,
             )
+        tied(self._process)
         self._reader = threading.Thread(target=self._read, args=(self._process,), daemon=True)
         self._reader.start()
 

@@ -32,6 +32,7 @@ from confluent_kafka.cimpl import NewPartitions, NewTopic
 
 from tests.interop.kafka import KafkaBroker, classpath
 from tests.interop.maven import java
+from tests.support.tied import tied
 
 SESSION_MS = 5_000
 POLL_INTERVAL_MS = 12_000
@@ -118,6 +119,7 @@ class Member:
             [sys.executable, "-m", "tests.interop.insight.record", "member", *arguments],
             stdin=subprocess.DEVNULL,
         )
+        tied(self._process)
 
     def send(self, how: signal.Signals) -> None:
         """A signal."""
@@ -141,6 +143,7 @@ class JavaMember(Member):
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
+        tied(self._process)
 
 
 # ---- what is done ----
