@@ -44,17 +44,17 @@ cluster: $(READY) ## Three Kafka brokers and three nodes as processes on this ma
 # One Spark session serves all Spark tests: they share an xdist group, and a group stays on one process. Three
 # processes are right for two cores: most tests wait most of the time.
 PROCESSES := 3
-# Other libraries' clients have timeouts of their own, which run by the clock: what failed beside others is tried
-# once more, alone, and both outcomes are shown. A test that draws a seed has had its draw.
+# A failure is a failure. Only tests marked `second_try`, of other libraries' clients with timeouts that run by the
+# clock, are run once more, alone, when nothing else failed (exit code 10); which these were stands at the end.
 TESTS = $(PY) -m pytest --dist loadgroup -m "not bench"
-AGAIN := --last-failed --last-failed-no-failures none
+ONCE_MORE = [ $$? -eq 10 ] && echo "Once more and alone"
 
 test: $(READY) ## Run the tests; ARGS="-k name" chooses some
 	@echo "Running the tests on $(PROCESSES) processes"
 	@$(PY) -m tools.chromium >/dev/null || echo "The tests of the page in a browser are left out."
 	@JAVA_HOME="$$($(PY) -m tools.java_home)" && CC="$$($(PY) -m tools.c_compiler)" \
-		&& export JAVA_HOME CC && { $(TESTS) -n $(PROCESSES) $(ARGS) || { [ $$? -eq 1 ] \
-		&& echo "What failed, once more and alone" && $(TESTS) -n 1 $(AGAIN) --second-try $(ARGS); }; }
+		&& export JAVA_HOME CC && { $(TESTS) -n $(PROCESSES) $(ARGS) \
+		|| { $(ONCE_MORE) && $(TESTS) -n 1 --second-try $(ARGS); }; }
 
 # Nothing is measured here, but for who reads along: one after the other, so that no broker is in another's way.
 test-bench: $(READY) ## Run every benchmark in its smallest size; ARGS="-k name" chooses some
@@ -67,15 +67,14 @@ SEEDS := 100
 simulate: $(READY) ## Run SEEDS fresh seeds of each simulated world; one that fails prints how to run it again
 	@$(PY) -m tests.simulation.fresh --seeds $(SEEDS) $(ARGS)
 
-# With ARGS it is about scenarios; without, real clients (Java and its tools, the Python libraries) follow. Their own
-# timeouts run by the clock: see `make test`.
+# With ARGS it is about scenarios; without, real clients (Java and its tools, the Python libraries) follow, with second
+# tries as in `make test`.
 CLIENTS := $(PY) -m pytest tests/interop/clients tests/interop/cluster
 interop: $(READY) ## Compare with a real Apache Kafka broker (ARGS are passed on), then let real clients work
 	@$(PY) -m tests.interop $(ARGS)
 	@$(if $(ARGS),,$(PY) -m tests.interop --secured)
-	@$(if $(ARGS),,$(CLIENTS) -n 2 --dist loadgroup || { [ $$? -eq 1 ] \
-		&& echo "What failed, once more and alone" \
-		&& $(CLIENTS) -n 1 --dist loadgroup $(AGAIN); })
+	@$(if $(ARGS),,$(CLIENTS) -n 2 --dist loadgroup \
+		|| { $(ONCE_MORE) && $(CLIENTS) -n 1 --dist loadgroup --second-try; })
 
 # Some six minutes where nothing else runs: over two hundred incidents, in an order drawn by a seed that it prints.
 incidents: $(READY) ## Make incidents in groups of real clients, then judge what insight says of them; ARGS are passed on

@@ -22,6 +22,7 @@ pytest_plugins = [
     "tests.support.groups",
     "tests.support.leftovers",
     "tests.support.seeds",
+    "tests.support.second_try",
 ]
 
 

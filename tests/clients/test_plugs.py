@@ -97,6 +97,7 @@ async def until_whole(board: Board, names: set[str]) -> None:
     await board.until(holds)
 
 
+@pytest.mark.second_try("aiokafka and kafka-python: timeouts that run by the clock")
 async def test_one_sticky_group_of_three_libraries(coordinator: Coordinator) -> None:
     board = Board()
     where = (board, coordinator.bootstrap, "g", "t")
@@ -115,6 +116,7 @@ async def test_one_sticky_group_of_three_libraries(coordinator: Coordinator) -> 
         await until_whole(board, {"aio", "kp"})
 
 
+@pytest.mark.second_try("aiokafka and kafka-python: timeouts that run by the clock")
 async def test_a_cooperative_group_of_kafka_python_and_ours(coordinator: Coordinator) -> None:
     board = Board()
     strategy = [for_kafka_python.CooperativeSticky]

@@ -114,6 +114,7 @@ async def by_confluent(bootstrap: str, mechanism: str, password: str) -> Any:
     return set(found.topics)
 
 
+@pytest.mark.second_try("aiokafka, kafka-python, librdkafka: timeouts that run by the clock")
 @pytest.mark.parametrize("mechanism", KINDS)
 @pytest.mark.parametrize("ask", [by_ours, by_aiokafka, by_kafka_python, by_confluent])
 async def test_a_library_is_let_in(daemon: Daemon, ask: Any, mechanism: str) -> None:
@@ -178,6 +179,7 @@ async def test_over_tls_passwords_may_come_as_they_are(tmp_path: Path) -> None:
                 await admin.list_topics()
 
 
+@pytest.mark.second_try("aiokafka, kafka-python, librdkafka: timeouts that run by the clock")
 async def test_a_client_stays_logged_in(tmp_path: Path) -> None:
     settings = Settings(
         listeners="SASL_PLAINTEXT://127.0.0.1:0", data_dir=tmp_path, connections_max_reauth_ms=1_200
@@ -217,6 +219,7 @@ def polls(bootstrap: str, assigned: list[Any], stop: threading.Event) -> None:
     consumer.close()
 
 
+@pytest.mark.second_try("aiokafka, kafka-python, librdkafka: timeouts that run by the clock")
 async def test_a_member_keeps_its_share_when_sessions_end(tmp_path: Path) -> None:
     """librdkafka authenticates again on its connections, or comes again when it is hung up on."""
     settings = Settings(
@@ -289,6 +292,7 @@ async def test_a_token_that_is_no_good_is_refused(trusting: tuple[Node, TokenSer
                 await admin.list_topics()
 
 
+@pytest.mark.second_try("aiokafka, kafka-python, librdkafka: timeouts that run by the clock")
 async def test_aiokafka_and_confluent_bear_tokens(trusting: tuple[Node, TokenService]) -> None:
     node, service = trusting
 
@@ -318,6 +322,7 @@ async def test_aiokafka_and_confluent_bear_tokens(trusting: tuple[Node, TokenSer
     await asyncio.to_thread(admin.list_topics, timeout=WAIT_S)
 
 
+@pytest.mark.second_try("aiokafka, kafka-python, librdkafka: timeouts that run by the clock")
 async def test_kafka_python_bears_tokens(trusting: tuple[Node, TokenService]) -> None:
     node, service = trusting
 

@@ -18,6 +18,8 @@ from ringleader.coordinator.node import Node
 from tests.support.quota_scripts import altering
 from tests.support.served import connected
 
+pytestmark = pytest.mark.second_try("aiokafka, kafka-python, librdkafka: timeouts that run by the clock")
+
 TOPIC = "orders"
 COUNT = 60
 VALUE = bytes(5_000)

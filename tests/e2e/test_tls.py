@@ -144,6 +144,7 @@ READERS: dict[str, Callable[..., Any]] = {
 }
 
 
+@pytest.mark.second_try("aiokafka, kafka-python, librdkafka: timeouts that run by the clock")
 @pytest.mark.parametrize("library", READERS)
 async def test_clients_of_every_library(
     daemon: Daemon, certificates: Certificates, alice: Path, library: str
@@ -172,6 +173,7 @@ def _serial(daemon: Daemon, certificates: Certificates, alice: Path) -> str:
     return str(shown["serialNumber"])
 
 
+@pytest.mark.second_try("aiokafka, kafka-python, librdkafka: timeouts that run by the clock")
 @pytest.mark.parametrize("told", [True, False], ids=["by SIGHUP", "by themselves"])
 async def test_certificates_are_exchanged_under_a_running_consumer(
     daemon: Daemon, certificates: Certificates, alice: Path, shown: Path, told: bool

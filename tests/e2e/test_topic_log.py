@@ -131,6 +131,7 @@ async def read_columns(node: Node, codec: str, count: int) -> list[bytes]:
     return [record or b"" for record in found]
 
 
+@pytest.mark.second_try("aiokafka, kafka-python, librdkafka: timeouts that run by the clock")
 @pytest.mark.parametrize("codec", CODECS)
 async def test_what_any_client_produces_every_client_reads(node: Node, codec: str) -> None:
     producers: list[Callable[[Node, str], Any]] = [with_aiokafka, with_librdkafka, with_kafka_python]

@@ -261,6 +261,7 @@ def test_an_open_transaction_of_a_killed_client_is_aborted_by_the_next_one(daemo
     assert error.value.args[0].code() == KafkaError._FENCED
 
 
+@pytest.mark.second_try("aiokafka's clients: timeouts that run by the clock")
 async def test_aiokafka_moves_records_in_transactions(daemon: Daemon) -> None:
     fill(daemon, 20)
     reader = AIOKafkaConsumer(

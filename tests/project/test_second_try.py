@@ -1,17 +1,26 @@
-"""What failed beside others gets a second try, but for what had its draw of a seed."""
+"""What is marked for it gets a second try, and that is told; everything else fails the run at once."""
 
 from __future__ import annotations
 
+import ast
+import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
-TESTS = """
+import pytest
+
+from tests.support.second_try import CACHED, TRY_AGAIN
+
+ROOT = Path(__file__).parents[2]
+
+COMMON = """
 import pytest
 from hypothesis import given, strategies
 from pathlib import Path
 
+LATE = pytest.mark.second_try("its timeout runs by the clock")
 seen = Path("seen")
 
 def worse(name):  # fails at the first try only
@@ -20,58 +29,171 @@ def worse(name):  # fails at the first try only
     (seen / name).touch()
     assert not first
 
-def test_clock():
-    worse("clock")
-
-def test_seed(seed):
-    worse("seed")
-
-@pytest.mark.draws
-def test_marked():
-    worse("marked")
-
-@given(strategies.none())
-def test_given(_):
-    worse("given")
-
 def test_good():
     pass
 """
 
+LATE = """
+from test_common import *
 
-GROUPED = """
-import pytest
-from test_all import worse
+@LATE
+def test_clock():
+    worse("clock")
 
+@LATE
 @pytest.mark.xdist_group("one")
-def test_grouped():
+@pytest.mark.parametrize("odd", ["a@b"])
+def test_grouped(odd):
     worse("grouped")
 
-@pytest.mark.xdist_group("one")
+@LATE
 def test_fine():
     pass
+
+@LATE
+def test_broken():
+    assert (seen / "mended").exists()
+"""
+
+# One by one beside those above.
+FOR_GOOD = {
+    "not marked": "def test_it():\n    worse('it')",
+    "a seed": "@LATE\ndef test_it(seed):\n    worse('it')",
+    "draws": "@LATE\n@pytest.mark.draws\ndef test_it():\n    worse('it')",
+    "given": "@LATE\n@given(strategies.none())\ndef test_it(_):\n    worse('it')",
+    "left": "@pytest.fixture\ndef it():\n    yield\n    worse('it')\n\n@LATE\ndef test_it(it):\n    pass",
+    "crash": "@LATE\ndef test_it():\n    import os\n    os._exit(1)",
+    "unreadable": "raise KeyError",
+}
+
+
+def make_suite(folder: Path, more: str = "") -> None:
+    """A small suite in `folder`."""
+    markers = '["draws", "second_try(why)", "xdist_group"]'
+    (folder / "pyproject.toml").write_text(f"[tool.pytest.ini_options]\nmarkers = {markers}\n")
+    (folder / "test_common.py").write_text(COMMON)
+    (folder / "test_late.py").write_text(LATE)
+    (folder / "test_more.py").write_text(f"from test_common import *\n\n{more}\n")
+
+
+def tried(folder: Path, *options: str, processes: int = 1) -> tuple[int, dict[str, list[str]], str]:
+    """The exit code, the tests that ran on other processes by how they ended, and all that was said."""
+    named = [
+        "xdist.plugin",
+        "xdist.looponfail",
+        *(f"tests.support.{one}" for one in ("seeds", "groups", "second_try")),
+    ]
+    plugins = [word for one in named for word in ("-p", one)]
+    command = [sys.executable, "-m", "pytest", "-v", "-n", str(processes), "--dist", "loadgroup", *plugins]
+    env = {"PYTHONPATH": f"{ROOT}:{folder}", "PATH": "", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    env |= {
+        name: value for name, value in os.environ.items() if name.startswith("PYTHON") and name not in env
+    }
+    done = subprocess.run([*command, *options], cwd=folder, capture_output=True, text=True, env=env)
+    ended: dict[str, set[str]] = {}
+    for how, name in re.findall(r"\] (PASSED|FAILED|ERROR) \w+\.py::test_(\w+)", done.stdout):
+        ended.setdefault(how.lower(), set()).add(name)
+    return done.returncode, {how: sorted(names) for how, names in ended.items()}, done.stdout + done.stderr
+
+
+def test_what_is_marked_is_tried_again_and_named(tmp_path: Path) -> None:
+    make_suite(tmp_path)
+    (tmp_path / "seen").mkdir()
+    code, ended, said = tried(tmp_path)
+    assert (code, ended["failed"]) == (TRY_AGAIN, ["broken", "clock", "grouped"]), said
+    assert "test_late.py::test_clock: its timeout runs by the clock" in said.partition("may be tried once")[2]
+    (tmp_path / "seen" / "mended").touch()
+    code, ended, said = tried(tmp_path, "--second-try")
+    assert (code, ended) == (0, {"passed": ["broken", "clock", "grouped"]}), said
+    told = said.partition("at the second try")[2]
+    assert "passed: test_late.py::test_clock: its timeout runs by the clock" in told
+    assert "passed: test_late.py::test_grouped[a@b]: its timeout" in told
+
+
+def test_what_fails_twice_fails_the_run(tmp_path: Path) -> None:
+    make_suite(tmp_path)
+    assert tried(tmp_path)[0] == TRY_AGAIN
+    code, ended, said = tried(tmp_path, "--second-try")
+    assert (code, ended) == (1, {"failed": ["broken"], "passed": ["clock", "grouped"]}), said
+    assert "did not pass: test_late.py::test_broken: " in said.partition("at the second try")[2]
+    code, ended, said = tried(tmp_path, "--second-try")
+    assert (code, ended) == (pytest.ExitCode.NO_TESTS_COLLECTED, {}), "there is no third one"
+
+
+@pytest.mark.parametrize("why", FOR_GOOD)
+def test_everything_else_fails_the_run_at_once(tmp_path: Path, why: str) -> None:
+    make_suite(tmp_path, FOR_GOOD[why])
+    code, _, said = tried(tmp_path, "-k", "clock or test_it", processes=1 if why == "crash" else 0)
+    assert code in (pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.INTERRUPTED), said
+    assert "once more" not in said
+    kept = tmp_path / ".pytest_cache/v" / CACHED
+    assert not kept.exists() or kept.read_text() == "{}", "nothing is left to a second try"
+
+
+# ---- the Makefile ----
+
+PYTHON = """#!/bin/sh
+case "$*" in
+*pytest*--second-try*) echo "$*" >> second; exit {second} ;;
+*pytest*) echo "$*" >> first; exit {first} ;;
+esac
+echo /nowhere
 """
 
 
-def tried(folder: Path, *options: str) -> dict[str, list[str]]:
-    """The tests that ran, by how they ended."""
-    plugins = ["-p", "tests.support.seeds", "-p", "tests.support.groups"]
-    command = [sys.executable, "-m", "pytest", "-n", "1", "--dist", "loadgroup", *plugins, "-v", *options]
-    env = {"PYTHONPATH": f"{Path(__file__).parents[2]}:{folder}", "PATH": ""}
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, env=env)
-    ended: dict[str, list[str]] = {}
-    for how, name in re.findall(r"\] (PASSED|FAILED|ERROR) \w+\.py::test_(\w+)", done.stdout):
-        ended.setdefault(how.lower(), []).append(name)
-    return {how: sorted(names) for how, names in ended.items()}
+@pytest.mark.parametrize("target", ["test", "interop"])
+@pytest.mark.parametrize(
+    ("first", "second", "passes", "again"),
+    [
+        (0, 1, True, False),
+        (1, 0, False, False),
+        (2, 0, False, False),
+        (TRY_AGAIN, 0, True, True),
+        (TRY_AGAIN, 1, False, True),
+    ],
+)
+def test_make_tries_again_only_what_may_be(
+    tmp_path: Path, target: str, first: int, second: int, passes: bool, again: bool
+) -> None:
+    python, ready = tmp_path / "python", tmp_path / "ready"
+    python.write_text(PYTHON.format(first=first, second=second))
+    python.chmod(0o755)
+    ready.touch()
+    command = ["make", "-f", str(ROOT / "Makefile"), target, f"PY={python}", f"READY={ready}"]
+    for name in ("pyproject.toml", "constraints.txt", "tools/setup_venv.sh", "tools/build_native.py"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    (tmp_path / "protocol").mkdir()
+    (tmp_path / "protocol/_native.c").touch()
+    ready.touch()
+    done = subprocess.run(
+        command,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={name: value for name, value in os.environ.items() if not name.startswith("MAKE")},
+    )
+    assert (done.returncode == 0, (tmp_path / "second").exists()) == (passes, again), done
+    if again:
+        assert "-n 1" in (tmp_path / "second").read_text()
 
 
-def test_who_failed_is_tried_again_but_for_who_drew_a_seed(tmp_path: Path) -> None:
-    (tmp_path / "pyproject.toml").write_text('[tool.pytest.ini_options]\nmarkers = ["draws"]\n')
-    (tmp_path / "test_all.py").write_text(TESTS)
-    (tmp_path / "test_grouped.py").write_text(GROUPED)
-    drew = ["given", "marked", "seed"]
-    assert tried(tmp_path) == {
-        "failed": ["clock", *drew[:1], "grouped", *drew[1:]],
-        "passed": ["fine", "good"],
-    }
-    assert tried(tmp_path, "--last-failed", "--second-try") == {"error": drew, "passed": ["clock", "grouped"]}
+# ---- who has one ----
+
+OTHERS = re.compile(r"aiokafka|kafka-python|librdkafka|Java|Spark|Kafka's")
+
+
+def test_each_reason_names_whose_clock_it_is() -> None:
+    """And no mark is on a test of ours alone."""
+    found = {}
+    for path in (ROOT / "tests").rglob("test_*.py"):
+        text = path.read_text()
+        if "mark.second_try(" not in text or path == Path(__file__):
+            continue
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == "pytest.mark.second_try":
+                [reason] = node.args
+                found[path.relative_to(ROOT), node.lineno] = ast.literal_eval(reason)
+    assert found
+    assert {place: why for place, why in found.items() if not OTHERS.search(why)} == {}

@@ -25,20 +25,12 @@ _SEED = pytest.StashKey[int]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--seed N`: the same again. `--second-try`: what draws its seeds does not get another draw."""
+    """`--seed N`: the same again."""
     parser.addoption("--seed", type=int, help="what the fixture `seed` gives; fresh by default")
-    parser.addoption(
-        "--second-try", action="store_true", help="a test that draws a seed had its draw, and fails"
-    )
 
 
-def pytest_runtest_setup(item: pytest.Item) -> None:
-    """A find of chance stays a find, though the next draw would pass."""
-    if item.config.getoption("--second-try") and _draws(item):
-        pytest.fail("It failed with the seed that it drew, which is told above", pytrace=False)
-
-
-def _draws(item: Any) -> bool:
+def draws(item: Any) -> bool:
+    """Whether it draws a seed: a find of chance stays a find, though the next draw would pass."""
     drawn = item.get_closest_marker("draws") or "seed" in item.fixturenames
     return bool(drawn or hasattr(item.obj, "hypothesis"))
 
