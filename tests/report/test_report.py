@@ -80,7 +80,7 @@ def members(coordinator: Coordinator) -> Iterator[list[SyncGroupMember]]:
     try:
         for one in joined:
             one.start()
-        admin_sees(coordinator, len(joined))
+        admin_sees(coordinator, [0] + [1] * PARTITIONS)
         for one in joined:
             share = one.wait_assigned(PATIENCE_S)
             if share.is_leader:
@@ -91,14 +91,16 @@ def members(coordinator: Coordinator) -> Iterator[list[SyncGroupMember]]:
             one.stop()
 
 
-def admin_sees(coordinator: Coordinator, count: int) -> None:
-    """Wait until the group has settled with so many members."""
+def admin_sees(coordinator: Coordinator, shares: list[int]) -> None:
+    """Wait until the group has settled with shares of these sizes. A cooperative group is stable between its
+    rebalances, too, when what was given up has no new owner yet."""
 
     async def look() -> None:
         async with Admin(coordinator.bootstrap) as admin, asyncio.timeout(PATIENCE_S):
             while True:
                 (group,) = await admin.describe_groups(["billing"])
-                if group.state == "Stable" and len(group.members) == count:
+                found = sorted(sum(map(len, one.assignment.values())) for one in group.members)
+                if group.state == "Stable" and found == shares:
                     return
                 await asyncio.sleep(0.02)
 

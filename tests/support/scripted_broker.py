@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import ssl
 from collections.abc import Callable, Mapping
 from types import TracebackType
@@ -70,7 +71,7 @@ class ScriptedBroker:
             await self._asked.wait_for(lambda: self.names().count(name) >= times)
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", self.port, ssl=self._tls)
+        self._server = await asyncio.start_server(self._came, "127.0.0.1", self.port, ssl=self._tls)
         self.port = self._server.sockets[0].getsockname()[1]
         return self
 
@@ -79,10 +80,14 @@ class ScriptedBroker:
     ) -> None:
         assert self._server is not None
         self._server.close()
-        self.hang_up()
+        writers = list(self.writers)
         for task in self._serving:
             task.cancel()
-        await asyncio.gather(*self._serving)
+        await asyncio.gather(*self._serving, return_exceptions=True)
+        for writer in writers:
+            writer.transport.abort()  # what nobody reads any more is not waited for
+            with contextlib.suppress(OSError):
+                await writer.wait_closed()
         await self._server.wait_closed()
 
     def hang_up(self) -> None:
@@ -90,12 +95,24 @@ class ScriptedBroker:
         for writer in self.writers:
             writer.close()
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def _came(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Known from the first moment, so that the end of the broker ends it, too."""
         self.connections += 1
         self.writers.add(writer)
-        task = asyncio.current_task()
-        assert task is not None
+        task = asyncio.get_running_loop().create_task(self._serve(reader, writer))
         self._serving.add(task)
+        task.add_done_callback(lambda _: self._gone(task, writer))
+
+    def _gone(self, task: asyncio.Task[None], writer: asyncio.StreamWriter) -> None:
+        self._serving.discard(task)
+        self.writers.discard(writer)
+        writer.close()
+        if not task.cancelled() and (error := task.exception()) is not None:
+            asyncio.get_running_loop().call_exception_handler(
+                {"message": "a scripted broker failed", "exception": error}
+            )
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             while True:
                 size = int.from_bytes(await reader.readexactly(4), "big")
@@ -124,12 +141,6 @@ class ScriptedBroker:
                     writer.write(encode_response(reply, version, header.correlation_id))
         except (asyncio.IncompleteReadError, ConnectionError):
             pass
-        except asyncio.CancelledError:
-            pass  # the broker ends; Python 3.11 would log this as an error of the server
-        finally:
-            self._serving.discard(task)
-            self.writers.discard(writer)
-            writer.close()
 
     def _reply(self, request: Any, key: int, version: int, correlation_id: int) -> Reply:
         handler = self.handlers.get(key)
