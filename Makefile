@@ -12,6 +12,11 @@ READY := $(VENV)/.ready
 # packages, and several have a conftest.py: --explicit-package-bases tells these apart by their paths from here.
 TYPED := bench demo tools tests
 
+# Where no byte code may be written beside the sources, each of the thousands of processes that the tests start would
+# compile all of it anew: half of the start of `ringleader serve`.
+export PYTHONDONTWRITEBYTECODE :=
+export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/bytecode
+
 .PHONY: help demo cluster test test-bench mutants simulate interop incidents chaos soak lint audit bench spark-versions site wheels clean
 
 help: ## Say what there is
