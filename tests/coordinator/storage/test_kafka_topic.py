@@ -103,6 +103,7 @@ async def test_a_topic_that_is_set_to_something_else_is_told_and_refused_by_the_
                 pass
 
 
+@pytest.mark.leaves("logged by a node")
 async def test_an_error_of_our_own_is_told_and_ends_no_look(
     kafka_cluster: Coordinator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
