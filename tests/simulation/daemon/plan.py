@@ -56,13 +56,18 @@ def draw(seed: int) -> Plan:
     ]
 
     def some(most: int, make: Callable[[int], Event]) -> None:
-        plan.extend(make(rng.randint(2_000, FAULTY_MS)) for _ in range(rng.randint(0, most)))
+        made = [make(rng.randint(2_000, FAULTY_MS)) for _ in range(rng.randint(0, most))]
+        plan.extend(made)
 
     def lasts(*choices: int) -> int:
         return int(rng.choice(choices) * rng.uniform(0.5, 1.0))
 
     def lost(at: int, api: str) -> Event:
         return Event(at, "lose", _ASKS.get(api) or rng.choice(members), what=api)
+
+    def full(at: int) -> Event:
+        plan.append(Event(at + rng.randint(0, 400), "produce", count=rng.randint(1, 20)))
+        return Event(at, "full disk", ms=lasts(1_000, 5_000))
 
     # A group goes through this on any day.
     some(2, lambda at: Event(at, "grow", count=rng.randint(1, 2)))
@@ -80,13 +85,13 @@ def draw(seed: int) -> Plan:
     )
     some(2, lambda at: Event(at, "single", rng.choice(clients), lasts(500, 2_000)))
     some(3, lambda at: Event(at, "hole", rng.choice(clients), lasts(500, 3_000, 20_000)))
-    some(2, lambda at: Event(at, "mute", rng.choice(clients)))
+    some(3, lambda at: Event(at, "mute", rng.choice([*consumers, *clients])))
     # And with the daemon.
     some(2, lambda at: Event(at, "restart"))
     some(2, lambda at: Event(at, "crash", ms=lasts(500, 4_000)))
     some(2, lambda at: Event(at, "freeze", ms=lasts(200, 2_000, 8_000)))
     some(2, lambda at: Event(at, "slow disk", ms=lasts(1_000, 5_000)))
-    some(2, lambda at: Event(at, "full disk", ms=lasts(500, 5_000)))
+    some(2, full)
     some(1, lambda at: Event(at, "append fails", what=rng.choice(("before", "after"))))
     some(1, lambda at: Event(at, "sync fails"))
     some(2, lambda at: Event(at, "wall clock", ms=rng.choice((-3_600_000, -2_000, 5_000, 86_400_000))))

@@ -18,8 +18,8 @@ import pytest
 
 from tests.simulation.daemon.plan import Event, draw, from_json, shrunk, to_json
 
-_SEEDS_PER_TEST = 5
-_TIMEOUT_S = 300
+_SEEDS_PER_TEST = 7
+_TIMEOUT_S = 900
 
 
 def simulation(*arguments: str) -> subprocess.CompletedProcess[str]:
