@@ -15,7 +15,7 @@ TopicPartition = tuple[str, int]
 REQUESTS_MAX = {"Fetch": 60, "Produce": 60, "connect": 60}
 """Of one client in one second, by API: several times what the busiest one of a thousand seeds asks."""
 OTHER_REQUESTS_MAX = 30
-TURNS_MAX = 8_000
+TURNS_MAX = 5_000
 """Of all threads of one process in one second."""
 _AFTER_DISK_MS = 60_000
 
