@@ -105,6 +105,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.long
+@pytest.mark.timeout(600)
 @pytest.mark.xdist_group("site")
 def test_the_site_is_built_strictly(built: Path) -> None:
     for page in in_menu(CONFIG["nav"]):
@@ -119,6 +120,7 @@ def test_the_site_is_built_strictly(built: Path) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.timeout(600)
 @pytest.mark.xdist_group("site")
 def test_a_page_is_laid_out_and_loads_nothing_from_elsewhere(built: Path) -> None:
     for file in sorted(built.rglob("*.html")):
@@ -132,6 +134,7 @@ def test_a_page_is_laid_out_and_loads_nothing_from_elsewhere(built: Path) -> Non
 
 
 @pytest.mark.long
+@pytest.mark.timeout(600)
 @pytest.mark.xdist_group("site")
 def test_a_broken_link_fails_the_build(built: Path, tmp_path: Path) -> None:
     assert built.exists()

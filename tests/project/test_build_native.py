@@ -183,6 +183,16 @@ def test_a_free_threaded_python_has_a_wheel_of_its_own(monkeypatch: pytest.Monke
         compile_native(ROOT / SOURCE, Path("nowhere.so"))
 
 
+@pytest.mark.skipif(sys.version_info >= (3, 13), reason="has these names itself, as its own way needs them")
+def test_what_a_free_threaded_python_compiles_is_whole(tmp_path: Path) -> None:
+    """Without the stable ABI, with stand-ins for the names that came with 3.13; compiled, never loaded."""
+    names = ["PyList_GetItemRef=PySequence_GetItem", "Py_mod_gil=4", "Py_MOD_GIL_NOT_USED=((void *)1)"]
+    defined = [f"-D{name}" for name in ("Py_GIL_DISABLED=1", *names)]
+    made = tmp_path / "made.so"
+    compile_native(ROOT / SOURCE, made, "-Werror", *defined)
+    assert made.stat().st_size > 1_000
+
+
 def test_on_macos_the_processor_that_is_asked_for_is_built_for() -> None:
     universal = "clang -bundle -undefined dynamic_lookup -arch arm64 -arch x86_64 -g"
     assert link_flags(universal, "-arch arm64") == [
