@@ -24,7 +24,7 @@ MAX_BYTES = 1 << 30
 WAITING_MAX_BYTES = 16 * 1024 * 1024
 """What is kept for who reads it; who does not keep up has a recording that ends."""
 STATE_MAX = 10_000
-"""Members and offsets of a shard: reading them is one turn of the loop."""
+"""Offsets of a shard, of which a member counts as many as it costs: reading them is one turn of the loop."""
 QUIET_TIMEOUT_S = 10.0
 """How long it is waited for a moment in which nothing is on its way to the log."""
 LOOK_S = 0.002
@@ -54,16 +54,21 @@ class Recording:
         self._lines: deque[bytes] = deque()
         self._waiting_bytes = 0
         self._bytes = 0
-        self._calls = -1
+        self._calls = 0
         self._told = asyncio.Event()
         self._timer: asyncio.TimerHandle | None = None
         self.tap: Tap | None = None
         self.on_end: Callable[[], None] | None = None
         self.ended = False
 
-    def start(self, first: Line) -> None:
-        """The state is known."""
-        self.put(first)
+    def start(self, first: bytes) -> None:
+        """The state is known. What has happened since stands behind it."""
+        self._bytes += len(first)
+        self._lines.appendleft(first)
+        self._waiting_bytes += len(first)
+        self._told.set()
+        if self.ended:
+            return
         seconds = self._asked.for_ms / 1000
         loop = asyncio.get_running_loop()
         self._timer = loop.call_later(seconds, self.end, f"after {seconds:g} s")
@@ -79,7 +84,7 @@ class Recording:
             return
         self._keep(raw)
         self._calls += 1
-        if self._waiting_bytes > WAITING_MAX_BYTES and self._calls > 0:
+        if self._waiting_bytes > WAITING_MAX_BYTES:
             self.end("it was read too slowly")
 
     def _keep(self, raw: bytes) -> None:
@@ -142,8 +147,8 @@ class Desk:
                 )
             if state.size_of(shard) > STATE_MAX:
                 raise CannotRecordError(
-                    f"Shard {partition} has more than {STATE_MAX:,} members and offsets: too many to be "
-                    "written down while clients wait."
+                    f"Shard {partition} has more than {STATE_MAX // state.MEMBER_COSTS:,} members or "
+                    f"{STATE_MAX:,} offsets: too many to be written down while clients wait."
                 )
             if state.is_quiet(shard):
                 break
@@ -165,7 +170,8 @@ class Desk:
         }
         recording.tap, recording.on_end = tap, partial(runtime.rewire, partition)
         runtime.rewire(partition)
-        recording.start(first)
+        # On a thread: of a large shard it takes long, and clients go on meanwhile.
+        recording.start(await asyncio.to_thread(as_line, first))
         self._log.warning(
             "recording begins",
             group_id=asked.group_id,

@@ -37,10 +37,14 @@ def is_quiet(shard: Shard) -> bool:
     )
 
 
+MEMBER_COSTS = 10
+"""Offsets, to be read."""
+
+
 def size_of(shard: Shard) -> int:
-    """Members and offsets that would have to be written: what reading the state costs."""
+    """What reading the state costs, in offsets."""
     return sum(
-        1 + len(one.members) + len(one.pending) + sum(map(len, one.offsets.values()))
+        MEMBER_COSTS * (1 + len(one.members) + len(one.pending)) + sum(map(len, one.offsets.values()))
         for one in shard._core.groups.values()
     )
 

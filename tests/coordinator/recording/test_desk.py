@@ -1,0 +1,136 @@
+"""A recording on a node: where it begins, what bounds it, and that nothing is left of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ringleader.coordinator.cluster.node import ClusterNode
+from ringleader.coordinator.logs import get_log
+from ringleader.coordinator.node import Node
+from ringleader.coordinator.recording import desk as desks
+from ringleader.coordinator.recording.desk import Asked, CannotRecordError, Desk, Recording
+from ringleader.coordinator.recording.play import Player
+from ringleader.testing import Coordinator
+from tests.coordinator.test_node import connected, settings
+from tests.support.cluster_nodes import Lines, Nodes
+from tests.support.groupclient import form
+from tests.support.served import until
+
+ASKED = Asked("g", for_ms=60_000, max_bytes=1 << 20)
+
+
+async def _lines(recording: Recording) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (await recording.take()).splitlines()]
+
+
+def _is_untouched(node: Node) -> bool:
+    runtime = node.runtime
+    number = runtime.partition_of("g")
+    shard = runtime.shards[number]
+    own = {"handle", "heartbeat", "drain", "give_back", "unload"} & vars(shard).keys()
+    return not own and runtime.heartbeats[number] == shard.heartbeat
+
+
+async def test_a_recording_leaves_nothing_behind_and_is_played(tmp_path: Path) -> None:
+    async with Node(settings(tmp_path, topic="orders:2")) as node, connected(node) as client:
+        member = await form(client, "g")
+        recording = await Desk(get_log()).begin(node.runtime, ASKED)
+        assert not _is_untouched(node)
+        await client.call(member.commit(7), 8)
+        for _ in range(2):  # the second time by the short way
+            assert (await client.call(member.heartbeat(), 3)).error_code == 0
+        recording.end("enough")
+        assert _is_untouched(node)
+        assert (await client.call(member.heartbeat(), 3)).error_code == 0
+        first, *calls, end = await _lines(recording)
+        assert end == {"end": "enough", "calls": len(calls)}
+        assert {"heartbeat", "drain", "durable"} <= {one["do"] for one in calls}
+        player = Player(first)
+        assert [player.step(one).difference for one in calls] == [None] * len(calls)
+
+
+async def test_what_nobody_reads_ends_and_holds_no_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(desks, "WAITING_MAX_BYTES", 10_000)
+    async with Node(settings(tmp_path, topic="orders:2")) as node, connected(node) as client:
+        member = await form(client, "g")
+        recording = await Desk(get_log()).begin(node.runtime, ASKED)
+        for offset in range(100):
+            await client.call(member.commit(offset), 8)
+        assert recording.ended
+        assert _is_untouched(node)
+        lines = await _lines(recording)
+        assert lines[-1] == {"end": "it was read too slowly", "calls": len(lines) - 2}
+        assert len(lines) < 100
+
+
+async def test_a_shard_that_is_too_large_busy_or_recorded_already_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with Node(settings(tmp_path, topic="orders:2")) as node, connected(node) as client:
+        await form(client, "g")
+        desk = Desk(get_log())
+        with monkeypatch.context() as patch:
+            patch.setattr(desks, "STATE_MAX", 1)
+            with pytest.raises(CannotRecordError, match="too many to be written down"):
+                await desk.begin(node.runtime, ASKED)
+        with monkeypatch.context() as patch:
+            patch.setattr(desks, "QUIET_TIMEOUT_S", 0.0)
+            patch.setattr(desks.state, "is_quiet", lambda shard: False)
+            with pytest.raises(CannotRecordError, match="busy all the time"):
+                await desk.begin(node.runtime, ASKED)
+        recording = await desk.begin(node.runtime, ASKED)
+        with pytest.raises(CannotRecordError, match="one at a time"):
+            await desk.begin(node.runtime, ASKED)
+        recording.end("enough")
+        (await desk.begin(node.runtime, ASKED)).end("enough")
+        assert _is_untouched(node)
+
+
+@pytest.mark.leaves("shard failed")
+async def test_a_call_that_ends_the_shard_is_the_last_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with Node(settings(tmp_path, topic="orders:2")) as node, connected(node) as client:
+        member = await form(client, "g")
+        shard = node.runtime.shards[node.runtime.partition_of("g")]
+
+        def broken(position: int, now_ms: int) -> None:
+            raise ZeroDivisionError
+
+        monkeypatch.setattr(shard._core, "durable", broken)
+        recording = await Desk(get_log()).begin(node.runtime, ASKED)
+        await client.call(member.commit(7), 8)
+        *_, last, end = await _lines(recording)
+        assert (last["do"], last["raised"]) == ("durable", "ZeroDivisionError")
+        assert end["end"] == "the shard's life ended"
+
+
+async def test_a_node_records_what_it_has(tmp_path: Path) -> None:
+    lines = Lines()
+    with Coordinator(topics={"orders": 3}) as kafka_cluster:
+        async with Nodes(kafka_cluster, lines) as nodes:
+            one = await nodes.start(1)
+            two = await nodes.start(2)
+            await until(lambda: _serves(one) or _serves(two))
+            owner = one if _serves(one) else two
+            other = two if owner is one else one
+            with pytest.raises(CannotRecordError, match="does not serve group g"):
+                await Desk(get_log()).begin(other.runtime, ASKED)
+            recording = await Desk(get_log()).begin(owner.runtime, ASKED)
+            first = (await _lines(recording))[0]
+            assert first["state"]["fenced"]
+            await owner.runtime.release(owner.runtime.partition_of("g"))
+            assert (await _lines(recording))[-1]["end"] in (
+                "the shard's life ended",
+                "the shard was given up",
+            )
+
+
+def _serves(node: ClusterNode) -> bool:
+    return node.runtime.partition_of("g") in node.runtime.serving
