@@ -12,6 +12,7 @@ from ringleader.coordinator.cluster.node import ClusterNode
 from ringleader.coordinator.logs import get_log
 from ringleader.coordinator.node import Node
 from ringleader.coordinator.recording import desk as desks
+from ringleader.coordinator.recording import state
 from ringleader.coordinator.recording.desk import Asked, CannotRecordError, Desk, Recording
 from ringleader.coordinator.recording.play import Player
 from ringleader.testing import Coordinator
@@ -81,7 +82,7 @@ async def test_a_shard_that_is_too_large_busy_or_recorded_already_is_refused(
                 await desk.begin(node.runtime, ASKED)
         with monkeypatch.context() as patch:
             patch.setattr(desks, "QUIET_TIMEOUT_S", 0.0)
-            patch.setattr(desks.state, "is_quiet", lambda shard: False)
+            patch.setattr(state, "is_quiet", lambda shard: False)
             with pytest.raises(CannotRecordError, match="busy all the time"):
                 await desk.begin(node.runtime, ASKED)
         recording = await desk.begin(node.runtime, ASKED)
