@@ -164,8 +164,8 @@ class Kafka:
             kafka.ApiVersionsRequest: lambda _node, _request: kafka.ApiVersionsResponse(),
         }
 
-    def answer(self, node: Node, request: Any) -> Any:
-        """What the brokers do with a request that has arrived."""
+    def answer(self, node: Node, request: Any, broker: int) -> Any:
+        """What the brokers do with a request that has arrived at one of them."""
         return self._answers[type(request)](node, request)
 
     def forget_ids(self) -> None:
@@ -283,6 +283,9 @@ class Connection:
 class Link:
     """A node's way to the brokers, instead of `clients.connection.Cluster`."""
 
+    knows_cluster = True
+    """Metadata is there without asking."""
+
     def __init__(self, node: Node) -> None:
         self._node = node
         self._world = node.world
@@ -325,7 +328,7 @@ class Link:
     ) -> Any:
         """To the brokers and back, or half of the way."""
         world, loop = self._world, asyncio.get_running_loop()
-        if request.message is kafka.MetadataRequest:
+        if request.message is kafka.MetadataRequest and self.knows_cluster:
             return _metadata_response(world.kafka)
         message = request.build(request.message.MAX_VERSION)
         broker = node.node_id if node is not None else world.rng.choice(self._reached())
@@ -352,6 +355,15 @@ class Link:
         brokers = self._world.kafka.brokers
         return [number for number in brokers if number not in self.cut_from] or list(brokers)
 
+    def _is_of_a_client(self, place: tuple[int, str]) -> bool:
+        """Whether the connection passes on what a client sends: then it arrives while the client waits for
+        it, or never."""
+        return False
+
+    def _held_s(self, message: Any) -> float:
+        """So long the answer is held on top of its way."""
+        return 0.0
+
     def _go(
         self, connection: Connection, place: tuple[int, str], message: Any, answered: asyncio.Future[Any]
     ) -> None:
@@ -361,7 +373,7 @@ class Link:
         if node.cut or place[0] in self.cut_from or fate < 0.004:
             return  # lost; the peer is silent
         slow_s = rng.uniform(0.1, 3.0) if world.trouble and rng.random() < 0.02 else rng.uniform(0.0, 0.01)
-        if fate > 0.997:
+        if fate > 0.997 and not self._is_of_a_client(place):
             slow_s = rng.uniform(5.0, 300.0)  # somewhere on the way, for longer than anybody waits
         arrives_s = world.time_s + slow_s
         if slow_s < 5.0:  # else it has left this connection's order, as after a reconnect
@@ -380,13 +392,14 @@ class Link:
         breaks: bool,
     ) -> None:
         world, node = self._world, self._node
-        answer = world.kafka.answer(node, message)
+        answer = world.kafka.answer(node, message, place[0])
         cut = node.cut or place[0] in self.cut_from
         if breaks or cut:  # the answer is lost, its effect is there
             if not cut and self._connections.get(place) is connection:
                 node.tell(partial(self._lose, place))
             return
-        answers_s = max(connection.answer_s, world.time_s + world.rng.uniform(0.0, 0.01))
+        way_s = world.rng.uniform(0.0, 0.01) + self._held_s(message)
+        answers_s = max(connection.answer_s, world.time_s + way_s)
         connection.answer_s = answers_s
         world.at(answers_s, partial(node.tell, partial(_settle, answered, answer)))
 

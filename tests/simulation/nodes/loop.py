@@ -9,9 +9,21 @@ from asyncio import events
 from collections import deque
 from collections.abc import Callable, Coroutine
 from heapq import heappop
+from itertools import count
 from typing import Any
 
 _STEPS_TO_END = 20_000
+
+
+class NumberedTask(asyncio.Task[Any]):
+    """Its place in a set of tasks is the same in each run."""
+
+    def __init__(self, coroutine: Coroutine[Any, Any, Any], number: int, **more: Any) -> None:
+        self._number = number
+        super().__init__(coroutine, **more)
+
+    def __hash__(self) -> int:
+        return self._number
 
 
 class NodeLoop(asyncio.BaseEventLoop):
@@ -26,6 +38,10 @@ class NodeLoop(asyncio.BaseEventLoop):
     def __init__(self, clock: Callable[[], float], wrong: Callable[[str], None]) -> None:
         """`wrong(what)` is told of exceptions that nobody awaits."""
         super().__init__()
+        numbers = count()
+        self.set_task_factory(
+            lambda loop, coroutine, **more: NumberedTask(coroutine, next(numbers), loop=loop, **more)
+        )
         self._clock = clock
         self.sealed = False
         """The process is dead: what its tasks do while they end is nobody's business."""

@@ -44,6 +44,8 @@ class WatchedStorage(KafkaStorage):
 class Node:
     """It has what it was told to have; `wanted` is what it believes should be its own."""
 
+    link_class: type[Link] = Link
+
     def __init__(self, world: NodesWorld, number: int) -> None:
         self.world = world
         self.number = number
@@ -57,7 +59,7 @@ class Node:
         self.started = False
         self.lines: deque[Mapping[str, Any]] = deque(maxlen=50)
         self.loop = NodeLoop(lambda: world.time_s, lambda what: world.checks.wrong("P1", what))
-        self.link = Link(self)
+        self.link = self.link_class(self)
         self.acquiring: set[int] = set()
         """What its runtime was told to acquire just now."""
         self._pause_next = False

@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
+import itertools
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -14,8 +15,9 @@ from heapq import heappop, heappush
 from typing import Any, cast
 from unittest import mock
 
+from ringleader.coordinator import run_queue
 from ringleader.coordinator.groups.settings import GroupSettings
-from ringleader.coordinator.storage.kafka import ownership, store, writer
+from ringleader.coordinator.storage.kafka import ownership, security, store, writer
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import OffsetCommitRequest
 from ringleader.protocol.refusals import refusal as protocol_refusal
@@ -35,6 +37,8 @@ FAULTY_MS = (15_000, 30_000, 60_000)
 SETTLE_MS = 150_000
 NOT_COORDINATOR = int(ErrorCode.NOT_COORDINATOR)
 _LOOK_MS = 2_000
+_LOOK_AT_CLOCK_S = 0.0015
+"""What passes, to the scheduler of long work, from one look at its clock to the next."""
 _STAYS_AT_NODE = 0.9
 """How likely a client that looks for its coordinator is told who really should be it."""
 
@@ -160,6 +164,11 @@ class NodesWorld:
         """The monotonic clock of everybody."""
         return int(self.time_s * 1000 + 1e-6)
 
+    @property
+    def processes(self) -> list[Any]:
+        """All that have an event loop."""
+        return cast("list[Any]", self.nodes)
+
     def at(self, time_s: float, what: Callable[[], None]) -> None:
         """Do something at a time."""
         self._sequence += 1
@@ -172,7 +181,7 @@ class NodesWorld:
     def run(self, until_ms: int) -> None:
         """Steps up to a time; every invariant is checked on the way."""
         while True:
-            busy = [node for node in self.nodes if node.busy]
+            busy = [one for one in self.processes if one.busy]
             if busy:
                 node = busy[0] if len(busy) == 1 else self.rng.choice(busy)
                 for _ in range(self.rng.choice((1, 3, 10))):
@@ -182,7 +191,7 @@ class NodesWorld:
                     node.step()
                 self.checks.after_step()
                 continue
-            running = [node for node in self.nodes if node.alive and not node.paused]
+            running = [one for one in self.processes if one.alive and not one.paused]
             due_s = [due for node in running if (due := node.loop.due_s()) is not None]
             times = [*due_s, *([self._events[0][0]] if self._events else [])]
             if not times or min(times) * 1000 > until_ms:
@@ -414,9 +423,12 @@ class NodesWorld:
             self._new_node()
 
     def _new_node(self) -> None:
-        node = Node(self, self._numbers)
+        node = self._make_node(self._numbers)
         self._numbers += 1
         self.nodes.append(node)
+
+    def _make_node(self, number: int) -> Node:
+        return Node(self, number)
 
     def calm_down(self) -> None:
         """No more faults; zombies wake, and the map settles."""
@@ -488,10 +500,17 @@ def _pretending(world: NodesWorld) -> Iterator[None]:
     def uptime_s() -> float:
         return world.time_s + here().uptime_more_s
 
+    turns = itertools.count()
+
+    def look_at_clock_s() -> float:
+        return next(turns) * _LOOK_AT_CLOCK_S
+
     with (
         mock.patch.object(store, "Cluster", link),
         mock.patch.object(writer, "uptime_s", uptime_s),
         mock.patch.object(ownership, "uptime_s", uptime_s),
+        mock.patch.object(security, "uptime_s", uptime_s),
+        mock.patch.object(run_queue, "perf_counter", look_at_clock_s),
     ):
         yield
 
