@@ -226,8 +226,9 @@ class _GroupTransactions:
         partition = self._runtime.partition_of(request.group_id)
         try:
             async with self.turn((partition, request.producer_id)):
-                if self._runtime.shards[partition].phase is not Phase.SERVING:
-                    return await self._written(call, request)  # says why not
+                shard = self._runtime.shards[partition]
+                if shard.phase is not Phase.SERVING:
+                    raise KafkaError(shard.refusal)
                 return await self._in_turn(call, request, partition)
         except ClientError as error:
             raise KafkaError(code_of(error, ErrorCode.COORDINATOR_NOT_AVAILABLE), str(error)) from error
@@ -240,21 +241,34 @@ class _GroupTransactions:
             if call.done:
                 raise KafkaError(ErrorCode.NOT_COORDINATOR)  # nobody waits for it
             self._check_inherited(request, partition, markers.shard)
-            response = await self._written(call, request)
+            response = await self._written(call, request, markers)
             codes = {one.error_code for topic in response.topics for one in topic.partitions}
-            if codes == {ErrorCode.NONE}:
-                self._inherited[partition].discard(request.producer_id)
+            if ErrorCode.COORDINATOR_NOT_AVAILABLE in codes:
+                self._doubt(request, partition, markers)  # the log is late, and may have it all the same
             if ErrorCode.NONE in codes:
                 await self._check_again(request, partition, markers, began_ms)
+            if codes == {ErrorCode.NONE} and markers.alive:
+                self._inherited[partition].discard(request.producer_id)
             return response
 
+    def _doubt(self, request: kafka.TxnOffsetCommitRequest, partition: int, markers: Markers) -> None:
+        """What was written, if it was, may come behind the end of its transaction: the producer's next commit
+        has to settle it, as after an owner that died."""
+        if markers.alive:
+            self._inherited[partition].add(request.producer_id)
+
     async def _written(
-        self, call: Call, request: kafka.TxnOffsetCommitRequest
+        self, call: Call, request: kafka.TxnOffsetCommitRequest, markers: Markers
     ) -> kafka.TxnOffsetCommitResponse:
-        """The group machine's answer."""
+        """The group machine's answer, in the life of its shard in which all that had ended was ended."""
         inner = _Inner(call.connection)
         ticket = Call(inner, call.api_key, call.api_version, 0, call.client_id, call.client_host, request)
-        response = await self._services.run_queue.run(existing.commit(self._services, ticket, request))
+
+        def verify() -> int:
+            return ErrorCode.NONE if markers.alive else ErrorCode.NOT_COORDINATOR
+
+        work = existing.commit(self._services, ticket, request, verify=verify)
+        response = await self._services.run_queue.run(work)
         if response is None:
             response = await inner.answered
         return response  # type: ignore[no-any-return]
@@ -300,6 +314,7 @@ class _GroupTransactions:
             producer_id=request.producer_id,
             text="its coordinator does not say whether it is still open",
         )
+        self._doubt(request, partition, markers)
         raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
     async def _open_since_ms(self, request: kafka.TxnOffsetCommitRequest, partition: int) -> int:

@@ -218,12 +218,15 @@ async def end_transaction(
     runtime: GroupRuntime, partition: int, shard: Shard, producer_id: int, committed: bool
 ) -> None:
     """Returns when that is durable. Raises KafkaError when the shard's life is over: then whoever has the
-    partition next sees to it."""
+    partition next sees to it. A later life of the shard here may have offsets of the producer's next
+    transaction, which are not to be ended."""
     while True:
+        if runtime.shards[partition] is not shard:
+            raise KafkaError(ErrorCode.NOT_COORDINATOR)
         error = await runtime.end_transaction(partition, producer_id, committed=committed)
         if not error:
             return
-        if runtime.shards[partition] is not shard or error == ErrorCode.NOT_COORDINATOR:
+        if error == ErrorCode.NOT_COORDINATOR:
             raise KafkaError(ErrorCode.NOT_COORDINATOR)
         await asyncio.sleep(AGAIN_MS / 1000)
 

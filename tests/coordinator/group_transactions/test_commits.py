@@ -71,9 +71,9 @@ async def client(brokers: Coordinator, script: Script) -> AsyncIterator[Client]:
             yield made
 
 
-async def commit(client: Client, offset: int, epoch: int = 0) -> int:
-    """The error code of an offset of orders-0, committed in the transaction."""
-    part = kafka.TxnOffsetCommitRequestPartition(0, offset)
+async def commit(client: Client, offset: int, epoch: int = 0, partition: int = 0) -> int:
+    """The error code of an offset of orders, committed in the transaction."""
+    part = kafka.TxnOffsetCommitRequestPartition(partition, offset)
     topic = kafka.TxnOffsetCommitRequestTopic("orders", [part])
     request = kafka.TxnOffsetCommitRequest("mover", "g", PRODUCER, epoch, topics=[topic])
     answer = await client.call(request, 3)
@@ -118,6 +118,19 @@ async def test_doubt_is_asked_again(client: Client, script: Script) -> None:
     script += [state(100), *[RetriableError("away")] * 3, state(100)]
     assert await commit(client, 5) == 0
     assert await is_pending(client)
+
+
+async def test_what_may_have_come_too_late_is_settled_by_the_next_commit(
+    client: Client, script: Script
+) -> None:
+    """Else it would count in the transaction of a commit of another offset."""
+    script += [state(100), *[RetriableError("away")] * handlers.ATTEMPTS]
+    assert await commit(client, 5) == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    script += [state(200)]
+    assert await commit(client, 6, partition=1) == ErrorCode.ILLEGAL_GENERATION
+    script += [state(200)] * 4
+    assert await commit(client, 7) == 0
+    assert await commit(client, 8, partition=1) == 0
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 
 from ringleader.clients.connection.cluster import Cluster
 from ringleader.coordinator.group_transactions import markers as module
-from ringleader.coordinator.group_transactions.markers import Markers
+from ringleader.coordinator.group_transactions.markers import Markers, end_transaction
 from ringleader.coordinator.groups import records
 from ringleader.coordinator.groups.settings import GroupSettings
 from ringleader.coordinator.logs import get_log
@@ -120,6 +120,19 @@ async def test_what_ended_before_the_shard_was_loaded_ends_here_and_what_is_open
             await markers.reached(behind)
         assert runtime.shards[0].open_producers() == []
         assert committed(runtime) == {0: 5, 2: 7}
+
+
+async def test_a_later_life_of_the_shard_keeps_what_is_open_in_it(
+    kafka_cluster: Coordinator, log: Log
+) -> None:
+    """Another owner may have taken it for the producer's next transaction in between."""
+    async with owner(kafka_cluster, log) as (runtime, _):
+        former = runtime.shards[0]
+        await runtime.release(0)
+        await runtime.acquire(0)
+        with pytest.raises(KafkaError):
+            await end_transaction(runtime, 0, former, OPEN, committed=False)
+        assert OPEN in runtime.shards[0].open_producers()
 
 
 async def test_whoever_waits_is_told_when_the_shard_goes_and_its_next_owner_finds_the_same(
