@@ -410,8 +410,10 @@ class NodesWorld:
             self.later(500, partial(self._suspect, node))
 
     def _kill_one(self) -> None:
-        node = self.rng.choice(self._alive())
-        if not self._may_go(node):
+        self._kill(self.rng.choice(self._alive()))
+
+    def _kill(self, node: Node) -> None:
+        if not node.alive or not self._may_go(node):
             return
         self.say("kill", node)
         node.kill()

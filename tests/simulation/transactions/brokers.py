@@ -190,10 +190,13 @@ class TxnKafka(Kafka):
 
     def append(self, node: Node, place: tuple[str, int], data: bytes) -> tuple[int, int]:
         """Error code and offset of a batch."""
-        log = self.logs[place]
+        log, counts = self.logs[place], self.world.checks.counts
         code, offset, rows = log.produce(node, data)
         if place[0] == TOPIC:
+            before = counts["commits of transactions"]
             self.world.checks.appended(node, log, int(code), rows)
+            if counts["commits of transactions"] > before:
+                self.world.transaction_took_effect(node, place[1])
         self.tell(log)
         return int(code), offset
 

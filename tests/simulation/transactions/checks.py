@@ -91,6 +91,8 @@ class TxnChecks(Checks):
         self._effective: dict[Place, int] = {}
         """The position of the last offset that is committed, as far as the log says so in so many words."""
         self._shown: dict[Place, int] = {}
+        self.half_done = False
+        """Whether the last effect of a marker was written before that of another one that is there."""
 
     def again(self) -> str:
         """See `Checks`."""
@@ -146,6 +148,13 @@ class TxnChecks(Checks):
         before = self._effective.get(write.place, -1)
         self.must(position >= before, "T2", f"{node} commits {write} though one from {before} counts already")
         self._effective[write.place] = max(before, position)
+        self.half_done = any(self._is_to_come(one) for one in self._of_place[write.place])
+
+    def _is_to_come(self, write: Write) -> bool:
+        """Whether its marker is in the log, and nothing that came of that."""
+        effective = self._effective.get(write.place, -1)
+        later = write.position is not None and write.position > effective
+        return later and write.producer is not None and self._counts(write)
 
     def _marker_of(self, write: Write) -> Marker | None:
         """The first one behind it."""

@@ -14,7 +14,7 @@ from tests.simulation.transactions.world import simulate
 
 pytestmark = pytest.mark.draws
 
-_SEEDS_PER_TEST = 4
+_SEEDS_PER_TEST = 6
 _HAPPENS = (
     "acquired",
     "released",

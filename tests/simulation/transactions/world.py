@@ -27,7 +27,7 @@ from tests.simulation.transactions.clients import Committer, Officer, Producer, 
 from tests.simulation.transactions.node import Clients, TxnNode, Wire
 
 PARTITIONS = 2
-FAULTY_MS = (12_000, 20_000, 40_000)
+FAULTY_MS = (20_000, 40_000, 60_000)
 SETTLE_MS = 120_000
 _LOOK_MS = 1_000
 _RIGHT = 0.9
@@ -61,6 +61,8 @@ class TxnWorld(NodesWorld):
         self.pause_chance = rng.choice([0.0, 0.0005, 0.003])
         self.hold_chance = rng.choice([0.0, 0.005, 0.02])
         """How likely the world moves while an answer of a broker is on its way."""
+        self.strike_chance = rng.choice([0.0, 0.1, 0.3])
+        """How likely a partition moves, or its owner dies, between the effects of two markers."""
         self.trace = hashlib.sha256()
         checks = self.checks = TxnChecks(self)
         self._events = []
@@ -75,7 +77,7 @@ class TxnWorld(NodesWorld):
         for partition, node in enumerate(self.owners):
             node.want(partition, True)
         self.faulty_ms = rng.choice(FAULTY_MS)
-        self.producers = rng.choice([2, 3, 4])
+        self.producers = rng.choice([2, 3, 4, 5])
         self._act(Officer(self))
 
     def populate(self) -> None:
@@ -151,6 +153,18 @@ class TxnWorld(NodesWorld):
         self.checks.counts["held"] += 1
         self.later(0, partial(self._if_trouble, what))
 
+    def transaction_took_effect(self, node: Node, partition: int) -> None:
+        """An owner has written what a marker means: perhaps this was its last deed."""
+        chance = 0.6 if self.checks.half_done else self.strike_chance
+        if not self.trouble or self.rng.random() >= chance:
+            return
+        self.checks.counts["struck"] += 1
+        others = [one for one in self._alive() if one is not node]
+        if others and self.rng.random() < 0.7:
+            self.later(0, partial(self.give, partition, self.rng.choice(others)))
+        elif others:
+            self.later(0, partial(self._kill, node))
+
     def calm_down(self) -> None:
         """See `NodesWorld`."""
         self.trouble = self.faults = False
@@ -186,7 +200,7 @@ class TxnWorld(NodesWorld):
         self.checks.asked(wire, request)
         if self.trouble and self.rng.random() < 0.005:
             return
-        delay_ms = self.rng.choice([0, 1, 10, 500 if self.trouble else 5])
+        delay_ms = self.rng.choice([0, 0, 1, 5, 10, 10, 20, 400 if self.trouble else 5])
         self.later(delay_ms, partial(self._arrives, wire, request, version))
 
     def _arrives(self, wire: Wire, request: Any, version: int) -> None:
@@ -205,7 +219,7 @@ class TxnWorld(NodesWorld):
         self.checks.answer_left(wire, call.request, response)
         if self.trouble and self.rng.random() < 0.01:
             return  # lost on its way; its effect is there
-        delay_ms = self.rng.choice([0, 1, 20, 500] if self.trouble else [0, 1, 5])
+        delay_ms = self.rng.choice([0, 0, 1, 5, 10, 10, 20, 400] if self.trouble else [0, 1, 5])
         self.later(delay_ms, partial(self._settle, wire, wire.asked, response))
 
     def hung_up(self, wire: Wire) -> None:
