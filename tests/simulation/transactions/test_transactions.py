@@ -17,8 +17,6 @@ pytestmark = pytest.mark.draws
 _SEEDS_PER_TEST = 6
 _HAPPENS = (
     "acquired",
-    "released",
-    "fenced",
     "markers",
     "committed",
     "aborted",
