@@ -84,6 +84,15 @@ async def test_without_an_interval_nothing_is_committed_by_itself(coordinator: C
     assert coordinator.faults.seen("OffsetCommit") == []
 
 
+async def test_what_was_stored_before_a_commit_turns_that_back_at_no_end(coordinator: Coordinator) -> None:
+    async with member(coordinator, auto_commit_interval_ms=NEVER_MS) as one:
+        await one.wait_assigned(PATIENCE_S)
+        one.store({PLACE: 5, ("t", 1): 7})
+        await one.commit({PLACE: 9})
+    async with member(coordinator) as two:
+        assert await two.committed() == {PLACE: OffsetAndMetadata(9), ("t", 1): OffsetAndMetadata(7)}
+
+
 @pytest.mark.parametrize("end", ["stop", "leave", "rebalance"])
 async def test_what_is_stored_is_committed_after_on_revoked(coordinator: Coordinator, end: str) -> None:
     held: list[GroupMember] = []

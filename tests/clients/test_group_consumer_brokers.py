@@ -180,7 +180,7 @@ async def take(one: Reader, count: int) -> list[int]:
     return got
 
 
-async def test_the_leader_moves() -> None:
+async def test_the_leader_moves(caplog: pytest.LogCaptureFixture) -> None:
     world = World()
     world.append(5)
     async with reader(world) as one:
@@ -189,6 +189,7 @@ async def test_the_leader_moves() -> None:
         world.append(5)
         assert await take(one, 5) == [5, 6, 7, 8, 9]
         assert {node for node, _ in world.fetching} == {1, 2}
+    assert "are gone" not in caplog.text, "a log that ends where it was read has lost nothing"
 
 
 async def test_a_broker_whose_metadata_are_old() -> None:
@@ -339,6 +340,24 @@ async def test_a_follower_that_is_nearer(monkeypatch: pytest.MonkeyPatch) -> Non
         world.append(1)
         assert await take(one, 1) == [5]
         assert world.fetching[-1][0] == 1 or (1, 5) in world.fetching
+
+
+async def test_a_follower_that_lags_is_no_reason_to_begin_again() -> None:
+    world = World()
+    world.append(5)
+    world.preferred = 2
+
+    def lags(node: int, asked: Any) -> Any:
+        if node != 2 or asked.fetch_offset < 5:
+            return None
+        world.preferred = -1
+        return answer(FetchResponsePartitionData(error_code=ErrorCode.OFFSET_OUT_OF_RANGE))
+
+    world.trick = lags
+    async with reader(world, client_rack="here") as one:
+        assert await take(one, 5) == [0, 1, 2, 3, 4]
+        world.append(1)
+        assert await take(one, 1) == [5]
 
 
 async def test_a_batch_that_is_cut_off_is_asked_for_with_more_room() -> None:

@@ -99,6 +99,17 @@ def test_silent_for_longer_than_the_session() -> None:
     assert script.request("JoinGroup").member_id == ""
 
 
+def test_the_session_goes_on_from_when_a_heartbeat_was_sent() -> None:
+    script = MemberScript().start().settle()
+    script.wait(3_000)
+    script.wait(2_500)
+    script.beat()  # the coordinator may have had it 2.5 s ago
+    script.wait(7_500)
+    script.beat(ErrorCode.UNKNOWN_MEMBER_ID)
+    lost = script.told_last(TellLost).lost
+    assert lost.reason == "removed: silent for 10.0 s, session timeout 10 s"
+
+
 def test_removed_without_having_been_silent() -> None:
     script = MemberScript().start().settle()
     script.wait(3_000)
@@ -227,11 +238,15 @@ def test_rejoin_asks_for_the_metadata_anew() -> None:
     assert (join.reason, join.protocols[0].metadata) == ("more cores", b"three")
 
 
-def test_rejoin_during_a_rebalance_comes_after_it() -> None:
+@pytest.mark.parametrize("at", ["JoinGroup", "SyncGroup"])
+def test_rejoin_during_a_rebalance_comes_after_it(at: str) -> None:
     script = MemberScript().start()
     script.find()
+    if at == "JoinGroup":
+        script.rejoin("news")
     script.join(leader="other")
-    script.rejoin("news")
+    if at == "SyncGroup":
+        script.rejoin("news")
     assert script.wanted == ["SyncGroup"]
     script.sync()
     assert script.kinds() == ["TellAssigned", "TellRevoked"]

@@ -189,3 +189,17 @@ def test_holes_of_compaction() -> None:
     offer(state, thinned)
     assert drain(state) == [2, 9]
     assert state.position == 10
+
+
+def test_a_commit_of_less_than_is_processed_turns_nothing_back() -> None:
+    state = positioned()
+    offer(state, batch(0, 3) + batch(3, 3))
+    assert state.advance(True) is not None
+    drain(state)
+    state.processed()
+    offer(state, batch(6, 3))
+    drain(state)
+    state.processed_to(OffsetAndMetadata(2))
+    assert state.uncommitted == OffsetAndMetadata(6, "", -1)
+    state.processed_to(OffsetAndMetadata(8))
+    assert state.uncommitted == OffsetAndMetadata(8)

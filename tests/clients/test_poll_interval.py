@@ -68,6 +68,18 @@ def test_progress_from_another_thread_needs_no_step_of_the_machine() -> None:
     assert script.machine.counters.poll_expirations == 0
 
 
+def test_progress_that_comes_late_from_another_thread_begins_the_interval_anew() -> None:
+    script = polling(group_instance_id="i").settle()
+    pass_time(script, 5_000)
+    assert script.phase() is Phase.RESTING
+    # It looked at the clock a moment before the interval was over.
+    script.machine.poll.polled(script.now_ms - 1)
+    script.machine.tick(script.now_ms)
+    script.look().settle(generation=3, member_id="m-2")
+    pass_time(script, 4_000)
+    assert script.phase() is Phase.STABLE
+
+
 def test_progress_while_the_leave_is_on_its_way_joins_after_it() -> None:
     script = polling().settle()
     pass_time(script, 5_000)
@@ -174,6 +186,16 @@ def test_without_an_interval_nobody_has_to_say_anything() -> None:
     script = MemberScript().start().settle()
     pass_time(script, 3_600_000)
     assert script.phase() is Phase.STABLE
+
+
+def test_progress_from_before_the_clock_stood_still_takes_back_nothing_that_came_after_it() -> None:
+    clock = PollClock(INTERVAL_MS)
+    clock.let_run(True, 0)
+    clock.polled(1_000)
+    clock.let_run(False, 3_000)
+    clock.let_run(True, 10_000)
+    assert clock.idle_ms(10_000) == 2_000
+    assert clock.due_ms() == 13_000
 
 
 def test_the_clock_that_stands_still() -> None:

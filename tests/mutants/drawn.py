@@ -96,8 +96,10 @@ def _placed(node: ast.AST, place: str) -> Iterator[tuple[ast.AST, str]]:
     """All below a node, and where it stands."""
     for child in ast.iter_child_nodes(node):
         yield child, place
-        named = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
-        yield from _placed(child, f"{place}.{child.name}".lstrip(".") if named else place)
+        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield from _placed(child, f"{place}.{child.name}".lstrip("."))
+        else:
+            yield from _placed(child, place)
 
 
 def _passed_over(node: ast.AST) -> Iterator[ast.AST]:

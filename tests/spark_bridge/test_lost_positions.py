@@ -3,9 +3,11 @@ group is told, wherever the position came from."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from tests.spark_bridge.fakes import World
 
-KEPT = {"failOnDataLoss": "false"}
+KEPT: dict[str, Any] = {"failOnDataLoss": "false"}
 
 
 def test_a_position_of_the_group_beyond_the_log_is_corrected_in_the_group() -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from ringleader.spark_bridge.batch.resume import Finished, Reason, commit_after_replay, replay, resume
 from ringleader.spark_bridge.values import Committed, CommitToken, OffsetRange, ReplayPolicy
+from tests.spark_bridge.fakes import World
 
 LAST = OffsetRange(100, 150)
 BATCH = Finished(LAST, CommitToken("us", 7))
@@ -65,3 +66,11 @@ def test_a_clipped_replay_leaves_what_others_have_finished(
     assert replay(LAST, committed, ReplayPolicy.CLIP) == read
     assert replay(LAST, committed, ReplayPolicy.EXACT) == LAST
     assert commit_after_replay(LAST, owned, committed) is commit
+
+
+def test_the_numbers_of_commits_of_another_query_do_not_count() -> None:
+    world = World(10, offsets={0: 5})
+    world.tokens["t", 0] = 5, CommitToken("another", 50)
+    world.assign(0)
+    assert world.plan() == {0: (5, 10)}
+    assert world.start["n"] == 1

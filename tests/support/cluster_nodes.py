@@ -49,7 +49,8 @@ class Nodes:
         self._bootstrap = kafka_cluster.bootstrap
         self._lines = lines
         self._security_store = security_store
-        self._log = FencedLog()
+        self.shared = FencedLog()
+        """What all of them have written."""
         self._stack = contextlib.AsyncExitStack()
         self.by_id: dict[int, ClusterNode] = {}
 
@@ -74,7 +75,7 @@ class Nodes:
             del told["listen"]
         node = ClusterNode(
             Settings(**told),
-            storage=FencedStorage(self._log),
+            storage=FencedStorage(self.shared),
             security_store=self._security_store,
             log=self._lines.log,
         )

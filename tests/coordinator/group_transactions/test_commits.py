@@ -4,6 +4,7 @@ once more behind them. The brokers of a test do not tell how transactions stand:
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
+from itertools import count
 
 import pytest
 
@@ -11,9 +12,11 @@ from ringleader.clients.errors import RetriableError
 from ringleader.coordinator.config import Settings
 from ringleader.coordinator.group_transactions import handlers
 from ringleader.coordinator.group_transactions.handlers import ONGOING
+from ringleader.coordinator.groups import records
+from ringleader.coordinator.groups.routing import partition_for
 from ringleader.coordinator.relay.transactions import Coordinated
 from ringleader.protocol import messages as kafka
-from ringleader.protocol.errors import ErrorCode
+from ringleader.protocol.errors import ErrorCode, KafkaError
 from ringleader.testing import Coordinator
 from tests.support.cluster_nodes import Lines, Nodes
 from tests.support.served import Client, connected
@@ -148,3 +151,70 @@ async def test_without_an_open_transaction_nothing_is_written(
     script += [before]
     assert await commit(client, 5) == code
     assert not await is_pending(client)
+
+
+@pytest.mark.parametrize("version", range(4))
+async def test_a_client_is_told_an_error_that_its_version_knows(
+    version: int, client: Client, script: Script
+) -> None:
+    script += [KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)]
+    part = kafka.TxnOffsetCommitRequestPartition(0, 5)
+    topic = kafka.TxnOffsetCommitRequestTopic("orders", [part])
+    answer = await client.call(kafka.TxnOffsetCommitRequest("mover", "g", PRODUCER, topics=[topic]), version)
+    known = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    told = known if version >= 2 else ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert answer.topics[0].partitions[0].error_code == told
+
+
+async def test_a_commit_that_raises_closes_its_connection(client: Client, script: Script) -> None:
+    script += [RuntimeError("a fault of ours")]
+    part = kafka.TxnOffsetCommitRequestPartition(0, 5)
+    topic = kafka.TxnOffsetCommitRequestTopic("orders", [part])
+    client.send(kafka.TxnOffsetCommitRequest("mover", "g", PRODUCER, topics=[topic]), 3)
+    assert await client.rest() == b""
+
+
+@pytest.fixture
+async def heir(brokers: Coordinator, script: Script) -> AsyncIterator[Client]:
+    """Of a node that has found an offset of orders-0 that an owner before it wrote for the producer."""
+    async with Nodes(brokers, Lines()) as nodes:
+        key = records.pending_key("g", "orders", 0, PRODUCER)
+        row = (0, 0, key, records.offset_value(3, -1, "", 0, -1))
+        nodes.shared.rows[partition_for("g")].append(row)
+        node = await nodes.start(101)
+        async with connected(node.host, node.port) as made:
+            yield made
+
+
+async def write(client: Client, script: Script, *parts: tuple[int, str], group_id: str = "g") -> list[int]:
+    """Commit these partitions, with metadata, in an open transaction; the error codes."""
+    script[:] = [state(100), state(100)]
+    entries = [
+        kafka.TxnOffsetCommitRequestPartition(number, 5, committed_metadata=text) for number, text in parts
+    ]
+    topic = kafka.TxnOffsetCommitRequestTopic("orders", entries)
+    request = kafka.TxnOffsetCommitRequest("mover", group_id, PRODUCER, 0, topics=[topic])
+    answer = await client.call(request, 3)
+    return [one.error_code for one in answer.topics[0].partitions]
+
+
+async def test_what_an_owner_before_wrote_has_to_be_written_again_first(heir: Client, script: Script) -> None:
+    assert await write(heir, script, (1, "")) == [ErrorCode.ILLEGAL_GENERATION]
+    assert await write(heir, script, (0, ""), (1, "")) == [0, 0]
+    assert await write(heir, script, (2, "")) == [0]
+
+
+async def test_a_commit_that_is_refused_in_part_settles_nothing_that_was_there(
+    heir: Client, script: Script
+) -> None:
+    too_long = "x" * 5_000
+    codes = await write(heir, script, (0, ""), (1, too_long))
+    assert codes == [0, ErrorCode.OFFSET_METADATA_TOO_LARGE]
+    assert await write(heir, script, (1, "")) == [ErrorCode.ILLEGAL_GENERATION]
+
+
+async def test_the_same_partition_of_another_group_is_not_what_was_there(
+    heir: Client, script: Script
+) -> None:
+    other = next(name for n in count() if partition_for(name := f"g{n}") == partition_for("g"))
+    assert await write(heir, script, (0, ""), group_id=other) == [ErrorCode.ILLEGAL_GENERATION]

@@ -124,6 +124,43 @@ def acl(
     return AclBinding(TOPIC, name, pattern_type, str(ALICE), "*", operation, permission)
 
 
+READ, WRITE, DESCRIBE = Operation.READ, Operation.WRITE, Operation.DESCRIBE
+
+
+@pytest.mark.parametrize(
+    ("present", "operation", "name", "may"),
+    [
+        ([acl(operation=READ)], DESCRIBE, "a", True),
+        ([acl(operation=DESCRIBE)], READ, "a", False),
+        ([acl(operation=DESCRIBE), acl(permission=DENY, operation=READ)], DESCRIBE, "a", True),
+        ([acl(operation=READ), acl(permission=DENY, operation=DESCRIBE)], DESCRIBE, "a", False),
+        ([acl(operation=READ), acl(permission=DENY, operation=Operation.ALL)], DESCRIBE, "a", False),
+        ([acl("abc", PREFIXED), acl("a", PREFIXED, DENY)], WRITE, "abcd", False),
+        ([acl("a", PREFIXED), acl("abc", PREFIXED, DENY)], WRITE, "abcd", False),
+        ([acl("abc", PREFIXED), acl("abcde", PREFIXED, DENY)], WRITE, "abcd", True),
+        ([acl("a", PREFIXED)], WRITE, "a", True),
+        ([acl("*"), acl("a", PREFIXED, DENY)], WRITE, "ab", False),
+    ],
+)
+def test_a_deny_counts_for_what_it_names_alone(
+    present: list[AclBinding], operation: Operation, name: str, may: bool
+) -> None:
+    authorizer = Authorizer()
+    for some in (present, present[::-1]):
+        authorizer.apply(added=some)
+        assert authorizer.authorize(ALICE, HERE, operation, TOPIC, name) == may
+        authorizer.apply(removed=some)
+        assert not authorizer.authorize(ALICE, HERE, operation, TOPIC, name)
+
+
+def test_an_acl_of_another_host_is_an_acl_of_the_resource() -> None:
+    authorizer = Authorizer(allow_everyone_if_no_acl_found=True)
+    assert authorizer.authorize(ALICE, HERE, WRITE, TOPIC, "a")
+    authorizer.apply(added=[acl()._replace(host=THERE)])
+    assert authorizer.authorize(ALICE, THERE, WRITE, TOPIC, "a")
+    assert not authorizer.authorize(ALICE, HERE, WRITE, TOPIC, "a")
+
+
 @pytest.mark.parametrize(
     ("present", "may"),
     [

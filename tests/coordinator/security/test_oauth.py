@@ -102,6 +102,19 @@ def test_issuer_audience_and_clocks() -> None:
         check(token, rules, ahead_s=35)
 
 
+def test_the_skew_of_clocks_counts_to_the_second() -> None:
+    now_s = 2_000_000_000
+    rules = TokenRules(clock_skew_seconds=20)
+    keys = parse_keys(SERVICE.jwks())
+    token = SERVICE.token(iat=now_s, nbf=now_s, exp=now_s + 100)
+    for at_s in (now_s - 20, now_s + 119):
+        assert check_token(token, keys, rules, at_s).name == "alice"
+    with pytest.raises(SaslFailedError, match="not valid yet"):
+        check_token(token, keys, rules, now_s - 21)
+    with pytest.raises(SaslFailedError, match="has expired"):
+        check_token(token, keys, rules, now_s + 120)
+
+
 def forged() -> Iterator[tuple[str, str]]:
     now_s = time.time()
     claims = {"sub": "admin", "iat": now_s, "exp": now_s + 3_600}

@@ -20,7 +20,7 @@ from ringleader.protocol import messages as kafka
 from tests.simulation.nodes.kafka import TOPIC, Kafka
 from tests.support.scripted_broker import VERSIONS, ScriptedBroker
 
-ASKED = {
+ASKED: dict[Any, tuple[int, int]] = {
     kafka.ProduceRequest: (3, 9),
     kafka.FetchRequest: (4, 12),
     kafka.ListOffsetsRequest: (1, 7),
