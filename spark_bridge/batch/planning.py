@@ -36,8 +36,9 @@ def plan_ranges(
         # Integers throughout: a float share of a large backlog is off by thousands of rows.
         shares = {tp: max(1, rows * max_rows // total) for tp, rows in backlog.items()}
         left = max_rows - sum(shares.values())
-        for tp in sorted(backlog)[: max(0, left)]:
-            shares[tp] += shares[tp] < backlog[tp]
+        roomy = [tp for tp in sorted(backlog) if shares[tp] < backlog[tp]]
+        for tp in roomy[: max(0, left)]:
+            shares[tp] += 1
     return {tp: OffsetRange(positions[tp], positions[tp] + shares[tp]) for tp in sorted(backlog)}
 
 

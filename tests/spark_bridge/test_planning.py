@@ -41,6 +41,12 @@ def test_rounding_leaves_nothing_of_a_limit() -> None:
     assert batches == 4
 
 
+def test_what_rounding_leaves_goes_to_partitions_that_have_more() -> None:
+    ends = {("t", 0): 1, ("t", 1): 7, ("t", 2): 7}
+    planned = plan_ranges(dict.fromkeys(ends, 0), ends, 14)
+    assert {tp: found.end for tp, found in planned.items()} == {("t", 0): 1, ("t", 1): 7, ("t", 2): 6}
+
+
 def test_a_small_partition_moves_even_when_its_share_rounds_to_nothing() -> None:
     planned = plan_ranges({("t", p): 0 for p in range(5)}, {("t", p): 10 for p in range(5)}, 2)
     assert {found.rows for found in planned.values()} == {1}
