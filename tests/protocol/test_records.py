@@ -256,3 +256,10 @@ def test_a_compressed_batch_cannot_claim_more_records_than_it_may_inflate_to() -
     claimed = with_body(claimed[:23] + (2**31 - 2).to_bytes(4, "big") + claimed[27:], body, 2**31 - 1)
     with pytest.raises(InvalidBatchError):
         check_batch(claimed)
+
+
+@pytest.mark.parametrize(("epoch", "sequence"), [(-1, 0), (0, -1), (-1, -1)])
+def test_a_producer_id_comes_with_an_epoch_and_a_sequence(epoch: int, sequence: int) -> None:
+    batch = build_batch([Record(0)], producer_id=7, producer_epoch=epoch, base_sequence=sequence)
+    with pytest.raises(InvalidBatchError, match="a producer id without epoch or sequence"):
+        check_batch(batch)
