@@ -25,6 +25,9 @@ from ringleader.protocol.messages import (
     FetchResponse,
     FetchResponseFetchableTopicResponse,
     FetchResponsePartitionData,
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+    FindCoordinatorResponseCoordinator,
     JoinGroupRequest,
     JoinGroupResponse,
     ListOffsetsRequest,
@@ -48,6 +51,8 @@ from ringleader.protocol.messages import (
 
 FIRST_NULLABLE_PROTOCOL_NAME = 7
 """Of JoinGroup: below it the protocol name cannot be null."""
+SEVERAL_KEYS_VERSION = 4
+"""The first version of FindCoordinator that asks for several keys, and has an error code for each."""
 SEVERAL_GROUPS_VERSION = 8
 """The first version of OffsetFetch that asks for several groups, and has an error code for each."""
 TOP_LEVEL_ERROR_VERSION = 2
@@ -76,6 +81,17 @@ def join_refusal(version: int, error_code: int, member_id: str) -> JoinGroupResp
 
 def _join(request: JoinGroupRequest, version: int, error_code: int) -> JoinGroupResponse:
     return join_refusal(version, error_code, request.member_id)
+
+
+def _find(request: FindCoordinatorRequest, version: int, error_code: int) -> FindCoordinatorResponse:
+    if version < SEVERAL_KEYS_VERSION:
+        return FindCoordinatorResponse(error_code=error_code, node_id=-1, port=-1)
+    return FindCoordinatorResponse(
+        coordinators=[
+            FindCoordinatorResponseCoordinator(key, node_id=-1, port=-1, error_code=error_code)
+            for key in request.coordinator_keys
+        ]
+    )
 
 
 def _commit(request: OffsetCommitRequest, version: int, error_code: int) -> OffsetCommitResponse:
@@ -211,6 +227,7 @@ def _add_partitions(
 
 
 _BUILDERS: dict[type[Any], Callable[[Any, int, int], Any]] = {
+    FindCoordinatorRequest: _find,
     JoinGroupRequest: _join,
     OffsetCommitRequest: _commit,
     TxnOffsetCommitRequest: _commit_in_transaction,

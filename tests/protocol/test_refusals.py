@@ -17,7 +17,7 @@ from ringleader.protocol.schema import Message
 from tests.support.listening import told
 from tests.support.wire_reference import full
 
-KEYS = [8, 9, 11, 12, 13, 14, 15, 16, 22, 24, 25, 26, 28, 42, 47]
+KEYS = [8, 9, 10, 11, 12, 13, 14, 15, 16, 22, 24, 25, 26, 28, 42, 47]
 PAIRS = [
     (key, version)
     for key in KEYS
