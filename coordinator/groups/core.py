@@ -383,11 +383,11 @@ class Core:
 
     def replay(self, rows: Iterable[tuple[bytes, bytes | None]]) -> None:
         """Records of the log. Raises `MalformedError` for one that cannot be read."""
-        known, from_bytes = self._partitions, int.from_bytes
+        known, from_bytes, size = self._partitions, int.from_bytes, PLAIN_BYTES
         for key, value in rows:
-            partitions = known.get(key[:-4])
-            if partitions and value is not None and len(value) == PLAIN_BYTES and value[:2] == PLAIN:
-                partitions[from_bytes(key[-4:], "big", signed=True)] = value
+            found = known.get(key[:-4])
+            if found and value and len(value) == size and value[:2] == PLAIN and not value[14] | value[15]:
+                found[from_bytes(key[-4:], "big", signed=True)] = value
                 continue
             if value is not None:
                 records.check(key, value)

@@ -70,7 +70,8 @@ _OFFSET_V3_NO_METADATA = Struct(">hqihq")
 _FLOOR_VALUE = Struct(">hi")
 
 PLAIN_OFFSET = (b"\0\3", _OFFSET_V3_NO_METADATA.size)
-"""Start and size of an offset's value without metadata; nothing else of that start has that size."""
+"""Start and size of an offset's value without metadata. In anything else of these the length of the metadata,
+bytes 14 and 15, is not 0, and it cannot be read."""
 
 
 Key = tuple[int, str, str, int, int]

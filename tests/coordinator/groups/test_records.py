@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from ringleader.coordinator.groups import records
 from ringleader.coordinator.groups.committed import CommittedOffset, Uncommitted
 from ringleader.coordinator.groups.group import Group
+from ringleader.coordinator.groups.settings import GroupSettings
+from ringleader.coordinator.groups.shard import Shard
 from ringleader.protocol.errors import MalformedError
 from ringleader.protocol.messages import OffsetCommitKey, OffsetCommitValue
 
@@ -95,6 +97,16 @@ def test_a_floor_of_an_unknown_version_is_refused() -> None:
 def test_a_version_from_the_future_is_refused() -> None:
     with pytest.raises(MalformedError):
         records.decode_group_value(b"\0\5" + bytes(40))
+
+
+def test_a_stored_offset_whose_metadata_is_cut_off_is_refused_at_load() -> None:
+    """It has the size of one without metadata; a shard that took it would fail when it is asked for it."""
+    key, good = records.offset_key("g", "t", 0), records.offset_value(5, 1, "", 7, -1)
+    damaged = good[:15] + b"\4" + good[16:]
+    for rows in ([(key, damaged)], [(key, good), (key, damaged)]):
+        shard = Shard(0, GroupSettings(), lambda prefix: prefix)
+        with pytest.raises(MalformedError):
+            shard.replay(rows)
 
 
 def test_tombstones_cover_everything_of_a_group() -> None:
