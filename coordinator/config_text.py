@@ -130,7 +130,9 @@ def read_settings_file(path: Path, known: Iterable[str]) -> dict[str, Any]:
     try:
         text = raw.decode()
         pairs = _toml(text) if path.suffix == ".toml" else _properties(text, path)
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except SettingsError:
+        raise
+    except (ValueError, RecursionError) as error:
         raise SettingsError(f"The settings file {path} cannot be read: {error}.") from None
     fields = {dotted(name): name for name in known}
     result = {}

@@ -82,7 +82,7 @@ def _read(path: Path) -> tuple[str, list[str]]:
         return str(document["cluster_id"]), [str(name) for name in document.get("stores", ())]
     except FileNotFoundError:
         return base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("="), []
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise IdentityError(f"{path} cannot be read: put the last copy of it back") from None
 
 

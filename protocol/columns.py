@@ -10,8 +10,11 @@ from typing import Any, NamedTuple, TypeVar
 from ringleader.protocol import native
 from ringleader.protocol.records import BatchHeader, BatchView, CorruptBatchError, Headers, iter_batches
 from ringleader.protocol.rows import Rows, read_rows, read_values, skip_rows
+from ringleader.protocol.wire import INT64_MAX
 
 _T = TypeVar("_T", bound=tuple[Any, ...])
+_FAR_MS = 1 << 62
+"""Two times or differences of times below this are no more than 64 bits together."""
 
 
 @dataclass(slots=True)
@@ -158,18 +161,24 @@ def _rows(
 
 def _append(columns: Columns, header: BatchHeader, rows: Rows, offsets: Sequence[int]) -> None:
     count = len(rows.values)
+    if header.is_log_append_time:
+        timestamps_ms = [header.max_timestamp] * count
+    else:
+        base, deltas = header.base_timestamp, rows.timestamp_deltas
+        timestamps_ms = [base + (~(delta >> 1) if delta & 1 else delta >> 1) for delta in deltas]
+        if count and (max(deltas) > _FAR_MS or not -_FAR_MS < base < _FAR_MS):
+            _check_times(timestamps_ms)
     columns.keys += rows.keys
     columns.values += rows.values
     columns.headers += rows.headers
     columns.offsets += offsets
-    if header.is_log_append_time:
-        columns.timestamps_ms += [header.max_timestamp] * count
-    else:
-        base = header.base_timestamp
-        columns.timestamps_ms += [
-            base + (~(delta >> 1) if delta & 1 else delta >> 1) for delta in rows.timestamp_deltas
-        ]
+    columns.timestamps_ms += timestamps_ms
     columns.append_time += [header.is_log_append_time] * count
+
+
+def _check_times(timestamps_ms: list[int]) -> None:
+    if not -INT64_MAX - 1 <= min(timestamps_ms) <= max(timestamps_ms) <= INT64_MAX:
+        raise CorruptBatchError("a time is longer than 64 bits")
 
 
 class _Opened(NamedTuple):

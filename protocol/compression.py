@@ -37,6 +37,7 @@ _LZ4_MOST_RATIO = 255
 _LZ4_STORED = 1 << 31
 _FRAMES = {"lz4": {_LZ4_MAGIC} | _SKIPPABLE, "zstd": {b"\x28\xb5\x2f\xfd"} | _SKIPPABLE}
 _FIRST_GUESS_BYTES = 64 * 1024
+_FIRST_GZIP_BYTES = 1_024
 _KEPT_BYTES = 8 * 1024 * 1024
 _local = threading.local()
 _GZIP_WBITS = 31
@@ -120,19 +121,24 @@ def _too_large(size: int | None, limit: int) -> CorruptBatchError:
 
 def _gzip_decompress(data: bytes | memoryview, limit: int) -> bytes:
     parts: list[bytes] = []
-    left: bytes | memoryview = data
-    room = limit
+    view = memoryview(data)
+    pos, end, room = 0, len(view), limit
     try:
-        while left:
+        while pos < end:
             inflater = zlib.decompressobj(_GZIP_WBITS)
-            part = inflater.decompress(left, room + 1)
-            if len(part) > room:
-                raise _too_large(None, limit)
-            if not inflater.eof:
-                raise CorruptBatchError("gzip data is cut off")
-            room -= len(part)
-            parts.append(part)
-            left = inflater.unused_data
+            # What comes behind a member is copied when that ends, and thousands of small ones may follow each
+            # other: so the first piece of each is small, and the next ones are larger.
+            size = _FIRST_GZIP_BYTES
+            while not inflater.eof:
+                if pos == end:
+                    raise CorruptBatchError("gzip data is cut off")
+                stop = min(pos + size, end)
+                part = inflater.decompress(view[pos:stop], room + 1)
+                if len(part) > room:
+                    raise _too_large(None, limit)
+                room -= len(part)
+                parts.append(part)
+                pos, size = stop - len(inflater.unused_data), size * 8
     except zlib.error as error:
         raise CorruptBatchError(f"broken gzip data: {error}") from None
     if not parts:

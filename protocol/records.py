@@ -21,6 +21,7 @@ from ringleader.protocol.compression import (
     decompress,
     inflate_limit,
 )
+from ringleader.protocol.wire import INT64_MAX
 
 __all__ = [
     "BatchHeader",
@@ -209,6 +210,8 @@ def parse_header(data: bytes | memoryview, start: int = 0) -> BatchHeader:
         raise CorruptBatchError(f"a batch length of {header.batch_length} is impossible", start)
     if header.last_offset_delta < 0 or header.record_count < 0:
         raise InvalidBatchError(f"{header.record_count} records up to {header.last_offset_delta}", start)
+    if header.base_offset + header.last_offset_delta >= INT64_MAX:
+        raise CorruptBatchError(f"offsets from {header.base_offset} on are longer than 64 bits", start)
     return header
 
 

@@ -268,6 +268,8 @@ def _long_varint(buffer: bytes, pos: int) -> tuple[int, int]:
         byte = buffer[at]
         value |= (byte & 127) << shift
         if byte < 128:
+            if value >> 64:
+                break
             return value, at + 1
         shift += 7
     raise CorruptBatchError("a number is longer than 64 bits", pos)

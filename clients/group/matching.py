@@ -96,7 +96,7 @@ class Choice:
 def _compiled(pattern: str | re.Pattern[str]) -> re.Pattern[str]:
     try:
         found = re.compile(pattern)
-    except re.error as error:
+    except (re.error, OverflowError, RecursionError) as error:
         raise ValueError(f"{pattern!r} is no regular expression: {error}") from error
     if not isinstance(found.pattern, str):
         raise ValueError(f"a pattern of topic names is a text, not {found.pattern!r}")

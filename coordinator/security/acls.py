@@ -422,7 +422,11 @@ def to_key(acl: AclBinding) -> str:
 
 def from_key(key: str) -> AclBinding:
     """The other way round. Raises ValueError, KeyError or TypeError for what is no ACL."""
-    kind, pattern_type, name, principal, host, operation, permission = json.loads(key)
+    try:
+        row = json.loads(key)
+    except RecursionError:
+        raise ValueError("too deep") from None
+    kind, pattern_type, name, principal, host, operation, permission = row
     if not all(isinstance(text, str) for text in (name, principal, host)):
         raise ValueError("not a text")
     return AclBinding(

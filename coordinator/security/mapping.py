@@ -100,5 +100,5 @@ def _compiled(pattern: str, rule: str) -> re.Pattern[str]:
         warnings.simplefilter("error")  # a class within a class means something else in Java
         try:
             return re.compile(_NAMED_GROUP.sub("(?P<", pattern), re.ASCII)
-        except (re.error, Warning) as error:
+        except (re.error, Warning, OverflowError, RecursionError) as error:
             raise ValueError(f"the pattern of {rule!r} cannot be read: {error}") from None

@@ -27,11 +27,14 @@ _BLANK = " \r"
 
 def subject_of(certificate: bytes) -> str:
     """The subject of an X.509 certificate in DER. Raises ValueError for what is none."""
-    (_, signed), *_ = _values(_expect(certificate, _SEQUENCE))
-    fields = list(_values(signed))
-    # Version (which may be missing), serial number, signature algorithm, issuer, validity, subject.
-    _, subject = fields[5 if fields[0][0] == _VERSION else 4]
-    parts = [_relative(part) for kind, part in _values(subject) if kind == _SET]
+    try:
+        (_, signed), *_ = _values(_expect(certificate, _SEQUENCE))
+        fields = list(_values(signed))
+        # Version (which may be missing), serial number, signature algorithm, issuer, validity, subject.
+        _, subject = fields[5 if fields[0][0] == _VERSION else 4]
+        parts = [_relative(part) for kind, part in _values(subject) if kind == _SET]
+    except IndexError:
+        raise ValueError("not DER of a certificate: something is missing") from None
     return ",".join(reversed(parts))
 
 

@@ -5,6 +5,7 @@ for how long somebody is throttled who went beyond it. No clock: milliseconds ar
 from __future__ import annotations
 
 import json
+import math
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -65,10 +66,15 @@ def to_key(entity: Entity) -> str:
 
 def from_key(key: str) -> dict[str, str | None]:
     """The entity of a store's key. Raises ValueError, TypeError."""
-    entity = json.loads(key)
-    if not set(entity) <= set(TYPES) or not entity:
+    try:
+        entity = json.loads(key)
+    except RecursionError:
+        raise ValueError(f"{key[:100]}...") from None
+    if not isinstance(entity, dict) or not entity or not entity.keys() <= set(TYPES):
         raise ValueError(key)
-    return dict(entity)
+    if not all(name is None or isinstance(name, str) for name in entity.values()):
+        raise ValueError(key)
+    return entity
 
 
 class Windows(NamedTuple):
@@ -199,7 +205,7 @@ class ClientQuotas:
         """Store's key -> all quotas of that entity; None: it has none. Raises ValueError, TypeError,
         AttributeError for what no store has."""
         fresh = {
-            key: {str(Quota(name)): float(value) for name, value in values.items()}
+            key: {str(Quota(name)): _bound(value) for name, value in values.items()}
             for key, values in changed.items()
             if values
         }
@@ -324,6 +330,17 @@ class ClientQuotas:
                 break
             del sensors[key]
         self._found.forget()
+
+
+def _bound(value: float) -> float:
+    """As a number that can be divided by. Raises ValueError, TypeError."""
+    try:
+        found = float(value)
+    except OverflowError:
+        found = math.inf
+    if not 0 < found < math.inf:
+        raise ValueError("a quota is above 0 and finite")
+    return found
 
 
 def _names(entity: Entity) -> tuple[str | None, ...]:

@@ -81,7 +81,7 @@ class Users:
             if entry is not None:
                 try:
                     users[user] = _credentials(entry)
-                except (ValueError, KeyError, TypeError, AttributeError):
+                except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
                     raise self._store.damaged(f"user {user!r}") from None
         # As a whole: other threads read.
         self._users = users

@@ -90,7 +90,7 @@ def load(path: Path) -> dict[str, TopicInfo] | None:
         return {name: _info(name, row) for name, row in document["topics"].items()}
     except FileNotFoundError:
         return None
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise DamagedError(f"{path} is not a list of topics: {error}") from None
 
 

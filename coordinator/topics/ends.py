@@ -19,7 +19,7 @@ Ends = Mapping[str, Mapping[str, int]]
 
 def load(path: Path) -> Ends:
     """What was known; nothing if that cannot be read."""
-    with contextlib.suppress(OSError, ValueError, AttributeError, TypeError):
+    with contextlib.suppress(OSError, ValueError, AttributeError, TypeError, OverflowError, RecursionError):
         return {
             topic: {number: int(end) for number, end in ends.items() if number.isdigit()}
             for topic, ends in json.loads(path.read_bytes()).items()

@@ -162,7 +162,7 @@ class Segment:
         try:
             known = Snapshot(*json.loads(body[start:]))
             return segment, Producers.load(known.producers), TransactionIndex.load(known.open, known.aborted)
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, OverflowError, RecursionError):
             raise IndexUnusableError("no producers") from None
 
 

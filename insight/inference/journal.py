@@ -83,7 +83,7 @@ def decode(
         found = None if told is None else told(source, said)
         topic = said["subject"] if said.get("event") in _TOPIC_EVENTS else ""
         return None if found is None else Journalled(source, int(said["at_ms"]), found, topic)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise MalformedError("journal record", FORMAT, "value", 0, repr(error)) from error
 
 

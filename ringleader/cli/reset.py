@@ -206,7 +206,7 @@ def _read_plan(text: str, group: str) -> dict[TopicPartition, int]:
                 (at, (one["topic"], one["partition"], one["offset"]))
                 for at, one in enumerate(told["offsets"], 1)
             ]
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             raise ValueError("it is not what --json prints") from None
     else:
         reader = csv.reader(io.StringIO(text))
@@ -219,7 +219,7 @@ def _read_plan(text: str, group: str) -> dict[TopicPartition, int]:
         try:
             topic, partition, offset = str(row[0]), int(row[1]), int(row[2])
             right = len(row) == 3 and topic and partition >= 0 and offset >= 0
-        except (ValueError, TypeError, IndexError):
+        except (ValueError, TypeError, IndexError, OverflowError):
             right = False
         if not right:
             raise ValueError(f"line {at} is not topic,partition,offset of group {group}")

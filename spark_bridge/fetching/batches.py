@@ -21,6 +21,7 @@ from ringleader.protocol.records import (
     Headers,
     parse_header,
 )
+from ringleader.protocol.wire import INT64_MAX
 
 MOST_INFLATED_BYTES = 16 * 1024 * 1024
 """Inflated records are handed on when there are so many of them, or one batch more."""
@@ -83,10 +84,13 @@ def record_batches(
     while end - start >= HEADER_BYTES:
         base_offset, length, magic, crc, attributes, last_delta, base_ms, max_ms, count = unpack(data, start)
         stop = start + OVERHEAD_BYTES + length
-        if stop > end:
-            break
+        # A batch that is cut off, too, has a header that is fit.
         if magic != MAGIC or length < HEADER_BYTES - OVERHEAD_BYTES or last_delta < 0 or count < 0:
             raise UnfitError
+        if base_offset + last_delta >= INT64_MAX:
+            raise UnfitError
+        if stop > end:
+            break
         if base_offset >= to_offset:
             break
         if crc32c(whole[start + CRC_START : stop]) != crc:

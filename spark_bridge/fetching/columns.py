@@ -9,6 +9,8 @@ from typing import Any
 
 from ringleader.protocol import native
 from ringleader.protocol.columns import Columns, decode_columns
+from ringleader.protocol.records import CorruptBatchError
+from ringleader.protocol.wire import INT64_MAX
 from ringleader.spark_bridge import rows
 from ringleader.spark_bridge.fetching.batches import BatchRecords, Rows, UnfitError, record_batches
 
@@ -17,6 +19,9 @@ BATCH_ROWS = 5_000
 BATCH_BYTES = 6 * 1024 * 1024
 # A smaller answer is decoded record by record: Arrow's kernels have a price of their own.
 FEW_BYTES = 64 * 1024
+
+_MOST_MS = INT64_MAX // 1_000
+"""Timestamps of Spark are microseconds."""
 
 _OFFSET_AND_LENGTH = struct.Struct(">qi")
 _LAST_DELTA = struct.Struct(">i")
@@ -113,10 +118,12 @@ def _rows(
 
 
 def _few(columns: Columns, include_headers: bool) -> Rows:
-    """Columns of objects as Arrow columns."""
+    """Columns of objects as Arrow columns. Raises CorruptBatchError."""
     import pyarrow as pa
 
     kinds = {int(kind) for kind in columns.append_time}
+    if far := [stamp for stamp in columns.timestamps_ms if not -_MOST_MS <= stamp <= _MOST_MS]:
+        raise CorruptBatchError(f"a record's time, {far[0]} ms, is none that Spark can hold")
     return Rows(
         pa.array(columns.keys, pa.binary()),
         pa.array(columns.values, pa.binary()),

@@ -68,7 +68,7 @@ def _pattern(value: Any) -> Any:
             raise ValueError("is empty, so it matches no topic")
         try:
             re.compile(value)
-        except re.error as error:
+        except (re.error, OverflowError, RecursionError) as error:
             raise ValueError(f"is not a regular expression of Python: {error}") from None
     return value
 
@@ -99,6 +99,8 @@ def _numbers(value: str, least: int) -> dict[TopicPartition, int]:
 
 
 def _partition(value: Any) -> int:
+    if isinstance(value, float):
+        raise ValueError
     number = int(value)
     if not 0 <= number < 2**31:
         raise ValueError
@@ -114,7 +116,7 @@ def _json_offsets(value: Any) -> Any:
         return word
     try:
         return _numbers(value, EARLIEST)
-    except (ValueError, AttributeError, TypeError):
+    except (ValueError, AttributeError, TypeError, RecursionError):
         raise ValueError(
             'is neither "earliest", "latest" nor JSON like {"topicA":{"0":23,"1":-1}} (-2 earliest, -1 '
             "latest)"
@@ -126,7 +128,7 @@ def _json_timestamps(value: Any) -> Any:
         return value
     try:
         return _numbers(value, 0)
-    except (ValueError, AttributeError, TypeError):
+    except (ValueError, AttributeError, TypeError, RecursionError):
         raise ValueError(
             'is not JSON like {"topicA":{"0":1700000000000}} (milliseconds since 1970)'
         ) from None
@@ -141,7 +143,7 @@ def _json_assignment(value: Any) -> Any:
             for topic, partitions in json.loads(value).items()
             for partition in partitions
         }
-    except (ValueError, AttributeError, TypeError):
+    except (ValueError, AttributeError, TypeError, RecursionError):
         found = set()
     if not found:
         raise ValueError('is not JSON like {"topicA":[0,1],"topicB":[2]}')

@@ -61,7 +61,7 @@ class Claim(NamedTuple):
                 str(fields["version"]),
                 int(fields["wall_ms"]),
             )
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
             raise MalformedError("Claim", -1, "value", 0, repr(error)) from None
 
 
