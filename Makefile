@@ -17,7 +17,7 @@ TYPED := bench demo tools tests
 export PYTHONDONTWRITEBYTECODE :=
 export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/bytecode
 
-.PHONY: help demo cluster test test-bench mutants simulate interop incidents chaos soak lint audit bench spark-versions site wheels clean
+.PHONY: help demo cluster test test-bench mutants simulate fuzz interop incidents chaos soak lint audit bench spark-versions site wheels clean
 
 help: ## Say what there is
 	@echo "make demo    a consumer group of aiokafka, kafka-python and Spark on Ringleader, live (about 3 minutes)"
@@ -26,6 +26,7 @@ help: ## Say what there is
 	@echo "make test-bench  do the benchmarks run, beside Apache Kafka and kfake where these can? (about two minutes)"
 	@echo "make mutants do the tests notice a broken promise? (about a quarter of an hour)"
 	@echo "make simulate  fresh seeds of all simulated worlds, on all cores (SEEDS=n of each, 100 if not given)"
+	@echo "make fuzz MINUTES=10  does any input do what it should not? (all cores, for so long)"
 	@echo "make interop the scenarios of tests/interop on a real Apache Kafka broker (needs a JDK 17+ and Maven)"
 	@echo "make incidents  does insight tell what was done to groups of a real Apache Kafka? (needs a JDK 17+ and Maven)"
 	@echo "make chaos   break nodes, brokers and links under real clients, then judge (needs a JDK 17+ and Maven)"
@@ -71,6 +72,11 @@ mutants: $(READY) ## Break each promise on purpose: is it caught? ARGS="name" ch
 SEEDS := 100
 simulate: $(READY) ## Run SEEDS fresh seeds of each simulated world; one that fails prints how to run it again
 	@$(PY) -m tests.simulation.fresh --seeds $(SEEDS) $(ARGS)
+
+# Of `fuzz` and `soak`.
+MINUTES := 10
+fuzz: $(READY) ## Draw inputs for all that reads bytes and texts, for MINUTES; ARGS names targets, `native` among them
+	@CC="$$($(PY) -m tools.c_compiler)" && export CC && nice $(PY) -m tests.fuzz --minutes $(MINUTES) $(ARGS)
 
 # With ARGS it is about scenarios; without, real clients (Java and its tools, the Python libraries) follow, with second
 # tries as in `make test`.
@@ -134,4 +140,4 @@ wheels: $(READY) ## Build the sdist, the wheel of this platform and the one with
 	@CC="$$($(PY) -m tools.c_compiler)" && export CC && RINGLEADER_NATIVE=1 $(PY) -m build --no-isolation --wheel --outdir dist .
 
 clean: ## Remove what demo, test and bench wrote; .venv stays
-	rm -rf demo/out bench/out tests/chaos/out tests/soak/out tests/incidents/out dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf demo/out bench/out tests/chaos/out tests/soak/out tests/incidents/out tests/fuzz/out dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

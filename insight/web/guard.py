@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from starlette.datastructures import MutableHeaders
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -147,10 +147,13 @@ class Guard:
 
     async def _sign_in(self, request: Request) -> Response:
         body = b""
-        async for chunk in request.stream():
-            body += chunk
-            if len(body) > SIGN_IN_MAX_BYTES:
-                return refusal(413, f"A token is sent in at most {SIGN_IN_MAX_BYTES} bytes.")
+        try:
+            async for chunk in request.stream():
+                body += chunk
+                if len(body) > SIGN_IN_MAX_BYTES:
+                    return refusal(413, f"A token is sent in at most {SIGN_IN_MAX_BYTES} bytes.")
+        except ClientDisconnect:
+            return refusal(400, "The token did not come as a whole.")  # nobody reads it
         token = self._token
         if token is None:
             return JSONResponse({"signed_in": True})

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from crc32c import crc32c
 
 from ringleader.cli.reset import _read_plan
 from ringleader.clients.group.matching import _compiled
@@ -29,10 +30,12 @@ from ringleader.protocol import native
 from ringleader.protocol.columns import decode_columns
 from ringleader.protocol.compression import Compression, decompress
 from ringleader.protocol.errors import MalformedError
-from ringleader.protocol.records import CorruptBatchError, Record, build_batch, varint
+from ringleader.protocol.records import CorruptBatchError, Record, build_batch, empty_batch, varint
 from ringleader.spark_bridge.fetching.columns import answer_batches
 from ringleader.spark_bridge.moving import MovingError, starting_offsets
 from ringleader.spark_bridge.options import OptionsError, stream_options
+from tests.fuzz.mutation import joined
+from tests.fuzz.target import load
 
 DEEP = "[" * 100_000
 STREAM = {"kafka.bootstrap.servers": "a:9092", "kafka.group.id": "g"}
@@ -91,6 +94,20 @@ def test_what_follows_the_batches_and_is_none_is_refused_for_spark(
     strange = data[:8] + (10_000).to_bytes(4, "big") + data[12:16] + b"\7" + data[17:]
     with pytest.raises(CorruptBatchError, match="record format 7"):
         list(answer_batches("t", 0, data + strange, 0, 9, include_headers=False))
+
+
+@pytest.mark.parametrize("way", ["python", "compiled"])
+def test_a_batch_without_records_is_not_inflated(
+    way: str, compiled: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Compiled code passed it over, Python said that it is broken."""
+    monkeypatch.setattr(native, "compiled", compiled if way == "compiled" else None)
+    empty = bytearray(empty_batch(0, 4))
+    empty[22] |= Compression.ZSTD
+    empty[17:21] = crc32c(bytes(empty[21:])).to_bytes(4, "big")
+    data = bytes(empty) + build_batch([Record(5, 7, None, b"v")])
+    [found] = answer_batches("t", 0, data, 0, 9, include_headers=False)
+    assert found.column("offset").to_pylist() == [5]
 
 
 @pytest.mark.parametrize("pattern", ["a{99999999999}", "(" * 3_000 + ")" * 3_000])
@@ -186,3 +203,14 @@ def test_a_kept_quota_of_nobody_is_refused(key: str) -> None:
 def test_a_certificate_in_which_something_is_missing_is_refused(data: str) -> None:
     with pytest.raises(ValueError, match="not DER"):
         subject_of(bytes.fromhex(data))
+
+
+def test_who_goes_in_the_middle_of_a_sign_in_is_no_error() -> None:
+    """A traceback was logged for it."""
+    target = load("http")
+    try:
+        target.check(
+            b"\1" + joined([b"POST /api/session HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nhel"])
+        )
+    finally:
+        target.close()

@@ -6,7 +6,7 @@ whatever is installed.
 
 from __future__ import annotations
 
-import importlib.util
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -14,6 +14,7 @@ from types import ModuleType
 import pytest
 
 from ringleader.protocol import native
+from tests.support.library import BUILT, load
 from tools.build_native import SOURCE, TARGET, NotBuiltError, compile_native
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -26,19 +27,11 @@ def build(directory: Path, *flags: str) -> Path:
     return made
 
 
-def load(library: Path) -> ModuleType:
-    """A library as a module, which is nobody else's."""
-    spec = importlib.util.spec_from_file_location("ringleader._native", library)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.fixture(scope="session")
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> ModuleType:
     """The compiled module."""
+    if BUILT in os.environ:
+        return load(Path(os.environ[BUILT]))
     try:
         return load(build(tmp_path_factory.mktemp("native")))
     except NotBuiltError as error:
