@@ -84,7 +84,7 @@ def decode_columns(
             batch.check_crc()
         if (skip is not None and skip.drops(batch)) or header.is_control:
             continue
-        if header.next_offset <= from_offset:
+        if header.next_offset <= from_offset or not header.record_count:
             continue
         before = len(columns.offsets)
         append_columns(batch, columns, with_headers)
