@@ -47,10 +47,16 @@ def watched(name: str, seconds: int) -> None:
             return bytes(atheris.Mutate(data, most))
         return _mutated(target, data, rng)[:most]
 
-    flags = [f"-max_total_time={seconds}", f"-max_len={MAX_BYTES}", f"-timeout={HANGS_S}",
-    "-print_final_stats=1",
-             f"-rss_limit_mb={MEMORY_MB}", f"-artifact_prefix={finds}/", "-len_control=0",
-        "-report_slow_units=100000"]  # fmt: skip
+    flags = [
+        f"-max_total_time={seconds}",
+        f"-max_len={MAX_BYTES}",
+        f"-timeout={HANGS_S}",
+        f"-rss_limit_mb={MEMORY_MB}",
+        f"-artifact_prefix={finds}/",
+        "-print_final_stats=1",
+        "-len_control=0",
+        "-report_slow_units=100000",
+    ]
     atheris.Setup([sys.argv[0], *flags, str(inputs)], lambda data: judge(target, data), custom_mutator=mutate)
     atheris.Fuzz()
 
