@@ -18,6 +18,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
+from subprocess import TimeoutExpired
 from typing import Any
 
 from rich.console import Console
@@ -88,7 +89,10 @@ def show(found: Account) -> None:
         faults.add_column(name, justify="left" if name == "fault" else "right")
     for way, gaps in found.gaps_by_way.items():
         faults.add_row(way, str(len(gaps)), f"{median(gaps):.2f}", f"{max(gaps):.2f}")
-    _console.print(faults)
+    if any(
+        gap for gaps in found.gaps_by_way.values() for gap in gaps
+    ):  # else nobody commits but in transactions
+        _console.print(faults)
     checks = Table(title="Promises", title_justify="left")
     for name in ("promise", "facts looked at", "broken"):
         checks.add_column(name, justify="left" if name == "promise" else "right")
@@ -152,7 +156,7 @@ class Run:
             stable=company.stable,
             consuming=company.consuming,
             registers=company.exact,
-            timed=company.committing,
+            timed=company.committing or company.consuming,
             # Kafka's own coordinator dies with its broker, and a daemon alone has nobody to take over.
             all_excused=self.kind != RINGLEADER,
             promises=self.promises,
@@ -244,7 +248,7 @@ def _one(run: Run, chosen: argparse.Namespace, directory: Path) -> int:
     _say(f"{repeat}; in {directory}")
     try:
         found = run.play(directory, chosen.node_option)
-    except (RunError, InteropError, DaemonError, NoCompilerError, TimeoutError) as error:
+    except (RunError, InteropError, DaemonError, NoCompilerError, TimeoutError, TimeoutExpired) as error:
         first, *rest = str(error).splitlines() or [type(error).__name__]
         _say("\n".join([first, *rest[-LOG_LINES:]]))
         return 2

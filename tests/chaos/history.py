@@ -3,7 +3,8 @@
 A call is two lines, ``{"t": 12.3, "did": "asks", "call": 7, "what": "commit", "bound_s": 30, ...}`` and
 ``{"t": 12.4, "did": "ok", "call": 7, ...}``; its end is "ok", "failed" (it had no effect, and will have none)
 or "unknown" (it may have had one). A call without an end was under way when the process ended. Other lines
-say what the process saw. ``t`` is in seconds of the machine's monotonic clock, which all processes share.
+say what the process saw. ``t`` is in seconds of the machine's monotonic clock, which all processes share. All
+lines: docs/architecture.md.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from tests.chaos.network import LinkedNode, Network, listeners
 from tests.chaos.schedule import BROKER, CONTROLLER, OWNER, Fault
 from tests.interop.kafka import TEST_JVM, free_ports
 from tests.interop.kafka_cluster import KafkaCluster
-from tests.support.daemon import Daemon
+from tests.support.daemon import Daemon, DaemonError
 from tests.support.failing_disk import Faults
 from tests.support.links import Links
 
@@ -190,8 +190,11 @@ class Target:
             if node.running and node.process.poll() is None:
                 continue
             code = f" with exit code {node.wait()}" if node.running else ""
-            node.start()
             found.append(f"node {node_id} had ended by itself{code}, and was started again")
+            try:
+                node.start()
+            except DaemonError as error:
+                found.append(f"node {node_id}: {str(error).splitlines()[0]}")
         return found
 
 

@@ -34,7 +34,7 @@ from tests.chaos.judges.verdicts import (
 )
 
 Line = dict[str, Any]
-EXAMPLES = settings(max_examples=25)
+EXAMPLES = settings(max_examples=10)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -321,6 +321,20 @@ def test_files_are_judged_by_themselves(tmp_path: Path, capsys: pytest.CaptureFi
     assert "has no place in any order" in said
 
 
+def test_without_go_one_judge_is_left_out_aloud(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    story = Story()
+    offsets(story, [OK] * 5, [0] * 5)
+    own_twice_of = Story()
+    owners(own_twice_of, [2, 2])
+    own_twice(own_twice_of)
+    story.lines |= own_twice_of.lines
+    monkeypatch.setenv("PATH", str(tmp_path))
+    found = verdicts(process(who, sorted(lines, key=at)) for who, lines in story.lines.items())
+    [why] = found.open
+    assert why.startswith(f"{SENTENCES[REGISTERS]}: Go is needed")
+    assert [check.name for check in found.checks if check.violations] == [SENTENCES[OWNERS]]
+
+
 # ---- Porcupine against Gibbons and Korach ----
 
 
@@ -343,7 +357,7 @@ def registers(draw: st.DrawFn) -> tuple[list[Commit], list[Read]]:
     return commits, read
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(registers(), st.integers(1, 4))
 def test_two_judges_of_registers_agree(found: tuple[list[Commit], list[Read]], length: int) -> None:
     """Who agree have nothing in common: Porcupine searches, Gibbons and Korach compare times."""

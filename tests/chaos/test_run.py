@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 
 from tests.chaos.__main__ import main
+from tests.chaos.promises import REBALANCES
 
 
 @pytest.mark.long
@@ -20,8 +22,9 @@ def test_a_daemon_that_is_killed_paused_and_stopped_keeps_every_promise(tmp_path
     assert account["good"]
     assert len(account["faults"]) == 4
     assert {fault["how"] for fault in account["faults"]} == {"kill", "pause", "stop"}
-    for check in account["checks"][:-1]:
-        assert check["facts"] > 10, check["name"]
+    assert account["not_judged"] == [] or shutil.which("go") is None
+    for check in account["checks"]:
+        assert check["facts"] > 10 or check["name"] == REBALANCES, check["name"]
     records = account["records"]
     acknowledged = records.pop("acknowledged to producers")
     assert acknowledged > 500

@@ -205,7 +205,7 @@ class _Connection:
                 while ways and not lost.done():
                     done, _ = await asyncio.wait({*ways, lost}, return_when=asyncio.FIRST_COMPLETED)
                     ways -= done
-                    if any(task.exception() is not None for task in done):
+                    if [error for task in done if (error := task.exception()) is not None]:
                         break
             finally:
                 for task in (*ways, lost):
