@@ -97,7 +97,6 @@ chaos: $(READY) ## Break nodes, brokers and links under real clients, then judge
 	@JAVA_HOME="$$($(PY) -m tools.java_home)" && export JAVA_HOME && $(PY) -m tests.chaos $(ARGS)
 
 # So long, and a minute for groups to form and to end.
-MINUTES := 10
 soak: $(READY) ## Run a daemon (ARGS=nodes: nodes, with a JDK 17+ and Maven) for MINUTES; what it takes becomes a page
 	@JAVA_HOME="$$($(PY) -m tools.java_home)" && export JAVA_HOME && $(PY) -m tests.soak --minutes $(MINUTES) $(ARGS)
 

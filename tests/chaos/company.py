@@ -110,7 +110,7 @@ class Gathering:
         """Members that move records, and who reads what they wrote."""
         for number in range(1, members + 1):
             name = f"mover-{number}"
-            own = ("--group", MOVERS, "--identity", name, *arguments)
+            own = ("--group", MOVERS, *arguments)
             self.roles.append(Role(name, "mover", own, exits=True))
         self.roles.append(Role("auditor", "auditor", ("--group", RESULTS), group=RESULTS))
         self.consuming.append(RESULTS)

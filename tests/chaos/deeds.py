@@ -282,7 +282,7 @@ _FIT = {
     "cleanup.policy": "compact",
     "min.insync.replicas": str(IN_SYNC),
     "unclean.leader.election.enable": "false",
-    "max.message.bytes": "2097152",
+    "max.message.bytes": "16908288",
     "message.timestamp.type": "LogAppendTime",
 }
 """As nodes make the topic."""

@@ -26,6 +26,8 @@ FORM_S = 300.0
 CONSUMED_S = 180.0
 """After the last fault every record is processed within so long."""
 LOOK_S = 1.0
+LIVES = 4
+"""So often a process that ends by itself is one that does so on purpose."""
 ASKED_GROUPS = 8
 """So many groups of those that commit all the time have to be there before a run goes on."""
 
@@ -101,11 +103,13 @@ class Director:
 
     # ---- its beginning ----
 
-    def _start(self, name: str, role_name: str) -> None:
+    def _start(self, name: str, role_name: str, *, calm: bool = False) -> None:
         role = next(role for role in self.company.roles if role.name == role_name)
         places = ["--bootstrap", role.bootstrap or self.target.bootstrap, "--brokers", self.target.brokers]
         places += ["--seed", str(self.company.seed)]
-        self.cast.start(name, f"{MEMBERS}.{role.program}", *places, *role.arguments)
+        own = [*role.arguments, *(["--misbehaves", ""] if calm else [])]
+        places += ["--identity", role_name]
+        self.cast.start(name, f"{MEMBERS}.{role.program}", *places, *own)
 
     def replace_who_left(self) -> None:
         """For who may end by itself: another one in its place."""
@@ -117,9 +121,11 @@ class Director:
     def replace(self, name: str) -> None:
         """Another process in the place of one that has ended; its history is another one."""
         place = self._places.get(name, name)
-        fresh = f"{place}.{sum(of == place for of in self._places.values()) + 2}"
+        life = sum(of == place for of in self._places.values()) + 2
+        fresh = f"{place}.{life}"
         self._places[fresh] = place
-        self._start(fresh, place)
+        # Each that left without a word keeps its partitions for a session: at last one has to stay.
+        self._start(fresh, place, calm=life > LIVES)
 
     def _form(self) -> None:
         """Until every group works and none has rebalanced for a while."""

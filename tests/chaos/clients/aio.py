@@ -49,7 +49,7 @@ async def run(place: Place, history: History) -> None:
         group_id=group,
         auto_offset_reset="earliest",
         enable_auto_commit=False,  # the history has to have all commits
-        group_instance_id=place.name if place.static else None,
+        group_instance_id=place.identity if place.static else None,
     )
     consumer.subscribe([TOPIC], listener=_Noted(consumer, notes))
     await consumer.start()

@@ -44,7 +44,7 @@ class Place:
     protocol: str = ""
     """"eager" or "cooperative"; its library's own way if it is not said."""
     static: bool = False
-    """Its name is its instance id."""
+    """Its identity is its instance id."""
     batch_s: float = 0.0
     misbehaves: str = ""
     rest_s: float = 0.02

@@ -63,7 +63,7 @@ def run(place: Place, history: History) -> None:
         has.difference_update(one.partition for one in taken)
         notes.gone((one.partition for one in taken), lost=True)
 
-    own: dict[str, Any] = {"group.instance.id": place.name} if place.static else {}
+    own: dict[str, Any] = {"group.instance.id": place.identity} if place.static else {}
     if place.protocol:
         own["partition.assignment.strategy"] = _STRATEGIES[place.protocol]
     consumer = confluent_kafka.Consumer(

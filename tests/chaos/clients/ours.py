@@ -72,7 +72,7 @@ async def run(place: Place, history: History) -> None:
         topics=[TOPIC],
         auto_offset_reset="earliest",
         auto_commit=False,
-        group_instance_id=place.name if place.static else None,
+        group_instance_id=place.identity if place.static else None,
         on_assigned=on_assigned,
         on_revoked=on_revoked,
         on_lost=on_lost,
