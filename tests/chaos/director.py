@@ -145,7 +145,8 @@ class Director:
         processed: dict[str, set[int]] = {group: set() for group in company.consuming}
         latest = 0.0
         for name, group in groups_of(company.roles).items():
-            found = self.cast.read(name).lines
+            lives = [name, *(fresh for fresh, place in self._places.items() if place == name)]
+            found = [line for one in lives for line in self.cast.read(one).lines]
             for line in found:
                 if line["did"] == "processed":
                     processed[group].add(line["partition"])

@@ -15,7 +15,7 @@ from tests.chaos.history import History
 SLOW_S = 4.0
 EVERY_S = 3.0
 CANCELLED_S = 0.03
-EXITS_S = (6.0, 12.0)
+EXITS_S = (15.0, 25.0)
 
 
 class Misbehaviour:
