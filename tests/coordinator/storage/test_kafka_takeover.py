@@ -45,7 +45,7 @@ class Cluster:
 
     def _answer(self, request: Any, _version: int, _correlation_id: int) -> Any:
         node: Any = None
-        return self.brokers.answer(node, request)
+        return self.brokers.answer(node, request, 1)
 
     def _metadata(self, _request: Any, _version: int, _correlation_id: int) -> kafka.MetadataResponse:
         part = kafka.MetadataResponsePartition(
