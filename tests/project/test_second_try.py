@@ -76,7 +76,9 @@ def make_suite(folder: Path, more: str = "") -> None:
     (folder / "test_more.py").write_text(f"from test_common import *\n\n{more}\n")
 
 
-def tried(folder: Path, *options: str, processes: int = 1) -> tuple[int, dict[str, list[str]], str]:
+def tried(
+    folder: Path, *options: str, processes: int = 1, dist: str = "loadgroup"
+) -> tuple[int, dict[str, list[str]], str]:
     """The exit code, the tests that ran on other processes by how they ended, and all that was said."""
     named = [
         "xdist.plugin",
@@ -84,7 +86,7 @@ def tried(folder: Path, *options: str, processes: int = 1) -> tuple[int, dict[st
         *(f"tests.support.{one}" for one in ("seeds", "groups", "second_try")),
     ]
     plugins = [word for one in named for word in ("-p", one)]
-    command = [sys.executable, "-m", "pytest", "-v", "-n", str(processes), "--dist", "loadgroup", *plugins]
+    command = [sys.executable, "-m", "pytest", "-v", "-n", str(processes), "--dist", dist, *plugins]
     env = {"PYTHONPATH": f"{ROOT}:{folder}", "PATH": "", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     env |= {
         name: value for name, value in os.environ.items() if name.startswith("PYTHON") and name not in env
@@ -120,10 +122,19 @@ def test_what_fails_twice_fails_the_run(tmp_path: Path) -> None:
     assert (code, ended) == (pytest.ExitCode.NO_TESTS_COLLECTED, {}), "there is no third one"
 
 
+def test_a_run_without_a_cache_has_no_second_try(tmp_path: Path) -> None:
+    make_suite(tmp_path)
+    code, _, said = tried(tmp_path, "-k", "clock", "-p", "no:cacheprovider", processes=0)
+    assert code == pytest.ExitCode.TESTS_FAILED, said
+    assert "FAILED test_late.py::test_clock" in said
+
+
 @pytest.mark.parametrize("why", FOR_GOOD)
 def test_everything_else_fails_the_run_at_once(tmp_path: Path, why: str) -> None:
     make_suite(tmp_path, FOR_GOOD[why])
-    code, _, said = tried(tmp_path, "-k", "clock or test_it", processes=1 if why == "crash" else 0)
+    # With groups, xdist waits for ever when its only process crashed.
+    processes, dist = (1, "load") if why == "crash" else (0, "loadgroup")
+    code, _, said = tried(tmp_path, "-k", "clock or test_it", processes=processes, dist=dist)
     assert code in (pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.INTERRUPTED), said
     assert "once more" not in said
     kept = tmp_path / ".pytest_cache/v" / CACHED

@@ -63,11 +63,12 @@ class Tries:
     """What failed in this run, and what of it may be tried again."""
 
     def __init__(self, config: pytest.Config) -> None:
-        self._config = config
         self._second = bool(config.getoption("--second-try"))
         self._before: dict[str, str] = {}
-        if self._second and config.cache is not None:
-            self._before = config.cache.get(CACHED, {})
+        self._cache: pytest.Cache | None = getattr(config, "cache", None)
+        """None: this run has none, so nothing is left to a second try."""
+        if self._second and self._cache is not None:
+            self._before = self._cache.get(CACHED, {})
         self._again: dict[str, str] = {}
         self._passed: set[str] = set()
         self._for_good = False
@@ -92,8 +93,10 @@ class Tries:
         cut_off = session.shouldfail or session.shouldstop
         if self._for_good or cut_off or self._second or session.exitstatus != pytest.ExitCode.TESTS_FAILED:
             self._again = {}
-        assert self._config.cache is not None
-        self._config.cache.set(CACHED, self._again)
+        if self._cache is None:
+            self._again = {}
+        else:
+            self._cache.set(CACHED, self._again)
         if self._again:
             session.exitstatus = TRY_AGAIN
 
