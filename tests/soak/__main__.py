@@ -32,7 +32,8 @@ from tools import proof
 
 OUT = ROOT / "tests" / "soak" / "out"
 NODES = "nodes"
-OPTIONS = ("--http-listen", "127.0.0.1:0")
+OPTIONS = ("--http-listen", "127.0.0.1:0", "--tail-cache-bytes", "1048576")
+"""The cache of the newest records is full in the first third of a run, and not after hours."""
 LOG_LINES = 10
 
 
