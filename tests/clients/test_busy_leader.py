@@ -11,7 +11,7 @@ import pytest
 
 from ringleader.clients.assignors import ASSIGNORS, RANGE, Assignment, Assignor, AssignorMember
 from ringleader.clients.connection.overview import Overview
-from ringleader.clients.group import leader, settings
+from ringleader.clients.group import leader
 from ringleader.clients.group.subscription import consumer_member, partitions_of
 from ringleader.clients.model import Lost
 from ringleader.protocol.overview import TopicOverview
@@ -38,7 +38,6 @@ async def test_heartbeats_go_on_while_python_computes(monkeypatch: pytest.Monkey
             return RANGE.assign(members, counts, racks)
 
         monkeypatch.setitem(ASSIGNORS, "busy", Assignor("busy", compute))
-        monkeypatch.setitem(settings.COOPERATIVE, "busy", False)
         monkeypatch.setattr(leader, "INLINE_WORK", 0)
         diary = Diary()
         told = dict.fromkeys(("on_assigned", "on_revoked", "on_lost", "on_failed"), diary.note)
@@ -62,7 +61,6 @@ async def test_the_end_does_not_wait_for_an_assignment(monkeypatch: pytest.Monke
         return RANGE.assign(members, counts, racks)
 
     monkeypatch.setitem(ASSIGNORS, "slow", Assignor("slow", compute))
-    monkeypatch.setitem(settings.COOPERATIVE, "slow", False)
     monkeypatch.setattr(leader, "INLINE_WORK", 0)
     with Coordinator(topics={"t": 4}) as coordinator:
         member = consumer_member(coordinator.bootstrap, "g", ["t"], assignors=["slow"])

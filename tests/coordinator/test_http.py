@@ -128,6 +128,7 @@ async def test_groups_have_figures_of_their_own_when_asked_for(
         assert (await _get(node, "/metrics?groups=some"))[0] == 400
 
 
+@pytest.mark.leaves("a node can serve no more")
 async def test_a_node_that_cannot_serve_is_not_ready(tmp_path: Path) -> None:
     async with Node(settings(tmp_path, http_listen="127.0.0.1:0")) as node:
         node.runtime._fail("storage failed", RuntimeError("gone"))

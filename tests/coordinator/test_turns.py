@@ -91,7 +91,9 @@ def watched(directory: Path, work: Callable[[Bench], Awaitable[None]]) -> None:
 
     with watch, asyncio.Runner(loop_factory=watch.new_loop) as runner:
         runner.run(main())
-    assert not found, "\n".join(f"{one.cpu_ms:.0f} ms: {one.running}" for one in found)
+    # The collector goes through what pytest keeps, too: its time is no measure of the node's.
+    long = [one for one in found if one.cpu_ms - one.collector_ms > BAR_MS]
+    assert not long, "\n".join(f"{one.cpu_ms:.0f} ms: {one.running}" for one in long)
 
 
 @asynccontextmanager

@@ -166,6 +166,7 @@ async def test_a_client_is_told_an_error_that_its_version_knows(
     assert answer.topics[0].partitions[0].error_code == told
 
 
+@pytest.mark.leaves("a fault of ours")
 async def test_a_commit_that_raises_closes_its_connection(client: Client, script: Script) -> None:
     script += [RuntimeError("a fault of ours")]
     part = kafka.TxnOffsetCommitRequestPartition(0, 5)
