@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ringleader.coordinator.topics.disk import sync_path, write_whole
+from ringleader.protocol import json_text
 
 IDENTITY_FILE = "node.json"
 FORMAT = 2
@@ -76,13 +77,13 @@ def make_directory(path: Path, mode: int = 0o777) -> None:
 
 def _read(path: Path) -> tuple[str, list[str]]:
     try:
-        document = json.loads(path.read_bytes())
+        document = json_text.loads(path.read_bytes())
         if document["format"] not in (1, FORMAT):
             raise IdentityError(f"{path} has format {document['format']!r}, this ringleader knows {FORMAT}")
         return str(document["cluster_id"]), [str(name) for name in document.get("stores", ())]
     except FileNotFoundError:
         return base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("="), []
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (ValueError, KeyError, TypeError, AttributeError):
         raise IdentityError(f"{path} cannot be read: put the last copy of it back") from None
 
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from ringleader.coordinator.security.listeners import MAX_LISTENERS, Address, NamedAddress
 from ringleader.coordinator.server.handlers import NodeAddress
+from ringleader.protocol import json_text
 from ringleader.protocol.wire import INT32_MAX, INT64_MAX
 
 FORMAT = 2
@@ -175,8 +176,8 @@ def read_json(data: bytes, what: str) -> dict[str, Any]:
     if len(data) > MAX_BYTES:
         raise MapError(f"the {what} has {len(data):,} bytes, more than {MAX_BYTES:,}")
     try:
-        values = json.loads(data)
-    except (ValueError, RecursionError) as error:
+        values = json_text.loads(data)
+    except ValueError as error:
         raise MapError(f"the {what} cannot be read: {error}") from None
     if not isinstance(values, dict):
         raise MapError(f"the {what} cannot be read: it is no object")

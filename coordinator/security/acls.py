@@ -14,6 +14,7 @@ from itertools import chain
 from typing import Final, NamedTuple
 
 from ringleader.coordinator.security.principal import Principal
+from ringleader.protocol import json_text
 from ringleader.protocol.errors import ErrorCode, KafkaError
 
 WILDCARD: Final = "*"
@@ -422,11 +423,7 @@ def to_key(acl: AclBinding) -> str:
 
 def from_key(key: str) -> AclBinding:
     """The other way round. Raises ValueError, KeyError or TypeError for what is no ACL."""
-    try:
-        row = json.loads(key)
-    except RecursionError:
-        raise ValueError("too deep") from None
-    kind, pattern_type, name, principal, host, operation, permission = row
+    kind, pattern_type, name, principal, host, operation, permission = json_text.loads(key)
     if not all(isinstance(text, str) for text in (name, principal, host)):
         raise ValueError("not a text")
     return AclBinding(

@@ -14,6 +14,7 @@ from ipaddress import ip_address
 from typing import Final, NamedTuple
 
 from ringleader.coordinator.bounded import BoundedCache
+from ringleader.protocol import json_text
 
 USER: Final = "user"
 CLIENT_ID: Final = "client-id"
@@ -66,10 +67,7 @@ def to_key(entity: Entity) -> str:
 
 def from_key(key: str) -> dict[str, str | None]:
     """The entity of a store's key. Raises ValueError, TypeError."""
-    try:
-        entity = json.loads(key)
-    except RecursionError:
-        raise ValueError(f"{key[:100]}...") from None
+    entity = json_text.loads(key)
     if not isinstance(entity, dict) or not entity or not entity.keys() <= set(TYPES):
         raise ValueError(key)
     if not all(name is None or isinstance(name, str) for name in entity.values()):

@@ -10,6 +10,7 @@ import json
 from typing import Any, Final, NamedTuple
 
 from ringleader.coordinator.security.store import SECRET_BYTES, SECTIONS, Section
+from ringleader.protocol import json_text
 
 FORMAT = 1
 """Raise it when an older version of this program must not go on without understanding a record."""
@@ -55,9 +56,9 @@ def _kept(value: Any) -> bytes | None:
 
 def _read(key: bytes, data: bytes) -> Any:
     try:
-        document = json.loads(data)
+        document = json_text.loads(data)
         version, value = document["format"], document.get("value")
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (ValueError, KeyError, TypeError, AttributeError):
         raise ValueError(f"{_told(key)} cannot be read") from None
     if version != FORMAT:
         raise ValueError(

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Final, Literal, get_args
 
 from ringleader.coordinator.topics.disk import DamagedError, GroupCommit, SyncError, write_whole
+from ringleader.protocol import json_text
 from ringleader.protocol.errors import ErrorCode, KafkaError
 
 FILE: Final = "security.json"
@@ -202,12 +203,12 @@ def size_of(key: str, value: Any) -> int:
 
 def _parse(path: Path, data: bytes) -> tuple[bytes, dict[Section, dict[str, Any]]]:
     try:
-        document = json.loads(data)
+        document = json_text.loads(data)
         if document["format"] != FORMAT:
             raise DamagedError(f"{path} has format {document['format']!r}, this ringleader knows {FORMAT}")
         secret = bytes.fromhex(document["secret"])
         sections = {section: document[section] for section in SECTIONS}
-    except (ValueError, KeyError, TypeError, RecursionError):
+    except (ValueError, KeyError, TypeError):
         raise DamagedError(f"{path} cannot be read: put the last copy of it back") from None
     if len(secret) != SECRET_BYTES or not all(isinstance(entries, dict) for entries in sections.values()):
         raise DamagedError(f"{path} cannot be read: put the last copy of it back")

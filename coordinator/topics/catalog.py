@@ -20,6 +20,7 @@ from ringleader.coordinator.topics.disk import (
     write_number,
     write_whole,
 )
+from ringleader.protocol import json_text
 from ringleader.protocol.errors import ErrorCode, KafkaError
 from ringleader.protocol.wire import INT64_MAX
 
@@ -84,13 +85,13 @@ def refuse_internal(name: str, doing: str) -> None:
 def load(path: Path) -> dict[str, TopicInfo] | None:
     """The topics in the file, None if there is no file. Raises OSError (DamagedError among them)."""
     try:
-        document = json.loads(path.read_bytes())
+        document = json_text.loads(path.read_bytes())
         if document["format"] != FORMAT:
             raise DamagedError(f"{path} has format {document['format']!r}, this version knows {FORMAT}")
         return {name: _info(name, row) for name, row in document["topics"].items()}
     except FileNotFoundError:
         return None
-    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
         raise DamagedError(f"{path} is not a list of topics: {error}") from None
 
 

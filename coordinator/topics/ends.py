@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ringleader.coordinator.topics.disk import write_whole
+from ringleader.protocol import json_text
 
 Ends = Mapping[str, Mapping[str, int]]
 """By a topic's id (hexadecimal) and a partition's number: the offset behind its last record."""
@@ -19,10 +20,10 @@ Ends = Mapping[str, Mapping[str, int]]
 
 def load(path: Path) -> Ends:
     """What was known; nothing if that cannot be read."""
-    with contextlib.suppress(OSError, ValueError, AttributeError, TypeError, OverflowError, RecursionError):
+    with contextlib.suppress(OSError, ValueError, AttributeError, TypeError, OverflowError):
         return {
             topic: {number: int(end) for number, end in ends.items() if number.isdigit()}
-            for topic, ends in json.loads(path.read_bytes()).items()
+            for topic, ends in json_text.loads(path.read_bytes()).items()
         }
     return {}
 

@@ -24,6 +24,7 @@ from crc32c import crc32c
 
 from ringleader.coordinator.topics.producers import Producers
 from ringleader.coordinator.topics.transactional import TransactionIndex
+from ringleader.protocol import json_text
 from ringleader.protocol.records import (
     CRC_START,
     HEADER_BYTES,
@@ -160,9 +161,9 @@ class Segment:
             column.frombytes(body[start : start + 8 * count])
             start += 8 * count
         try:
-            known = Snapshot(*json.loads(body[start:]))
+            known = Snapshot(*json_text.loads(body[start:]))
             return segment, Producers.load(known.producers), TransactionIndex.load(known.open, known.aborted)
-        except (ValueError, TypeError, OverflowError, RecursionError):
+        except (ValueError, TypeError, OverflowError):
             raise IndexUnusableError("no producers") from None
 
 

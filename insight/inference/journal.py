@@ -6,7 +6,6 @@ the coordinator. Fields and words that are not known here are passed by.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import Any, TypeVar
@@ -33,6 +32,7 @@ from ringleader.insight.model import (
     Rebalance,
     TopicPartition,
 )
+from ringleader.protocol import json_text
 from ringleader.protocol.errors import MalformedError
 
 FORMAT = 1
@@ -75,7 +75,7 @@ def decode(
     if value is None:
         return None
     try:
-        said = json.loads(value)
+        said = json_text.loads(value)
         if said["format"] != FORMAT:
             return None
         source = Source(partition, offset)
@@ -83,7 +83,7 @@ def decode(
         found = None if told is None else told(source, said)
         topic = said["subject"] if said.get("event") in _TOPIC_EVENTS else ""
         return None if found is None else Journalled(source, int(said["at_ms"]), found, topic)
-    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
         raise MalformedError("journal record", FORMAT, "value", 0, repr(error)) from error
 
 

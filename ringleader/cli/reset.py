@@ -30,6 +30,7 @@ from ringleader.cli.common import (
 )
 from ringleader.cli.scope import Scope, parse_scope, partitions_of
 from ringleader.cli.times import duration_ms, time_ms
+from ringleader.protocol import json_text
 
 if TYPE_CHECKING:
     from ringleader.clients.admin import Admin
@@ -201,12 +202,12 @@ def _read_plan(text: str, group: str) -> dict[TopicPartition, int]:
     rows: list[tuple[int, Any]]
     if text.lstrip().startswith("{"):
         try:
-            told = json.loads(text)
+            told = json_text.loads(text)
             rows = [
                 (at, (one["topic"], one["partition"], one["offset"]))
                 for at, one in enumerate(told["offsets"], 1)
             ]
-        except (ValueError, KeyError, TypeError, RecursionError):
+        except (ValueError, KeyError, TypeError):
             raise ValueError("it is not what --json prints") from None
     else:
         reader = csv.reader(io.StringIO(text))

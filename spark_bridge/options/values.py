@@ -6,7 +6,6 @@ raises ValueError with the rest of a sentence that begins with the option's name
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypeAlias
@@ -14,6 +13,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import BeforeValidator, Field
 
 from ringleader.clients.model import EARLIEST, TopicPartition
+from ringleader.protocol import json_text
 from ringleader.spark_bridge.rows import COLUMNS
 from ringleader.spark_bridge.values import MAX_OFFSET
 
@@ -90,7 +90,7 @@ def _servers(value: Any) -> Any:
 def _numbers(value: str, least: int) -> dict[TopicPartition, int]:
     """``{"topic": {"0": 23}}`` by partition. Raises ValueError, AttributeError or TypeError."""
     found: dict[TopicPartition, int] = {}
-    for topic, partitions in json.loads(value).items():
+    for topic, partitions in json_text.loads(value).items():
         for partition, number in partitions.items():
             if isinstance(number, bool) or not isinstance(number, int) or not least <= number <= MAX_OFFSET:
                 raise ValueError
@@ -116,7 +116,7 @@ def _json_offsets(value: Any) -> Any:
         return word
     try:
         return _numbers(value, EARLIEST)
-    except (ValueError, AttributeError, TypeError, RecursionError):
+    except (ValueError, AttributeError, TypeError):
         raise ValueError(
             'is neither "earliest", "latest" nor JSON like {"topicA":{"0":23,"1":-1}} (-2 earliest, -1 '
             "latest)"
@@ -128,7 +128,7 @@ def _json_timestamps(value: Any) -> Any:
         return value
     try:
         return _numbers(value, 0)
-    except (ValueError, AttributeError, TypeError, RecursionError):
+    except (ValueError, AttributeError, TypeError):
         raise ValueError(
             'is not JSON like {"topicA":{"0":1700000000000}} (milliseconds since 1970)'
         ) from None
@@ -140,10 +140,10 @@ def _json_assignment(value: Any) -> Any:
     try:
         found = {
             (str(topic), _partition(partition))
-            for topic, partitions in json.loads(value).items()
+            for topic, partitions in json_text.loads(value).items()
             for partition in partitions
         }
-    except (ValueError, AttributeError, TypeError, RecursionError):
+    except (ValueError, AttributeError, TypeError):
         found = set()
     if not found:
         raise ValueError('is not JSON like {"topicA":[0,1],"topicB":[2]}')

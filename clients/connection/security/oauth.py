@@ -22,6 +22,7 @@ from ringleader.clients.connection.security.sasl import (
     TokenUnavailableError,
 )
 from ringleader.clients.errors import AuthenticationError
+from ringleader.protocol import json_text
 
 ENDPOINT = "sasl.oauthbearer.token.endpoint.url"
 HANDLER = "sasl.login.callback.handler.class"
@@ -137,7 +138,7 @@ class ClientCredentials:
         )
         try:
             with urllib.request.build_opener(_NoRedirect).open(request, timeout=ENDPOINT_TIMEOUT_S) as answer:
-                said = json.loads(answer.read(MAX_ANSWER_BYTES + 1))
+                said = json_text.loads(answer.read(MAX_ANSWER_BYTES + 1))
         except urllib.error.HTTPError as error:
             with error:
                 why = " ".join(error.read(MAX_SAID_CHARACTERS).decode("utf-8", "replace").split())
@@ -145,7 +146,7 @@ class ClientCredentials:
             if error.code in REFUSALS:
                 raise AuthenticationError(f"{text}: check clientId, clientSecret and scope") from None
             raise TokenUnavailableError(text) from None
-        except (OSError, ValueError, RecursionError) as error:
+        except (OSError, ValueError) as error:
             raise TokenUnavailableError(f"the token endpoint {self._where()}: {error}") from None
         token = said.get("access_token") if isinstance(said, dict) else None
         if not isinstance(token, str) or not token:

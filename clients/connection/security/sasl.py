@@ -11,12 +11,12 @@ import base64
 import binascii
 import hashlib
 import hmac
-import json
 import re
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from dataclasses import dataclass, field
 
 from ringleader.clients.errors import AuthenticationError, RetriableError
+from ringleader.protocol import json_text
 
 Conversation = Generator[bytes, bytes, None]
 """Yields the client's messages; `send` it the server's."""
@@ -234,8 +234,8 @@ def _oauth_error(answer: bytes) -> str:
     """In words what a server says about a token: `status`, `scope` and `openid-configuration` of its JSON."""
     text = _text(answer)
     try:
-        said = json.loads(text)
-    except (ValueError, RecursionError):
+        said = json_text.loads(text)
+    except ValueError:
         return text
     if not isinstance(said, dict):
         return text

@@ -14,6 +14,7 @@ from struct import Struct
 from typing import NamedTuple, cast
 
 from ringleader.coordinator.storage.base import Failure, Row, StorageError
+from ringleader.protocol import json_text
 from ringleader.protocol.columns import Columns, append_columns
 from ringleader.protocol.errors import MalformedError
 from ringleader.protocol.records import NO_PRODUCER_ID, BatchView, CorruptBatchError, iter_batches
@@ -53,7 +54,7 @@ class Claim(NamedTuple):
     def decode(cls, value: bytes) -> Claim:
         """Raises MalformedError. Fields that a newer version added are not looked at."""
         try:
-            fields = json.loads(value)
+            fields = json_text.loads(value)
             return cls(
                 int(fields["node_id"]),
                 str(fields["host"]),
@@ -61,7 +62,7 @@ class Claim(NamedTuple):
                 str(fields["version"]),
                 int(fields["wall_ms"]),
             )
-        except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
+        except (ValueError, KeyError, TypeError, OverflowError) as error:
             raise MalformedError("Claim", -1, "value", 0, repr(error)) from None
 
 
