@@ -10,6 +10,8 @@ from ringleader.coordinator.security.settings import TlsSettings
 from ringleader.coordinator.security.tls import Tls
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ringleader.coordinator.config import Settings
 
 
@@ -33,15 +35,8 @@ def access_of(settings: Settings) -> HttpAccess:
     """Reads files. Raises ValueError, one sentence: also where other machines could ask and nobody is asked
     who they are."""
     listen, token_file = settings.http_listen, settings.http_token_file
-    try:
-        token = None if token_file is None else read_token(token_file)
-    except ValueError as error:
-        raise ValueError(f"http.token.file: {error}") from None
-    recording_file = settings.http_recording_token_file
-    try:
-        recording_token = None if recording_file is None else read_token(recording_file)
-    except ValueError as error:
-        raise ValueError(f"http.recording.token.file: {error}") from None
+    token = _token("http.token.file", token_file)
+    recording_token = _token("http.recording.token.file", settings.http_recording_token_file)
     if recording_token is not None and recording_token == token:
         raise ValueError(
             "http.recording.token.file has the token of http.token.file: who reads metrics is not to record "
@@ -55,6 +50,14 @@ def access_of(settings: Settings) -> HttpAccess:
             f"network lets nobody else in"
         )
     return found
+
+
+def _token(name: str, file: Path | None) -> str | None:
+    """The token in the file of that setting. Raises ValueError."""
+    try:
+        return None if file is None else read_token(file)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
 
 
 def _tls(settings: Settings) -> Tls | None:

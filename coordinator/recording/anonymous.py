@@ -12,12 +12,13 @@ import hmac
 import re
 import string
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, TypeVar
 
 from ringleader.coordinator.recording.tap import HIDDEN, Line
 from ringleader.protocol.embedded import Assignment, Subscription
 from ringleader.protocol.errors import EncodeError, MalformedError
 
+Embedded = TypeVar("Embedded", Subscription, Assignment)
 CONSTANTS = frozenset(
     ("", "consumer", "connect", "range", "roundrobin", "sticky", "cooperative-sticky", "uniform")
 )
@@ -86,27 +87,31 @@ class Masks:
 
     def subscription(self, data: bytes) -> bytes:
         """What a consumer says of itself, with other topics; what is none, as `opaque`."""
-        try:
-            read = Subscription.decode(data)
-            version = min(int.from_bytes(data[:2], "big"), 3)
-            if read.encode(version) != data:
-                return self.opaque(data)
+
+        def mask(read: Subscription) -> None:
             read.topics = [self.text(one) for one in read.topics]
             read.owned_partitions = self._partitions(read.owned_partitions)
-            read.user_data = None if read.user_data is None else self.opaque(read.user_data)
             read.rack_id = None if read.rack_id is None else self.text(read.rack_id)
-            return read.encode(version)
-        except (MalformedError, EncodeError):
-            return self.opaque(data)
+
+        return self._embedded(data, Subscription, mask)
 
     def assignment(self, data: bytes) -> bytes:
         """What a consumer is given, likewise."""
+
+        def mask(read: Assignment) -> None:
+            read.partitions = self._partitions(read.partitions)
+
+        return self._embedded(data, Assignment, mask)
+
+    def _embedded(self, data: bytes, kind: type[Embedded], mask: Callable[[Embedded], None]) -> bytes:
+        """Bytes that members exchange, masked; as `opaque` if they are no `kind`, or written otherwise than
+        `encode` writes it."""
         try:
-            read = Assignment.decode(data)
+            read = kind.decode(data)
             version = min(int.from_bytes(data[:2], "big"), 3)
             if read.encode(version) != data:
                 return self.opaque(data)
-            read.partitions = self._partitions(read.partitions)
+            mask(read)
             read.user_data = None if read.user_data is None else self.opaque(read.user_data)
             return read.encode(version)
         except (MalformedError, EncodeError):
