@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ringleader.clients.errors import InconsistentGroupProtocolError, MembershipError, fatal_error
-from ringleader.clients.group.settings import COOPERATIVE, MemberSettings
+from ringleader.clients.group.settings import MemberSettings, offered
 from ringleader.clients.model import MemberProtocol
 from ringleader.protocol.errors import ErrorCode
 
@@ -31,7 +31,7 @@ def inconsistent(
     option = "assignors" if settings.protocol_type == CONSUMER else "protocols"
     theirs, mine = group.protocol_data, [protocol.name for protocol in protocols]
     used = f"uses {theirs}" if theirs else "knows none of them"
-    if settings.protocol_type == CONSUMER and theirs and theirs not in COOPERATIVE:
+    if settings.protocol_type == CONSUMER and theirs and theirs not in offered():
         change = f"there is no assignor {theirs!r} here: configure one of {', '.join(mine)} in the others"
     else:
         change = f"pass {option}={[theirs or '...']} with what all of them offer"

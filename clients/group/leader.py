@@ -30,7 +30,7 @@ from ringleader.clients.group.driver import Driver
 from ringleader.clients.group.lags import lags_of
 from ringleader.clients.group.machine import MemberMachine
 from ringleader.clients.group.matching import Choice, in_words
-from ringleader.clients.group.settings import COOPERATIVE, LAG_AWARE, MemberSettings, SubscriptionSettings
+from ringleader.clients.group.settings import LAG_AWARE, MemberSettings, SubscriptionSettings, is_cooperative
 from ringleader.clients.group.state import Phase
 from ringleader.clients.model import Assigned, MemberInfo, TopicPartition
 from ringleader.protocol.embedded import Assignment as AssignmentBytes
@@ -145,7 +145,7 @@ class Leading:
         Then everybody gets what they hold, and nobody anything else; and the group rebalances once more, for
         which all give up everything, as an eager protocol asks of them. So no partition has two owners."""
         machine = self._machine
-        if machine is None or COOPERATIVE[protocol] or not machine.settings.cooperative:
+        if machine is None or is_cooperative(protocol) or not machine.settings.cooperative:
             return -inf
         last = machine.last_held
         return inf if last is None or machine.cooperates(last.protocol) else last.generation

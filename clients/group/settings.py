@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -23,22 +23,14 @@ GroupProtocol = Literal["classic", "consumer"]
 LAG_AWARE = lag_aware({}).name
 
 
-class _Offered(Mapping[str, bool]):
-    """Looked up at each use: an application may put an assignor of its own into `ASSIGNORS` at any time."""
-
-    def __getitem__(self, name: str) -> bool:
-        return True if name == LAG_AWARE else ASSIGNORS[name].cooperative
-
-    def __iter__(self) -> Iterator[str]:
-        yield from ASSIGNORS
-        yield LAG_AWARE
-
-    def __len__(self) -> int:
-        return len(ASSIGNORS) + 1
+def offered() -> set[str]:
+    """The assignors that a member can offer: an application may put its own into `ASSIGNORS` at any time."""
+    return {*ASSIGNORS, LAG_AWARE}
 
 
-COOPERATIVE: Mapping[str, bool] = _Offered()
-"""The assignors that a member can offer: whether each moves a partition only after its owner gave it up."""
+def is_cooperative(name: str) -> bool:
+    """Whether an offered assignor moves a partition only after its owner gave it up."""
+    return name == LAG_AWARE or ASSIGNORS[name].cooperative
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,10 +142,10 @@ class SubscriptionSettings:
         if self.group_remote_assignor == "":
             raise ValueError("group_remote_assignor is empty: leave it out for the coordinator's choice")
         if not self.assignors:
-            raise ValueError(f"assignors is empty; there are {sorted(COOPERATIVE)}")
-        unknown = sorted(set(self.assignors) - set(COOPERATIVE))
+            raise ValueError(f"assignors is empty; there are {sorted(offered())}")
+        unknown = sorted(set(self.assignors) - offered())
         if unknown:
-            raise ValueError(f"unknown assignors {unknown}; there are {sorted(COOPERATIVE)}")
+            raise ValueError(f"unknown assignors {unknown}; there are {sorted(offered())}")
         check_bounds(self, "lag_check_ms", least=1)
         check_bounds(self, "metadata_max_age_ms", least=1, most=MAX_INT64)
         weight_user_data(self.weight)
@@ -162,4 +154,4 @@ class SubscriptionSettings:
     @property
     def cooperative(self) -> bool:
         """Whether a member with these assignors may keep its partitions while it joins again."""
-        return any(COOPERATIVE[name] for name in self.assignors)
+        return any(is_cooperative(name) for name in self.assignors)

@@ -23,7 +23,7 @@ from ringleader.clients.group.leader import Leading
 from ringleader.clients.group.machine import MemberMachine
 from ringleader.clients.group.matching import Choice
 from ringleader.clients.group.membership import GroupMember, SyncGroupMember
-from ringleader.clients.group.settings import COOPERATIVE, LAG_AWARE, MemberSettings, SubscriptionSettings
+from ringleader.clients.group.settings import LAG_AWARE, MemberSettings, SubscriptionSettings, is_cooperative
 from ringleader.clients.model import Assigned, Lost, MemberProtocol, Revoked, TopicPartition
 from ringleader.clients.offsets.commits import Consumed
 from ringleader.clients.options import ConsumerMemberOptions, check_call
@@ -146,7 +146,7 @@ class _Subscriber:
         return {
             "protocol_type": PROTOCOL_TYPE,
             "protocols": [
-                MemberProtocol(name, partial(self._metadata, name), eager=not COOPERATIVE[name])
+                MemberProtocol(name, partial(self._metadata, name), eager=not is_cooperative(name))
                 for name in settings.assignors
             ],
             "given_up": partitions_given_up if settings.cooperative else None,
