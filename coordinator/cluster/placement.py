@@ -96,8 +96,8 @@ def place(
         free = [partition for partition in leaders if partition < len(goal) and goal[partition] in ready]
         bound = fixed | fit.keys()
         _few_brokers(goal, owners, weights, [one for one in free if one not in bound], leaders)
+        carried = {node: sum(weights[partition] for partition in _of(goal, node)) for node in carried}
     moved = {partition for partition, owner in enumerate(owners) if goal[partition] != owner}
-    carried = {node: sum(weights[partition] for partition in _of(goal, node)) for node in carried}
     _even_loads(goal, {node: carried[node] for node in carried if node in ready}, weights, fixed | moved)
     return tuple(goal)
 

@@ -171,10 +171,11 @@ class Writer:
         self._sequence = (self._sequence + len(records)) % SEQUENCES
         return Batch(data, appends)
 
-    def acknowledged(self, batch: Batch, base_offset: int) -> None:
-        """It is in the log, on all replicas in sync."""
+    def acknowledged(self, base_offset: int) -> None:
+        """The batch under way is in the log, on all replicas in sync."""
         self._under_way = False
-        if self.ended is not None:
+        batch = self._batch
+        if self.ended is not None or batch is None:
             return
         if self._acknowledged_to is not None and base_offset <= self._acknowledged_to:
             self.end(
@@ -329,7 +330,7 @@ class Sender:
             one = answers.get(writer.partition)
             code = ErrorCode.UNKNOWN_SERVER_ERROR if one is None else one.error_code
             if one is not None and not code:
-                writer.acknowledged(batch, one.base_offset)
+                writer.acknowledged(one.base_offset)
                 continue
             why = error_name(code) + (f" ({one.error_message})" if one and one.error_message else "")
             moved = moved or code in _MOVED
