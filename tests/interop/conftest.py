@@ -13,5 +13,5 @@ WHY = "Apache Kafka's broker and clients: timeouts that run by the clock"
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if item.path.parent in BESIDE_KAFKA and item.get_closest_marker("second_try") is None:
+        if item.path.parent in BESIDE_KAFKA:
             item.add_marker(pytest.mark.second_try(WHY))

@@ -117,7 +117,6 @@ async def test_transactions(secured: Secured, topic: str, transactions: confluen
         assert sink.values[place][-1] == b"open"
 
 
-@pytest.mark.second_try("librdkafka's consumers: timeouts that run by the clock")
 async def test_shared_with_librdkafka(secured: Secured, topic: str) -> None:
     """Two of ours and a cooperative member of librdkafka: nobody stops, every record is read."""
     bootstrap = secured.broker.bootstrap

@@ -15,8 +15,6 @@ from tests.interop.kafka import tool
 from tests.support.daemon import Daemon
 from tests.support.members import Stage
 
-pytestmark = pytest.mark.second_try("Kafka's Java clients: timeouts that run by the clock")
-
 TOOLS = "org.apache.kafka.tools."
 MAIN_CLASSES = {
     "kafka-topics": f"{TOOLS}TopicCommand",

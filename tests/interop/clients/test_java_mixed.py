@@ -14,8 +14,6 @@ from tests.interop.clients.watch import WatchBoard, described, read_by_all, reba
 from tests.support.daemon import Daemon
 from tests.support.members import Board, Stage
 
-pytestmark = pytest.mark.second_try("Kafka's Java clients: timeouts that run by the clock")
-
 
 def each_owned_once(board: Board, members: int) -> bool:
     """So many members own every partition once, as evenly as range can."""

@@ -17,7 +17,6 @@ from tests.support.daemon import Daemon
 from tests.support.members import Stage
 
 pytestmark = [
-    pytest.mark.second_try("Kafka's Java clients: timeouts that run by the clock"),
     pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
     pytest.mark.usefixtures("sockets_forgotten"),
 ]

@@ -13,8 +13,6 @@ from tests.interop.clients.watch import WatchBoard, described, read_by_all, reba
 from tests.support.daemon import Daemon
 from tests.support.members import Stage
 
-pytestmark = pytest.mark.second_try("Kafka's Java clients: timeouts that run by the clock")
-
 
 async def by_instance(daemon: Daemon) -> dict[str | None, tuple[str, tuple[int, ...]]]:
     """Instance id -> member id and partitions, as the coordinator describes them."""

@@ -13,8 +13,6 @@ from tests.interop.clients.watch import WatchBoard
 from tests.support.certificates import Certificates
 from tests.support.daemon import Daemon
 
-pytestmark = pytest.mark.second_try("Kafka's Java clients: timeouts that run by the clock")
-
 
 @pytest.fixture(scope="module")
 def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:

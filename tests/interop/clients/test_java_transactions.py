@@ -15,8 +15,6 @@ from tests.interop.clients.team import ALL, EACH, PARTITIONS, TOPIC, MakeMember,
 from tests.interop.clients.watch import WatchBoard
 from tests.support.daemon import Daemon
 
-pytestmark = pytest.mark.second_try("Kafka's Java clients: timeouts that run by the clock")
-
 OUT = "shipped"
 
 

@@ -22,8 +22,6 @@ from tests.interop.clients.watch import WatchBoard, described, read_by_all, reba
 from tests.support.daemon import Daemon
 from tests.support.members import Stage
 
-pytestmark = pytest.mark.second_try("aiokafka, kafka-python, librdkafka: timeouts that run by the clock")
-
 ROOT = Path(__file__).resolve().parents[3]
 
 each_library = pytest.mark.parametrize("library", LIBRARIES, ids=[one.library for one in LIBRARIES])

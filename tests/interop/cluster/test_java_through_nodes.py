@@ -21,8 +21,6 @@ from tests.interop.cluster.test_relay_transactions import until_committed
 from tests.interop.kafka_cluster import KafkaCluster
 from tests.support.members import Stage
 
-pytestmark = pytest.mark.second_try("Kafka's Java clients: timeouts that run by the clock")
-
 
 @pytest.fixture(scope="module")
 def java_clients(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JavaClients]:
