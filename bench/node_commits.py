@@ -55,7 +55,7 @@ DELAY = ["--group-initial-rebalance-delay-ms", "0"]
 
 @dataclass(frozen=True, slots=True)
 class _Loaded:
-    """What is under load. `pids`: of all processes whose time counts."""
+    """A server under load. `pids`: of all processes whose time counts."""
 
     name: str
     ports: Sequence[int]

@@ -83,7 +83,7 @@ ELSEWHERE: Mapping[str, str] = {
 
 
 def ours(name: str, known: Collection[str]) -> str | None:
-    """What another client's option is here, as the end of a sentence; None if the name is none of theirs.
+    """Our counterpart of another client's option, as the end of a sentence; None: no other client has it.
     `known`: the options of the call that was given it."""
     plain = name.replace(".", "_")
     option = RENAMED.get(plain, plain)

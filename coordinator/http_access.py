@@ -1,4 +1,4 @@
-"""Who may ask the endpoint of `http.listen`, as the settings say."""
+"""Access to the endpoint of `http.listen`, as the settings say."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 
 class HttpAccess(NamedTuple):
-    """What who asks has to show, and how it is hidden on its way."""
+    """The proof that a caller has to give, and its protection on the way."""
 
     token: str | None
     tls: Tls | None
     recording_token: str | None = None
-    """Of who may record groups; None: nobody may."""
+    """Of callers that may record groups; None: nobody may."""
 
     @property
     def asks(self) -> bool:

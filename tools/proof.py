@@ -174,7 +174,7 @@ def tests_in(file: Path) -> set[str]:
 
 
 def results(folder: Path = RESULTS) -> dict[str, dict[str, Any]]:
-    """What was left, by judge. Raises ResultError."""
+    """The results that judges left, by judge. Raises ResultError."""
     found = {}
     for file in sorted(folder.glob("*.json")):
         try:

@@ -54,7 +54,7 @@ Names = dict[str, list[str]]
 
 
 def public_names() -> Names:
-    """What the code has, by section, sorted."""
+    """The names of the code, by section, sorted."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     spark = (StreamOptions, BatchOptions, SinkOptions)
     found: dict[str, Iterable[str]] = {
@@ -86,7 +86,7 @@ def public_names() -> Names:
 
 
 def listed() -> Names:
-    """What the file says."""
+    """The content of the file."""
     return {section: names for section, names in _read().items() if section != REMOVED}
 
 

@@ -252,8 +252,8 @@ class _GroupTransactions:
             return response
 
     def _doubt(self, request: kafka.TxnOffsetCommitRequest, partition: int, markers: Markers) -> None:
-        """What was written, if it was, may come behind the end of its transaction: the producer's next commit
-        has to settle it, as after an owner that died."""
+        """Records that may have been written may come behind the end of their transaction: the producer's
+        next commit has to settle them, as after an owner that died."""
         if markers.alive:
             self._inherited[partition].add(request.producer_id)
 

@@ -1,1 +1,1 @@
-"""What a shard machine was asked, in a file, and the same machine at work on it again."""
+"""Recordings of the calls of a shard machine, in a file, and the same machine that plays them again."""

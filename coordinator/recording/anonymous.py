@@ -1,8 +1,8 @@
 """A recording without names: texts and bytes replaced by others of the same length, the same one by the same.
 
-What is of the same length keeps records as long as they were, and what was equal stays equal. Partitions,
-times, sizes and the names of Kafka's own assignors stay. What the machine makes of it is not replaced: the
-machine is asked again (`play`), since what it makes of other names may stand in another order.
+Replacements of the same length keep records as long as they were, and equal texts stay equal. Partitions,
+times, sizes and the names of Kafka's own assignors stay. The results of the machine are not replaced: the
+machine is asked again (`play`), since its results for other names may stand in another order.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class Masks:
         return self._noise(data, len(data))
 
     def subscription(self, data: bytes) -> bytes:
-        """What a consumer says of itself, with other topics; what is none, as `opaque`."""
+        """A consumer's subscription, with other topics; bytes that are none, as `opaque`."""
 
         def mask(read: Subscription) -> None:
             read.topics = [self.text(one) for one in read.topics]
@@ -96,7 +96,7 @@ class Masks:
         return self._embedded(data, Subscription, mask)
 
     def assignment(self, data: bytes) -> bytes:
-        """What a consumer is given, likewise."""
+        """A consumer's assignment, likewise."""
 
         def mask(read: Assignment) -> None:
             read.partitions = self._partitions(read.partitions)
@@ -163,8 +163,8 @@ class Masks:
     # ---- lines ----
 
     def first(self, first: Line) -> Line:
-        """The state at the beginning. What it is of the group that stays is looked at first: names that it
-        shares with others stay, too."""
+        """The state at the beginning. The group that stays is read first: names that it shares with
+        others stay, too."""
         state = first["state"]
         own = [one for one in state["groups"] if self._stays(one["group_id"])]
         kept = {one["group_id"]: self.value(one, keep=True) for one in own}
@@ -187,7 +187,7 @@ class Masks:
         }
 
     def line(self, line: Line) -> Line:
-        """What the machine was asked. What came of it is left out."""
+        """The call of the machine, without its result."""
         given, keep = line["with"], self._stays(group_of(line))
         if line["do"] == "topic_deleted":
             made = [

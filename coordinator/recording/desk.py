@@ -22,7 +22,7 @@ FOR_MAX_MS = 3_600_000
 MAX_BYTES = 1 << 30
 """The most that may be asked for."""
 WAITING_MAX_BYTES = 16 * 1024 * 1024
-"""What is kept for who reads it; who does not keep up has a recording that ends."""
+"""Lines that are kept for the reader; a recording whose reader does not keep up ends."""
 STATE_MAX = 10_000
 """Offsets of a shard, of which a member counts as many as it costs: reading them is one turn of the loop."""
 QUIET_TIMEOUT_S = 10.0
@@ -35,7 +35,7 @@ class CannotRecordError(Exception):
 
 
 class Asked(NamedTuple):
-    """What is to be recorded."""
+    """The request for a recording."""
 
     group_id: str
     for_ms: int
@@ -62,7 +62,7 @@ class Recording:
         self.ended = False
 
     def start(self, first: bytes) -> None:
-        """The state is known. What has happened since stands behind it."""
+        """The state is known. The calls since then stand behind it."""
         self._bytes += len(first)
         self._lines.appendleft(first)
         self._waiting_bytes += len(first)
@@ -107,7 +107,7 @@ class Recording:
         self._log.warning("recording ended", group_id=self._asked.group_id, reason=why, calls=self._calls)
 
     async def take(self) -> bytes:
-        """What has come meanwhile; nothing: that was all."""
+        """The lines that have come meanwhile; nothing: that was all."""
         await self._told.wait()
         taken = b"".join(self._lines)
         self._lines.clear()

@@ -34,7 +34,7 @@ NOT_KEPT = {"share"}
 
 
 class UnreadableError(ValueError):
-    """What stands there is no value of this form; the text says why."""
+    """The JSON is no value of this form; the text says why."""
 
 
 def _classes() -> Iterator[type[Any]]:

@@ -17,9 +17,9 @@ from ringleader.coordinator.recording.tap import CALLS, Line, outbox
 OUTCOMES = ("gave", "raised", "ids", "next")
 """Of a line: what came of the call."""
 BROKEN = (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, RecursionError)
-"""What comes of a file that somebody made up."""
+"""Errors that a file which somebody made up leads to."""
 NO_ID = "no-id-left"
-"""What a machine gets that asks for more member ids than it did when it was recorded."""
+"""The member id for a machine that asks for more of them than it did when it was recorded."""
 
 
 @dataclass(eq=False, slots=True)
@@ -46,7 +46,7 @@ class Difference:
 
 @dataclass(slots=True)
 class Played:
-    """What the machine did with one line."""
+    """The machine's work on one line."""
 
     difference: Difference | None
     outcome: Line = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""What a shard machine has in memory, as JSON, and a machine made of it.
+"""The memory of a shard machine, as JSON, and a machine made of it.
 
 A record of the log is not enough to go on from: which requests wait, when sessions end, and how far a
 rebalance is stand in memory only. It is read in a moment in which nothing is on its way to the log, so that
@@ -42,7 +42,7 @@ MEMBER_COSTS = 10
 
 
 def size_of(shard: Shard) -> int:
-    """What reading the state costs, in offsets."""
+    """The cost of reading the state, in offsets."""
     return sum(
         MEMBER_COSTS * (1 + len(one.members) + len(one.pending)) + sum(map(len, one.offsets.values()))
         for one in shard._core.groups.values()
@@ -55,7 +55,7 @@ def settings_of(shard: Shard) -> dict[str, Any]:
 
 
 def unix_of(shard: Shard) -> list[Any]:
-    """What the machine believes of Unix time."""
+    """The machine's knowledge of Unix time."""
     unix = shard._core.unix_time
     return [unix.difference_ms, [*map(list, unix._earliest)], [*map(list, unix._latest)]]
 
@@ -69,7 +69,7 @@ def set_unix(shard: Shard, known: list[Any]) -> None:
 
 
 def others_bytes(shard: Shard) -> int:
-    """What the groups of other shards hold."""
+    """Bytes that the groups of other shards hold."""
     share = shard._core.memory
     return share.total.counted - share.counted
 

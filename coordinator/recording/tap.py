@@ -36,15 +36,15 @@ CALLS = (
 )
 """Everything that a runtime asks of a shard that serves, but for what only looks."""
 ENDS = ("unload", "give_back")
-"""What its life ends with."""
+"""The calls that end its life."""
 HIDDEN = "User:"
-"""What stands for who asked, followed by a number."""
+"""Stands for a principal, followed by a number."""
 
 Line = dict[str, Any]
 
 
 class Principals:
-    """Who asked, as text: numbers in place of names, unless they are to be shown."""
+    """Principals, as text: numbers in place of names, unless they are to be shown."""
 
     def __init__(self, *, shown: bool) -> None:
         self._shown = shown
@@ -212,7 +212,7 @@ class Tap:
         return gave
 
     def _tell_of_others(self, line: Line) -> None:
-        """What has changed beside the machine since its last call."""
+        """Add what has changed outside of the machine since its last call."""
         unix, others = state.unix_of(self.shard), state.others_bytes(self.shard)
         if unix != self._unix:
             line["unix"] = unix
@@ -232,7 +232,7 @@ class Tap:
 
 
 def arguments(name: str, given: tuple[Any, ...]) -> tuple[Any, ...]:
-    """What a call was given, in values that can be written."""
+    """The arguments of a call, in values that can be written."""
     if name == "commit":
         return (given[0].request, *given[1:])
     if name == "delete_offsets":
@@ -242,7 +242,7 @@ def arguments(name: str, given: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def outbox(box: Any, writer: Writer) -> Line:
-    """What a machine wants done."""
+    """A machine's outbox, as JSON."""
     return {
         "appends": [
             [one.position, [[writer.put(key), writer.put(value)] for key, value in one.records]]

@@ -174,7 +174,7 @@ def _write(
     interrupted = False
 
     def interrupt(*_: object) -> None:
-        """What has arrived by now is read, and then there is no more."""
+        """Read the bytes that have arrived by now, and no more."""
         nonlocal interrupted
         interrupted = True
         if connection.sock is not None:

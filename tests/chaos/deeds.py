@@ -1,4 +1,4 @@
-"""What each fault of a scenario does to a run, and how it is undone."""
+"""The effect of each fault of a scenario on a run, and how it is undone."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class Mix:
 
     @property
     def checks(self) -> Sequence[str]:
-        """What has to hold."""
+        """The checks of the run."""
         return sorted(set.intersection(*(set(one.checks) for one in self.scenarios.values())))
 
     @property
@@ -50,7 +50,7 @@ class Mix:
         return list(found.values())
 
     def company(self, addresses: Sequence[str]) -> Company:
-        """Who takes part, in front of nodes at these addresses."""
+        """The processes of the run, in front of nodes at these addresses."""
         gathering = Gathering(self.seed, addresses)
         work = self._work()
         for one in work:

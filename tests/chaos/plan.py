@@ -36,7 +36,7 @@ class Plan:
     """How often each is restarted then."""
 
     def company(self, addresses: Sequence[str]) -> Company:
-        """Who takes part, in front of nodes at these addresses."""
+        """The processes of the run, in front of nodes at these addresses."""
         gathering = Gathering(self.seed, addresses)
         gathering.commits(RAW_GROUPS)
         for library in self.libraries:

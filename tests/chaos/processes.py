@@ -27,7 +27,7 @@ class Processes:
         self.complaints: list[str] = []
         """Which of them failed, and how."""
         self.stopped: set[str] = set()
-        """Who has ended."""
+        """Processes that have ended."""
 
     def start(
         self, name: str, module: str, *arguments: str, environ: Mapping[str, str] | None = None

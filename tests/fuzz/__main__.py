@@ -31,7 +31,7 @@ _COUNTED = re.compile(r"^#(\d+)", re.MULTILINE)
 
 
 class Outcome(NamedTuple):
-    """What one target's run gave."""
+    """The result of one target's run."""
 
     name: str
     seconds: float

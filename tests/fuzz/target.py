@@ -1,4 +1,4 @@
-"""What a fuzz target is, and the bounds that hold for every input of every target.
+"""Fuzz targets, and the bounds that hold for every input of each.
 
 Nothing here imports the product: the process that fuzzes has to import it after the fuzzer is ready to
 watch it.
@@ -54,7 +54,7 @@ class Target:
 
     name: str
     oracle: str
-    """What holds for every input, in a sentence."""
+    """The property that holds for every input, in a sentence."""
     check: Callable[[bytes], None]
     """Raises whatever the product raises and may not, or `BrokenPromiseError`."""
     seeds: Callable[[], Iterable[bytes]]

@@ -43,7 +43,7 @@ BOUNDS = (
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """What became of one thing."""
+    """The growth of one figure."""
 
     name: str
     seconds: float

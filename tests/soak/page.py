@@ -35,7 +35,7 @@ class Line(NamedTuple):
 
 
 class Chart(NamedTuple):
-    """What is shown over time."""
+    """A figure over time."""
 
     title: str
     unit: str

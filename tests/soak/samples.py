@@ -1,4 +1,4 @@
-"""What a process takes of its machine at one moment, and what its metrics say."""
+"""Resources of a process at one moment, and its metrics."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TOLD = {
     "ringleader_committed_partitions": "committed partitions",
     "ringleader_groups_metadata_bytes": "bytes that groups count",
 }
-"""What is read from the metrics."""
+"""The metrics that are read."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ FAULT_SHORTEST_S, FAULT_LONGEST_S = 2.0, 45.0
 
 @dataclass(slots=True)
 class Seen:
-    """What came of a soak, beside the histories."""
+    """The findings of a soak, next to the histories."""
 
     samples: dict[str, list[Sample]] = field(default_factory=dict)
     """By process."""

@@ -51,7 +51,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """What is left behind is found in the teardown: that fails."""
+    """Leftovers are found in the teardown: that fails."""
     report = yield
     mark = item.get_closest_marker("second_try")
     if report.failed and report.when != "teardown" and mark is not None and not draws(item):
@@ -60,7 +60,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 
 
 class Tries:
-    """What failed in this run, and what of it may be tried again."""
+    """The failures of this run, and those that may be tried again."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._second = bool(config.getoption("--second-try"))
