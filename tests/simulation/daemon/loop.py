@@ -13,6 +13,7 @@ from typing import Any
 from tests.simulation.daemon import turns as simulated
 from tests.simulation.daemon.network import HOST, PORT, Connection, Network
 from tests.simulation.daemon.turns import SimpleQueue, Thread, Turns
+from tests.simulation.nodes.loop import NumberedTask
 
 _KERNEL_BYTES = 262_144
 
@@ -164,9 +165,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
 
     def _new_task(self, loop: Any, coroutine: Any, **more: Any) -> asyncio.Task[Any]:
         self._numbers += 1
-        task = _Task(coroutine, loop=loop, **more)
-        task.number = self._numbers
-        return task
+        return NumberedTask(coroutine, self._numbers, loop=loop, **more)
 
     def create_future(self) -> asyncio.Future[Any]:
         """See `asyncio.AbstractEventLoop`."""
@@ -247,17 +246,8 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         return transport, protocol
 
 
-class _Task(asyncio.Task[Any]):
-    """Sets of tasks have the order of their numbers, not of addresses."""
-
-    number = 0
-
-    def __hash__(self) -> int:
-        return self.number
-
-
 class _Future(asyncio.Future[Any]):
-    """Likewise."""
+    """Its place in a set of futures is the same in each run, as that of a `NumberedTask`."""
 
     number = 0
 
