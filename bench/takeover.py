@@ -116,6 +116,9 @@ def run(plan: Plan) -> dict[str, Any]:
         )
     ]
     print_goals(goals)
-    whole = {"results": results, "brokers": {f"{KAFKA}, three brokers": f"{VERSION} (KRaft)"}}
+    whole = {
+        "results": results,
+        "brokers": {f"{KAFKA}, three brokers": f"{VERSION} (KRaft), {' '.join(BENCH_JVM)}"},
+    }
     save(plan.out_dir, "takeover", whole, goals)
     return whole

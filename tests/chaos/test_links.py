@@ -179,7 +179,7 @@ def test_bytes_come_one_by_one() -> None:
 def test_an_upstream_that_is_not_there_resets() -> None:
     with Links() as links:
         link = links.to("127.0.0.1", 1)
-        with connected(link) as one, pytest.raises(ConnectionResetError):
+        with pytest.raises(ConnectionResetError), connected(link) as one:
             one.recv(1)
 
 

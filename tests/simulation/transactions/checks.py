@@ -372,6 +372,9 @@ class TxnChecks(Checks):
             open_ones = node.runtime.shards[partition].open_producers()
             if open_ones:
                 return f"T6: {node} has offsets of {open_ones} that wait in partition {partition}"
+            out = node.runtime.shards[partition]._core.out
+            if out.durable < out.emitted:
+                return f"{node} waits for an append to partition {partition}"
         for one in world.txn_nodes:
             if one.store is None or one.store._next_offset != world.brokers.security.end:
                 return f"{one} has not read all users and ACLs"
