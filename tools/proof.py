@@ -50,6 +50,18 @@ JUDGES: Mapping[str, tuple[str, str, str]] = {
         " over.",
         "python -m tests.simulation.nodes --count 500 --proof",
     ),
+    "simulation-transactions": (
+        "Transactions through several nodes",
+        "Relay, transactions of groups, markers and ACLs on simulated brokers; one answer is held while the"
+        " world moves.",
+        "make simulate SEEDS=500 ARGS='--world transactions --proof'",
+    ),
+    "simulation-daemon": (
+        "The whole daemon and real clients under one clock",
+        "From the bytes of a frame to the files: consumers, members, producers and admins, threads included;"
+        " a seed that fails shrinks itself.",
+        "make simulate SEEDS=500 ARGS='--world daemon --proof'",
+    ),
     "interop": (
         "The same scenarios on a real Apache Kafka",
         "Every answer is compared, field by field; random scenarios besides.",
@@ -104,9 +116,13 @@ def wished() -> bool:
     return os.environ.get(WISH, "") not in ("", "0")
 
 
-def leave(judge: str, figures: Figures, *, good: bool, results: Path = RESULTS) -> Path:
-    """Write what a run of a judge came to, for the page; the file. `good`: nothing was broken. The names of
-    the figures are words for the page: "seeds", "faults"."""
+def leave(
+    judge: str, figures: Figures, *, good: bool, adds: Sequence[str] = (), results: Path = RESULTS
+) -> Path:
+    """Write the result of a judge's run, for the page; returns the file. `good`: nothing was broken. The
+    names of the figures are words for the page: "seeds", "faults". Those of `adds` are summed over runs."""
+    earlier = _earlier(results / f"{judge}.json")
+    sums = earlier.get("in all", {})
     result = {
         "judge": judge,
         "commit": _git("rev-parse", "--short", "HEAD") or "unknown",
@@ -116,7 +132,18 @@ def leave(judge: str, figures: Figures, *, good: bool, results: Path = RESULTS) 
         "good": good,
         "figures": dict(figures),
     }
+    if adds:
+        result["since"] = earlier.get("since", result["date"])
+        result["in all"] = {name: sums.get(name, 0) + figures[name] for name in adds}
     return _write(judge, result, results)
+
+
+def _earlier(file: Path) -> dict[str, Any]:
+    """The result that stands there; empty if none can be read."""
+    try:
+        return dict(json.loads(file.read_text()))
+    except (OSError, ValueError):
+        return {}
 
 
 def _write(name: str, result: Mapping[str, Any], results: Path) -> Path:
@@ -193,7 +220,7 @@ def render(left: Mapping[str, Mapping[str, Any]], promised: Iterable[Promise]) -
         "# What was tried",
         "",
         "Written by `python -m tools.proof` from the files in `proof/`, which the judges leave there; a test",
-        "compares. A figure is of one run, at the commit that stands beside it.",
+        "compares. A figure is of one run, at the commit that stands beside it; sums are of all runs.",
         "",
         "| Judge | Last run | What it came to | |",
         "|---|---|---|---|",
@@ -204,9 +231,7 @@ def render(left: Mapping[str, Mapping[str, Any]], promised: Iterable[Promise]) -
             lines.append(f"| [{title}](#{_anchor(title)}) | not run yet | | |")
             continue
         verdict = "held" if result["good"] else "**broken**"
-        lines.append(
-            f"| [{title}](#{_anchor(title)}) | {_when(result)} | {_briefly(result['figures'])} | {verdict} |"
-        )
+        lines.append(f"| [{title}](#{_anchor(title)}) | {_when(result)} | {_briefly(result)} | {verdict} |")
     lines += ["", "## Promises and their judges", ""]
     lines += ["Each named test runs with `make test` or `make interop`; a test holds that it exists.", ""]
     lines += ["| Promise of the README | Tests that judge it |", "|---|---|"]
@@ -223,6 +248,8 @@ def render(left: Mapping[str, Mapping[str, Any]], promised: Iterable[Promise]) -
         lines += [f"`{result['command']}`, {result['date']}, at commit {result['commit']}{changed}.", ""]
         lines += ["| | |", "|---|---:|"]
         lines += [f"| {what} | {_shown(figure)} |" for what, figure in result["figures"].items()]
+        for what, figure in result.get("in all", {}).items():
+            lines.append(f"| {what} in all runs since {result['since']} | {_shown(figure)} |")
     lines += ["", "## Faults that the judges found", ""]
     faults = left.get(FAULTS)
     if faults is None:
@@ -232,7 +259,7 @@ def render(left: Mapping[str, Mapping[str, Any]], promised: Iterable[Promise]) -
             f"Of the history's {faults['commits']:,} commits up to {faults['commit']}, those that say so.",
             "",
         ]
-        lines += ["| Mended in | Found by |", "|---|---|"]
+        lines += ["| Fixed in | Found by |", "|---|---|"]
         for one in faults["faults"]:
             lines.append(
                 f"| {one['commit']}, {one['date']}: {_plain(one['subject'])} | {_plain(one['found_by'])} |"
@@ -253,8 +280,12 @@ def _when(result: Mapping[str, Any]) -> str:
     return f"{result['date']}, {result['commit']}{'+' if result['changed'] else ''}"
 
 
-def _briefly(figures: Figures) -> str:
-    return ", ".join(f"{_shown(figure)} {what}" for what, figure in list(figures.items())[:3])
+def _briefly(result: Mapping[str, Any]) -> str:
+    brief = ", ".join(f"{_shown(figure)} {what}" for what, figure in list(result["figures"].items())[:3])
+    sums = ", ".join(
+        f"{_shown(figure)} {what}" for what, figure in list(result.get("in all", {}).items())[:1]
+    )
+    return f"{brief}; in all runs {sums}" if sums else brief
 
 
 def _shown(figure: Figure) -> str:

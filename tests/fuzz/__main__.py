@@ -22,6 +22,7 @@ from tests.fuzz.native import NATIVE, run_native
 from tests.fuzz.target import NAMES, judge, load
 from tests.support import library
 from tests.support.library import BUILT
+from tools import proof
 from tools.build_native import SOURCE, NotBuiltError, compile_native
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -80,8 +81,8 @@ def compiled() -> dict[str, str]:
     return {**os.environ, BUILT: str(made)}
 
 
-def fuzz(names: list[str], minutes: float) -> int:
-    """All of them, side by side as there are cores; the exit code."""
+def fuzz(names: list[str], minutes: float, *, leaves: bool = False) -> int:
+    """All of them, side by side as there are cores; the exit code. `leaves`: figures for docs/proof.md."""
     cores = os.cpu_count() or 1
     seconds = max(5, int(60 * minutes * cores / len(names)))
     watched = importlib.util.find_spec("atheris") is not None
@@ -96,10 +97,12 @@ def fuzz(names: list[str], minutes: float) -> int:
             for name in names
         ]
         print(f"{'target':14} {'seconds':>8} {'executions':>11} {'coverage':>9} {'features':>9}  finds")
-        found = 0
+        found, executions, spent_s = 0, 0, 0.0
         for one in outcomes:
             done = one.result()
             found += len(done.finds)
+            executions += done.executions
+            spent_s += done.seconds
             print(
                 f"{done.name:14} {done.seconds:8.0f} {done.executions:11,} {done.covered or '-':>9} "
                 f"{done.features or '-':>9}  {len(done.finds)}",
@@ -108,6 +111,10 @@ def fuzz(names: list[str], minutes: float) -> int:
             for path in done.finds:
                 print(_told(done.text))
                 print(f"The same again: {_again(done.name, path)}")
+    if leaves:
+        figures = {"inputs": executions, "minutes on one core": round(spent_s / 60, 1), "targets": len(names)}
+        adds = ("minutes on one core", "inputs")
+        proof.leave("fuzz", {**figures, "finds": found}, good=not found, adds=adds)
     return 1 if found else 0
 
 
@@ -162,6 +169,7 @@ def main() -> int:
     parser.add_argument("--replay", nargs=2, metavar=("TARGET", "FILE"))
     parser.add_argument("--keep", nargs="+", metavar="TARGET [FILE]")
     parser.add_argument("--remark", default="")
+    proof.add_option(parser)
     given = parser.parse_args()
     if strange := set(given.names) - {*NAMES, NATIVE}:
         parser.error(f"there is no target {', '.join(sorted(strange))}")
@@ -169,7 +177,7 @@ def main() -> int:
         return replay(given.replay[0], Path(given.replay[1]))
     if given.keep:
         return keep(given.keep[0], Path(given.keep[1]) if len(given.keep) > 1 else None, given.remark)
-    return fuzz(given.names or [*NAMES, NATIVE], given.minutes)
+    return fuzz(given.names or [*NAMES, NATIVE], given.minutes, leaves=given.proof)
 
 
 if __name__ == "__main__":

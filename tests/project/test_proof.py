@@ -48,6 +48,19 @@ def test_what_a_judge_leaves_is_on_the_page_and_the_rest_is_not_run(tmp_path: Pa
     assert f"To run it: `{proof.JUDGES['chaos'][2]}`" in page
 
 
+def test_figures_are_added_up_over_runs(tmp_path: Path) -> None:
+    for seeds, good in ((40, True), (2, False)):
+        file = proof.leave(
+            "simulation", {"seeds": seeds, "steps": 7}, good=good, adds=["seeds"], results=tmp_path
+        )
+    left = json.loads(file.read_text())
+    assert left["in all"] == {"seeds": 42}
+    assert left["figures"] == {"seeds": 2, "steps": 7}
+    page = proof.render(proof.results(tmp_path), proof.promises())
+    assert "2 seeds, 7 steps; in all runs 42 seeds | **broken** |" in page
+    assert f"| seeds in all runs since {left['since']} | 42 |" in page
+
+
 @pytest.mark.parametrize(
     ("name", "text"),
     [("simulation", "no JSON"), ("weather", '{"judge": "weather"}'), ("simulation", '{"judge": "chaos"}')],

@@ -1,8 +1,8 @@
 """`python -m tests.simulation.fresh --seeds N`: N fresh seeds of each world, on all cores.
 
-The worlds: the group machine with model members (`tests.simulation`), nodes before a cluster
-(`tests.simulation.nodes`), the whole daemon and real clients (`tests.simulation.daemon`). A seed that
-fails prints the command that runs it again.
+The worlds: the group machine with model members (`tests.simulation`), nodes in front of a cluster
+(`tests.simulation.nodes`), their relay and transactions (`tests.simulation.transactions`), the whole daemon
+and real clients (`tests.simulation.daemon`). A seed that fails prints the command that runs it again.
 """
 
 from __future__ import annotations
@@ -13,53 +13,76 @@ import os
 import secrets
 import sys
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from typing import NamedTuple
 
 from tests.simulation.facts import ViolationError
 from tests.simulation.seeds import SEED_BITS
+from tools import proof
 
-WORLDS = ("shards", "nodes", "daemon")
+WORLDS = {
+    "shards": "simulation",
+    "nodes": "simulation-nodes",
+    "transactions": "simulation-transactions",
+    "daemon": "simulation-daemon",
+}
+"""The judge of each: see `tools.proof`."""
+_TELLS_S = 30.0
 
 
-def run(world: str, seed: int) -> str:
-    """One seed. Returns what it violates, or ""."""
+class Run(NamedTuple):
+    """The result of a seed."""
+
+    steps: int
+    cpu_s: float
+    violated: str
+
+
+def run(world: str, seed: int) -> Run:
+    """One seed, in a process of its own."""
+    began_s, steps, violated = time.process_time(), 0, ""
     try:
-        if world == "shards":
-            from tests.simulation.world import simulate
-
-            simulate(seed)
-        elif world == "nodes":
-            from tests.simulation.nodes.world import simulate as simulate_nodes
-
-            simulate_nodes(seed, calm=seed % 2 == 0)
-        else:
-            return _run_daemon(seed)
+        steps = _steps(world, seed)
     except ViolationError as error:
-        return str(error)
-    return ""
+        violated = str(error)
+        if world == "daemon":
+            from tests.simulation.daemon.__main__ import explained
+
+            violated += f"\nwith a shorter plan:\n{explained(error, None)}"
+    return Run(steps, time.process_time() - began_s, violated)
 
 
-def _run_daemon(seed: int) -> str:
-    from tests.simulation.daemon.__main__ import explained
-    from tests.simulation.daemon.world import simulate
+def _steps(world: str, seed: int) -> int:
+    if world == "shards":
+        from tests.simulation.world import simulate
 
-    try:
-        simulate(seed)
-    except ViolationError as error:
-        return f"{error}\nwith a shorter plan:\n{explained(error, None)}"
-    return ""
+        return simulate(seed).steps
+    if world == "nodes":
+        from tests.simulation.nodes.world import simulate as simulate_nodes
+
+        return simulate_nodes(seed, calm=seed % 2 == 0).steps
+    if world == "transactions":
+        from tests.simulation.transactions.world import simulate as simulate_transactions
+
+        return simulate_transactions(seed).steps
+    from tests.simulation.daemon.world import simulate as simulate_daemon
+
+    return simulate_daemon(seed).steps
 
 
 def main() -> int:
     """Run and report; 1 if an invariant was violated."""
     parser = argparse.ArgumentParser(prog="python -m tests.simulation.fresh", description=__doc__)
     parser.add_argument("--seeds", type=int, default=100, help="fresh seeds of each world (default 100)")
-    parser.add_argument("--world", choices=WORLDS, action="append", help="of this world only")
+    parser.add_argument("--world", choices=[*WORLDS], action="append", help="of this world only; repeatable")
+    proof.add_option(parser)
     given = parser.parse_args()
-    os.environ["PYTHONHASHSEED"] = "0"  # as whoever runs one again has it
-    began_s, failed, done = time.monotonic(), Counter[str](), Counter[str]()
-    worlds = given.world or WORLDS
+    os.environ["PYTHONHASHSEED"] = "0"  # the command that runs a seed again has it, too
+    began_s = told_s = time.monotonic()
+    failed, done, steps = Counter[str](), Counter[str](), Counter[str]()
+    cpu_s: defaultdict[str, float] = defaultdict(float)
+    worlds = given.world or [*WORLDS]
     fresh = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(os.cpu_count(), mp_context=fresh, max_tasks_per_child=100) as pool:
         drawn = [(world, secrets.randbits(SEED_BITS)) for _ in range(given.seeds) for world in worlds]
@@ -68,15 +91,28 @@ def main() -> int:
             world, seed = under_way[one]
             done[world] += 1
             try:
-                violated = one.result()
+                result = one.result()
             except Exception as error:
-                violated = f"{world}, seed {seed}: {error!r}"
-            if violated:
+                result = Run(0, 0.0, f"{world}, seed {seed}: {error!r}")
+            steps[world] += result.steps
+            cpu_s[world] += result.cpu_s
+            if result.violated:
                 failed[world] += 1
-                print(violated, flush=True)
+                print(result.violated, flush=True)
+            if time.monotonic() - told_s > _TELLS_S:
+                told_s = time.monotonic()
+                print(f"{done.total():,} of {len(drawn):,} seeds, {failed.total()} failed", flush=True)
     took_s = time.monotonic() - began_s
     for world in worlds:
         print(f"{world}: {done[world]} seeds, {failed[world]} failed")
+        if given.proof:
+            figures = {"seeds": done[world], "steps": steps[world], "seconds of CPU": round(cpu_s[world])}
+            proof.leave(
+                WORLDS[world],
+                {**figures, "seeds that failed": failed[world]},
+                good=not failed[world],
+                adds=tuple(figures),
+            )
     print(f"{done.total()} seeds, {failed.total()} failed, {done.total() / took_s:.1f} seeds a second")
     return 1 if failed else 0
 
