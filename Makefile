@@ -31,7 +31,7 @@ help: ## Say what there is
 	@echo "make incidents  does insight tell what was done to groups of a real Apache Kafka? (needs a JDK 17+ and Maven)"
 	@echo "make chaos   break nodes, brokers and links under real clients, then judge (needs a JDK 17+ and Maven)"
 	@echo "make soak MINUTES=60  memory, descriptors, latencies over time under mixed clients (ARGS=nodes: of nodes)"
-	@echo "make lint    style, types, arrows between the rooms, generated code"
+	@echo "make lint    style, types, arrows between the rooms"
 	@echo "make audit   are holes known in the packages that this uses? (asks a database of advisories)"
 	@echo "make bench   the benchmarks of docs/performance.md"
 	@echo "make site    the documentation as pages to browse, in build/site (every broken link fails)"
@@ -100,7 +100,7 @@ chaos: $(READY) ## Break nodes, brokers and links under real clients, then judge
 soak: $(READY) ## Run a daemon (ARGS=nodes: nodes, with a JDK 17+ and Maven) for MINUTES; what it takes becomes a page
 	@JAVA_HOME="$$($(PY) -m tools.java_home)" && export JAVA_HOME && $(PY) -m tests.soak --minutes $(MINUTES) $(ARGS)
 
-lint: $(READY) ## Check style, types, arrows, generated code
+lint: $(READY) ## Check style, types, arrows
 	@echo "ruff: style"
 	@$(VENV)/bin/ruff check .
 	@$(VENV)/bin/ruff format --check .
@@ -109,8 +109,6 @@ lint: $(READY) ## Check style, types, arrows, generated code
 	@$(VENV)/bin/mypy --no-warn-unused-configs --explicit-package-bases $(TYPED)
 	@echo "import-linter: arrows between the rooms"
 	@$(VENV)/bin/lint-imports
-	@echo "codegen: generated code is up to date"
-	@$(PY) -m ringleader.protocol.codegen --check
 
 audit: $(READY) ## Ask whether holes are known in the packages of constraints.txt
 	@$(PY) -m tools.audit

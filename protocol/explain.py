@@ -11,8 +11,8 @@ from typing import Any
 
 from ringleader.protocol import wire
 from ringleader.protocol.errors import EncodeError, MalformedError
+from ringleader.protocol.fields import Declared, FieldSpec, fields_of
 from ringleader.protocol.layout import covers, fixed_format, smallest_element
-from ringleader.protocol.schema import FieldSpec, Message, fields_of
 
 READ_MAX = 5_000
 """Elements of arrays that are read again to say exactly what is wrong: beyond that it would take longer than
@@ -143,7 +143,7 @@ class _Walk:
             self.field(element, f"{path}[{index}]")
 
 
-def explain(cls: type[Message], version: int, data: bytes, start: int, budget: int = 0) -> MalformedError:
+def explain(cls: type[Declared], version: int, data: bytes, start: int, budget: int = 0) -> MalformedError:
     """The error to raise for bytes that the decoder of `cls` in `version` refused. `budget`: what was left of
     it; below 0 the message may be right, but is too much."""
     if budget < 0:
@@ -156,6 +156,6 @@ def explain(cls: type[Message], version: int, data: bytes, start: int, budget: i
     return MalformedError(cls.__name__, version, "?", walk.position, "does not fit the declaration")
 
 
-def refused(cls: type[Message], version: int, error: Exception) -> EncodeError:
+def refused(cls: type[Declared], version: int, error: Exception) -> EncodeError:
     """The error to raise for a message that `version` cannot carry."""
     return EncodeError(f"{cls.__name__} v{version}: {error}")

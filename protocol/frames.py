@@ -18,7 +18,8 @@ from typing import TypeVar
 from ringleader.protocol import messages
 from ringleader.protocol.codec import decoder, encoder
 from ringleader.protocol.errors import EncodeError, MalformedError
-from ringleader.protocol.schema import LAST, Message
+from ringleader.protocol.fields import LAST
+from ringleader.protocol.schema import Message
 from ringleader.protocol.wire import skip_tags
 
 _M = TypeVar("_M", bound=Message)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ringleader.protocol.schema import FieldSpec, Range, fields_of
+from ringleader.protocol.fields import FieldSpec, Range, fields_of
 
 FIXED = {
     "bool": ("?", 1), "int8": ("b", 1), "int16": ("h", 2), "uint16": ("H", 2), "int32": ("i", 4), "uint32":

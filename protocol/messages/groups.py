@@ -5,7 +5,8 @@ Last what the newer protocol (KIP-848) adds: the one request of its members, and
 
 from __future__ import annotations
 
-from ringleader.protocol.schema import LAST, ZERO_UUID, Message, array, field, message, struct
+from ringleader.protocol.fields import LAST, array, field
+from ringleader.protocol.schema import ZERO_UUID, Message, message, struct
 
 
 @message(key=10, versions=(0, 4), flexible=3, kind="request")

@@ -6,7 +6,8 @@ to encode and decode with; the two bytes themselves are the caller's.
 
 from __future__ import annotations
 
-from ringleader.protocol.schema import LAST, ZERO_UUID, Message, array, field, message, struct
+from ringleader.protocol.fields import LAST, array, field
+from ringleader.protocol.schema import ZERO_UUID, Message, message, struct
 
 
 @message(versions=(1, 1), kind="data")

@@ -7,7 +7,8 @@ member id (a pattern, for type 16), in plain strings.
 
 from __future__ import annotations
 
-from ringleader.protocol.schema import LAST, ZERO_UUID, Message, array, field, message, struct
+from ringleader.protocol.fields import LAST, array, field
+from ringleader.protocol.schema import ZERO_UUID, Message, message, struct
 
 
 @message(versions=(0, 0), flexible=0, kind="data")

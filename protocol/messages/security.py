@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ringleader.protocol.schema import LAST, Message, array, field, message
+from ringleader.protocol.fields import LAST, array, field
+from ringleader.protocol.schema import Message, message
 
 
 @message(key=17, versions=(0, 1), kind="request")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ringleader.protocol.schema import LAST, ZERO_UUID, Message, array, field, message, struct
+from ringleader.protocol.fields import LAST, array, field
+from ringleader.protocol.schema import ZERO_UUID, Message, message, struct
 
 
 @struct

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ringleader.protocol.schema import LAST, Message, array, field, message, struct
+from ringleader.protocol.fields import LAST, array, field
+from ringleader.protocol.schema import Message, message, struct
 
 
 @message(key=22, versions=(0, 4), flexible=2, kind="request")

@@ -14,10 +14,11 @@ import pytest
 from ringleader.coordinator.config import Settings
 from ringleader.coordinator.node import Node
 from ringleader.protocol.errors import EncodeError
+from ringleader.protocol.fields import FieldSpec
 from ringleader.protocol.frames import REQUESTS, encode_request
 from ringleader.protocol.messages import ApiVersionsRequest
 from ringleader.protocol.records import Record, build_batch
-from ringleader.protocol.schema import FieldSpec, Message
+from ringleader.protocol.schema import Message
 from tests.support.groupclient import form
 from tests.support.served import Client
 

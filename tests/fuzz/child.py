@@ -11,13 +11,18 @@ import secrets
 import sys
 import time
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tests.fuzz import corpus
 from tests.fuzz.target import HERE, MAX_BYTES, NAMES, Target, judge, load
 from tests.support import library
+
+if TYPE_CHECKING:
+    from ringleader.protocol.codegen.functions import Verb
+    from ringleader.protocol.fields import Declared
 
 OUT = HERE / "out"
 FOUND = 77
@@ -36,7 +41,8 @@ def watched(name: str, seconds: int) -> None:
     atheris: Any = importlib.import_module("atheris")
     with atheris.instrument_imports(include=["ringleader"]):
         target = load(name)
-        list(target.seeds())  # what is imported on first use
+        _watch_compiled(atheris.instrument_func)
+        list(target.seeds())  # imports and compiles what the target uses
     inputs, finds = folders(name)
     corpus.unpack(target, inputs)
     finds.mkdir(parents=True, exist_ok=True)
@@ -59,6 +65,20 @@ def watched(name: str, seconds: int) -> None:
     ]
     atheris.Setup([sys.argv[0], *flags, str(inputs)], lambda data: judge(target, data), custom_mutator=mutate)
     atheris.Fuzz()
+
+
+def _watch_compiled(watch: Callable[[Callable[..., Any]], Any]) -> None:
+    """Decoders and encoders are compiled on first use, not imported: each is watched as it is made."""
+    codec: Any = importlib.import_module("ringleader.protocol.codec")
+    original = codec.compiled
+
+    def watched_functions(cls: type[Declared], verb: Verb, version: int) -> dict[str, Callable[..., Any]]:
+        functions: dict[str, Callable[..., Any]] = original(cls, verb, version)
+        for function in functions.values():
+            watch(function)
+        return functions
+
+    codec.compiled = watched_functions
 
 
 def blind(name: str, seconds: int) -> None:

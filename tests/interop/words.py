@@ -8,6 +8,7 @@ from typing import Any
 
 from ringleader.protocol.embedded import Subscription
 from ringleader.protocol.errors import MalformedError, error_name
+from ringleader.protocol.fields import FieldSpec, fields_of
 from ringleader.protocol.messages import (
     ApiVersionsResponse,
     FindCoordinatorResponse,
@@ -15,7 +16,7 @@ from ringleader.protocol.messages import (
     ListGroupsResponse,
     OffsetFetchResponse,
 )
-from ringleader.protocol.schema import FieldSpec, Message, fields_of
+from ringleader.protocol.schema import Message
 from tests.interop.language import Block
 
 _UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from ringleader.protocol.errors import EncodeError
+from ringleader.protocol.fields import FieldSpec, fields_of
 from ringleader.protocol.layout import covers
 from ringleader.protocol.messages import (
     CreateTopicsRequest,
@@ -29,7 +30,7 @@ from ringleader.protocol.messages import (
     OffsetFetchRequest,
     SyncGroupResponse,
 )
-from ringleader.protocol.schema import FieldSpec, Message, fields_of
+from ringleader.protocol.schema import Message
 from tests.support.wire_reference import full
 from tests.support.wire_values import in_every_version, present_fields
 

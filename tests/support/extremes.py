@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ringleader.protocol.fields import FieldSpec, fields_of
 from ringleader.protocol.layout import covers
-from ringleader.protocol.schema import FieldSpec, Message, fields_of
+from ringleader.protocol.schema import Message
 
 BITS = {"int8": 8, "int16": 16, "int32": 32, "int64": 64}
 LONG = 32_000

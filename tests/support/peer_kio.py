@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import importlib
 import io
+import re
 import typing
 import uuid
 from dataclasses import fields, is_dataclass
@@ -15,8 +16,8 @@ from hypothesis.strategies import SearchStrategy
 from kio.schema.errors import ErrorCode as KioErrorCode
 from kio.serial import entity_reader, entity_writer
 
-from ringleader.protocol.codec import module_name
-from ringleader.protocol.schema import ZERO_UUID, FieldSpec, Message
+from ringleader.protocol.fields import FieldSpec
+from ringleader.protocol.schema import ZERO_UUID, Message
 from tests.support.wire_values import present_fields
 
 # kio holds times as objects: only what those carry without loss can be compared.
@@ -32,7 +33,7 @@ _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 def kio_class(cls: type[Message], version: int) -> type[Any]:
     """kio's class for one version of a request or response; ImportError if it has none."""
-    folder = module_name(cls).removesuffix(f"_{cls.KIND}")
+    folder = re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", cls.__name__).lower().removesuffix(f"_{cls.KIND}")
     module = importlib.import_module(f"kio.schema.{folder}.v{version}.{cls.KIND}")
     found: type[Any] = getattr(module, cls.__name__)
     return found

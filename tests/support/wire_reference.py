@@ -11,8 +11,9 @@ import struct
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ringleader.protocol.fields import FieldSpec
 from ringleader.protocol.layout import covers
-from ringleader.protocol.schema import FieldSpec, Message
+from ringleader.protocol.schema import Message
 from tests.support.wire_values import present_fields
 
 _FORMATS = {

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from ringleader.protocol import messages
+from ringleader.protocol.fields import FieldSpec, fields_of
 from ringleader.protocol.layout import covers
-from ringleader.protocol.schema import ZERO_UUID, FieldSpec, Message, fields_of
+from ringleader.protocol.schema import ZERO_UUID, Message
 
 Special = Mapping[tuple[type[Any], str], SearchStrategy[Any]]
 """Narrower values for single fields, by (struct or message, field): what another codec can hold."""

@@ -1,24 +1,27 @@
-"""What the writers of decoders and encoders share: a module in the making; lines and names of a function."""
+"""Parts that the writers of decoders and encoders share: names of a module, lines of a function."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Any
 
-from ringleader.protocol.schema import FRESH, FieldSpec
+from ringleader.protocol.fields import FRESH, FieldSpec
 
 
 @dataclass
 class Module:
-    """What the functions of one generated module share."""
+    """The names that the functions of one module use."""
 
-    structs: dict[str, str] = field(default_factory=dict)
+    structs: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """Name -> format and method of a `Struct`."""
     classes: set[type[Any]] = field(default_factory=set)
     helpers: set[str] = field(default_factory=set)
+    """Names from `struct` and `ringleader.protocol.wire`."""
 
     def struct(self, fmt: str, verb: str) -> str:
+        """The name of the reader ("read") or packer ("write") of a format."""
         name = f"_{verb.upper()}_{fmt.replace('16s', 'U').replace('?', 'Z')}"
-        self.structs[name] = f'{name} = Struct(">{fmt}").{"unpack_from" if verb == "read" else "pack"}'
+        self.structs[name] = (f">{fmt}", "unpack_from" if verb == "read" else "pack")
         return name
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from ringleader.protocol.codegen_writer import Module, Writer
+from ringleader.protocol.codegen.writer import Module, Writer
+from ringleader.protocol.fields import Declared, FieldSpec, fields_of
 from ringleader.protocol.layout import FIXED, covers, fixed_format
-from ringleader.protocol.schema import FieldSpec, Message, fields_of
 
 
 class _Encode(Writer):
@@ -225,7 +225,7 @@ class _Encode(Writer):
         self.put(f"{self.out}.append(write_tags({tags}))")
 
 
-def encoder_source(cls: type[Message], version: int, module: Module) -> list[str]:
+def encoder_source(cls: type[Declared], version: int, module: Module) -> list[str]:
     """Source lines of one encoder; of a response with an array of structs also of one that hands out the
     body in pieces, so that who sends it can do something else in between."""
     writer = _Encode(module, version, version >= cls.FLEXIBLE_VERSION, cls.KIND == "response")

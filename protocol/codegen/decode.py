@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from ringleader.protocol.codegen_writer import Module, Writer
+from ringleader.protocol.codegen.writer import Module, Writer
+from ringleader.protocol.fields import Declared, FieldSpec, fields_of
 from ringleader.protocol.layout import FIXED, covers, effort, fixed_format, smallest_element
-from ringleader.protocol.schema import FieldSpec, Message, fields_of
 from ringleader.protocol.wire import STRING_MAX
 
 
 class _Decode(Writer):
     """Writes a decoder."""
 
-    def __init__(self, module: Module, version: int, flexible: bool, cls: type[Message]) -> None:
+    def __init__(self, module: Module, version: int, flexible: bool, cls: type[Declared]) -> None:
         super().__init__(module, version, flexible)
         self.any_buffer = _has_records(cls)
         self.bounded = cls.KIND == "request"
@@ -241,7 +241,7 @@ def _has_records(cls: type[Any]) -> bool:
     )
 
 
-def decoder_source(cls: type[Message], version: int, module: Module) -> list[str]:
+def decoder_source(cls: type[Declared], version: int, module: Module) -> list[str]:
     """Source lines of one decoder.
 
     One of a message with records takes any buffer, too: records of a `memoryview` are a part of it, no copy.

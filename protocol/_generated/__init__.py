@@ -1,1 +1,0 @@
-"""Written by ringleader.protocol.codegen; do not edit."""
