@@ -209,7 +209,7 @@ class BatchRows:
 
     @property
     def inflated_bytes(self) -> int:
-        """What it takes besides the bytes it came in."""
+        """The bytes that the records take once inflated, besides the bytes they came in."""
         opened = self._opened
         if opened is None or (not self.header.compression and opened.columns is None):
             return 0
@@ -231,12 +231,12 @@ class BatchRows:
         self._opened = None
 
     def size_bytes(self, count: int) -> int:
-        """What so many rows take, about."""
+        """An estimate of the bytes that `count` rows take."""
         payload = self.open().payload
         return (payload[2] - payload[1]) * count // max(1, self.header.record_count)
 
     def cut(self, first: int, count: int) -> tuple[BatchRows, int]:
-        """So many rows without the bytes around them, and the number that the first of them has there. Raises
+        """A slice of `count` rows without the bytes around them, and the index of its first row there. Raises
         CorruptBatchError."""
         opened, header = self.open(), self.header
         rows = BatchRows(BatchView(b"", 0, header))
@@ -264,14 +264,14 @@ class BatchRows:
         return self.header.base_offset + row if columns is None else columns.offsets[row]
 
     def offsets(self, first: int, count: int) -> Sequence[int]:
-        """Those of so many rows."""
+        """The offsets of `count` rows."""
         columns = self.open().columns
         if columns is not None:
             return columns.offsets[first : first + count]
         return range(self.header.base_offset + first, self.header.base_offset + first + count)
 
     def read(self, first: int, count: int, into: Columns) -> None:
-        """Append so many rows. Raises CorruptBatchError."""
+        """Append `count` rows. Raises CorruptBatchError."""
         opened = self.open()
         if opened.columns is not None:
             opened.columns.copy(first, first + count, into)
@@ -291,7 +291,7 @@ class BatchRows:
         _append(into, header, rows, offsets)
 
     def values(self, first: int, count: int) -> list[bytes | None]:
-        """The values of so many rows, faster than all that `read` gives. Raises CorruptBatchError."""
+        """The values of `count` rows, faster than all columns that `read` gives. Raises CorruptBatchError."""
         opened = self.open()
         if opened.columns is not None:
             return opened.columns.values[first : first + count]
@@ -307,8 +307,8 @@ class BatchRows:
     def tuples(
         self, first: int, count: int, kind: type[_T], topic: str, partition: int, timestamp_type: str | None
     ) -> list[_T] | None:
-        """So many rows as tuples of that kind: topic, partition, offset, timestamp, its type, key, value,
-        headers. None where only `read` can do it, or has to say what is wrong."""
+        """Tuples of `count` rows: topic, partition, offset, timestamp, its type, key, value, headers. None
+        where only `read` can do it, or has to say what is wrong."""
         header, append_time = self.header, self.header.is_log_append_time
         base_ms = header.max_timestamp if append_time else header.base_timestamp
         try:

@@ -41,7 +41,8 @@ _FIRST_GZIP_BYTES = 1_024
 _KEPT_BYTES = 8 * 1024 * 1024
 _local = threading.local()
 _GZIP_WBITS = 31
-# zlib's fast level: the produced bytes are read once or twice, the time is paid by whoever builds them.
+# zlib's fast level: the produced bytes are read once or twice, and the builder of the batch pays for the
+# time.
 _GZIP_LEVEL = 6
 
 
@@ -126,7 +127,7 @@ def _gzip_decompress(data: bytes | memoryview, limit: int) -> bytes:
     try:
         while pos < end:
             inflater = zlib.decompressobj(_GZIP_WBITS)
-            # What comes behind a member is copied when that ends, and thousands of small ones may follow each
+            # The bytes behind a member are copied when that ends, and thousands of small ones may follow each
             # other: so the first piece of each is small, and the next ones are larger.
             size = _FIRST_GZIP_BYTES
             while not inflater.eof:
@@ -203,9 +204,9 @@ def _snappy_size(block: bytes | memoryview) -> int:
 
 
 def _lz4_blocks(data: memoryview, limit: int) -> bytes | None:
-    """What a frame as Kafka's producers write it inflates to, block by block: ten times as fast as by its
-    stream. None for any other frame, and for what is broken or too large: the stream decides on those. The
-    frame's checksums are not looked at, as that of the batch covers it."""
+    """Inflate a frame as Kafka's producers write it, block by block: ten times as fast as through its stream.
+    None for any other frame, and for what is broken or too large: the stream decides on those. The frame's
+    checksums are not looked at, as that of the batch covers it."""
     end = len(data)
     if end < 7 or data[:4] != _LZ4_MAGIC or data[5] & 0x8F:
         return None
@@ -280,7 +281,7 @@ def _scratch(size: int) -> memoryview:
 
 
 def _inflate_into(into: Any, data: bytes | memoryview, limit: int, told: int | None, name: str) -> bytes:
-    """Inflate into a buffer of the told or a guessed size, larger ones after that, never above the limit."""
+    """Inflate into a buffer of the stated or a guessed size, then into larger ones, never above the limit."""
     if bytes(data[:4]) not in _FRAMES[name]:
         raise CorruptBatchError(f"no {name} frame")
     if told is not None and told > limit:

@@ -1,4 +1,4 @@
-"""What members of type "consumer" tell each other inside the opaque bytes of JoinGroup and SyncGroup.
+"""The structures that members of type "consumer" exchange inside the opaque bytes of JoinGroup and SyncGroup.
 
 Source: Kafka's ConsumerProtocolSubscription and ConsumerProtocolAssignment, versions 0 to 3. Both start with
 an int16 version; the rest is the non-flexible encoding. A later version is read as 3, what it appends is
@@ -16,7 +16,7 @@ from typing import Self
 from ringleader.protocol.errors import EncodeError, MalformedError
 
 MAX_VERSION = 3
-"""The highest version of both structures, and the one that is written unless told otherwise."""
+"""The highest version of both structures, and the one that is written by default."""
 
 _INT16 = Struct(">h")
 _INT32 = Struct(">i")
@@ -29,7 +29,7 @@ _NO_GENERATION = -1
 
 @dataclass(slots=True)
 class Subscription:
-    """What a member offers when it joins: topics, and (versions 1, 2, 3) what it owns, since when, where.
+    """The offer of a member that joins: topics, and (versions 1, 2, 3) what it owns, since when, where.
 
     `generation` is the last one the member was in, -1 for none. `owned_partitions` maps topics to partitions.
     """
@@ -73,7 +73,7 @@ class Subscription:
 
 @dataclass(slots=True)
 class Assignment:
-    """What the leader gives a member: partitions by topic. Versions 0 to 3 are the same bytes."""
+    """The leader's answer to a member: partitions by topic. Versions 0 to 3 are the same bytes."""
 
     partitions: dict[str, list[int]]
     user_data: bytes | None = None
@@ -239,8 +239,8 @@ class _Reader:
             found.setdefault(topic, []).extend(numbers)
         return found
 
-    # A leader reads tens of thousands of these in one rebalance. Whatever is odd in them is a struct.error
-    # or UnicodeDecodeError here; the careful functions above then say what it is.
+    # A leader reads tens of thousands of these in one rebalance. Anything odd in them is a struct.error or
+    # UnicodeDecodeError here; the careful functions above then say what it is.
 
     def _plain_strings(self) -> list[str]:
         data, pos = self._data, self._pos

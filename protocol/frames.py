@@ -48,7 +48,7 @@ _NEVER = LAST + 1
 
 @dataclass(slots=True)
 class RequestHeader:
-    """Who asks for what: `correlation_id` comes back in the response; `client_id` may be null."""
+    """The header of a request: `correlation_id` comes back in the response; `client_id` may be null."""
 
     api_key: int
     api_version: int

@@ -1,4 +1,4 @@
-"""What a declaration means in bytes: which fields a version has, and how small a field can be."""
+"""The meaning of a declaration in bytes: which fields a version has, and how small a field can be."""
 
 from __future__ import annotations
 
@@ -50,7 +50,8 @@ def smallest_field(spec: FieldSpec, version: int, flexible: bool) -> int:
 
 
 def effort(spec: FieldSpec, version: int) -> int:
-    """What decoding one element of an array field costs, in numbers of an array of numbers (about 25 ns)."""
+    """The cost of decoding one element of an array field, in elements of an array of numbers (about 25
+    ns)."""
     if isinstance(spec.type, str):
         return 1 if spec.type in FIXED else 24
     present = [one for _, one in fields_of(spec.type) if covers(one.versions, version)]

@@ -11,7 +11,7 @@ import os
 from typing import Any
 
 INTERFACE = 1
-"""What `_native.c` has under the same name: a file that was left by an earlier build is not used."""
+"""The interface number that `_native.c` has too: a file that an earlier build left is not used."""
 
 
 def load(choice: str | None, name: str = "ringleader._native") -> Any:

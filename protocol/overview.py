@@ -1,4 +1,4 @@
-"""What topics there are and how many partitions they have: Metadata (API 3) without an object for each.
+"""The topics of a cluster and their numbers of partitions: Metadata (API 3) without an object for each.
 
 A pattern may need all topics of a cluster, every time. So the answers of versions 9 to 12 are walked over
 rather than decoded; older ones are decoded as usual.
@@ -130,7 +130,7 @@ def _text(data: bytes, pos: int) -> tuple[str | None, int]:
 
 
 def _counted(data: bytes, pos: int, count: int) -> tuple[int, _Leaders, _Replicas]:
-    """Past so many partitions."""
+    """The position after `count` partitions."""
     for _ in range(count):
         pos += _PARTITION_BYTES
         for _array in range(3):  # replicas, in sync, offline
@@ -146,7 +146,7 @@ def _counted(data: bytes, pos: int, count: int) -> tuple[int, _Leaders, _Replica
 
 
 def _with_replicas(data: bytes, pos: int, count: int) -> tuple[int, _Leaders, _Replicas]:
-    """Past so many partitions, and who leads and holds them."""
+    """The position after `count` partitions, and their leaders and replicas."""
     if count > (len(data) - pos) // _PARTITION_BYTES:
         raise ValueError("more partitions than bytes")
     found: list[tuple[int, int, tuple[int, ...]]] = []

@@ -204,7 +204,7 @@ def _read_values(buffer: bytes, pos: int, first: int, stop_row: int) -> tuple[li
 
 
 def skip_rows(buffer: bytes, pos: int, count: int) -> int:
-    """Where so many records end. Raises CorruptBatchError."""
+    """The position where `count` records end. Raises CorruptBatchError."""
     try:
         for _ in range(count):
             length, pos = read_varint(buffer, pos)

@@ -27,7 +27,7 @@ PIECE_ITEMS = 4_096
 """Items that are joined to one piece of a long message."""
 
 TAGS_MAX = 127
-"""Tagged fields of one section that are passed over; nobody has so many."""
+"""Most unknown tagged fields that are skipped in one section; no client sends as many."""
 
 SMALL = 4096
 """Below this a varint comes out of the table."""

@@ -90,7 +90,7 @@ class CreateAclsResponseAclCreationResult:
 
 @message(key=30, versions=(1, 3), flexible=2, kind="response")
 class CreateAclsResponse(Message):
-    """What became of each ACL, in the order of the request (CreateAcls, API 30, v1-3; KIP-140)."""
+    """The result for each ACL, in the order of the request (CreateAcls, API 30, v1-3; KIP-140)."""
 
     throttle_time_ms: int = field("int32", default=0)
     results: list[CreateAclsResponseAclCreationResult] = array(
@@ -149,7 +149,7 @@ class DeleteAclsResponseDeleteAclsFilterResult:
 
 @message(key=31, versions=(1, 3), flexible=2, kind="response")
 class DeleteAclsResponse(Message):
-    """What was deleted by each filter, in the order of the request (DeleteAcls, API 31, v1-3; KIP-140)."""
+    """The ACLs that each filter deleted, in the order of the request (DeleteAcls, API 31, v1-3; KIP-140)."""
 
     throttle_time_ms: int = field("int32", default=0)
     filter_results: list[DeleteAclsResponseDeleteAclsFilterResult] = array(

@@ -134,7 +134,7 @@ class IncrementalAlterConfigsResponseAlterConfigsResourceResponse:
 
 @message(key=44, versions=(0, 1), flexible=1, kind="response")
 class IncrementalAlterConfigsResponse(Message):
-    """What became of the changes to each resource (IncrementalAlterConfigs, API 44, v0-1; KIP-339)."""
+    """The result for each resource (IncrementalAlterConfigs, API 44, v0-1; KIP-339)."""
 
     throttle_time_ms: int = field("int32", default=0)
     responses: list[IncrementalAlterConfigsResponseAlterConfigsResourceResponse] = array(
@@ -186,7 +186,7 @@ class AlterConfigsResponseAlterConfigsResourceResponse:
 
 @message(key=33, versions=(0, 2), flexible=2, kind="response")
 class AlterConfigsResponse(Message):
-    """What became of the change to each resource (AlterConfigs, API 33, v0-2; KIP-133)."""
+    """The result for each resource (AlterConfigs, API 33, v0-2; KIP-133)."""
 
     throttle_time_ms: int = field("int32", default=0)
     responses: list[AlterConfigsResponseAlterConfigsResourceResponse] = array(

@@ -200,7 +200,7 @@ class LeaveGroupResponseMemberResponse:
 
 @message(key=13, versions=(0, 5), flexible=4, kind="response")
 class LeaveGroupResponse(Message):
-    """What became of each leaving member (LeaveGroup, API 13, v0-5; KIP-345, KIP-800)."""
+    """The result for each leaving member (LeaveGroup, API 13, v0-5; KIP-345, KIP-800)."""
 
     throttle_time_ms: int = field("int32", versions=(1, LAST), default=0, ignorable=True)
     error_code: int = field("int16", default=0)
@@ -303,7 +303,7 @@ class DeleteGroupsResponseDeletableGroupResult:
 
 @message(key=42, versions=(0, 2), flexible=2, kind="response")
 class DeleteGroupsResponse(Message):
-    """What became of each group (DeleteGroups, API 42, v0-2; KIP-229)."""
+    """The result for each group (DeleteGroups, API 42, v0-2; KIP-229)."""
 
     throttle_time_ms: int = field("int32", default=0)
     results: list[DeleteGroupsResponseDeletableGroupResult] = array(

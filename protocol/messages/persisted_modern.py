@@ -29,7 +29,7 @@ class ConsumerGroupMemberMetadataValueClassicProtocol:
 
 @struct
 class ConsumerGroupMemberMetadataValueClassicMemberMetadata:
-    """What a member offers that speaks the classic protocol in a group of the consumer protocol."""
+    """The offer of a member that speaks the classic protocol in a group of the consumer protocol."""
 
     session_timeout_ms: int = field("int32", default=0)
     supported_protocols: list[ConsumerGroupMemberMetadataValueClassicProtocol] = array(
@@ -77,7 +77,7 @@ class ConsumerGroupTargetAssignmentMemberValueTopicPartition:
 
 @message(versions=(0, 0), flexible=0, kind="data")
 class ConsumerGroupTargetAssignmentMemberValue(Message):
-    """What a member shall get (key type 7)."""
+    """The partitions that a member shall get (key type 7)."""
 
     topic_partitions: list[ConsumerGroupTargetAssignmentMemberValueTopicPartition] = array(
         ConsumerGroupTargetAssignmentMemberValueTopicPartition, factory=list
@@ -98,8 +98,8 @@ class ConsumerGroupCurrentMemberAssignmentValueTopicPartitions:
 
 @message(versions=(0, 0), flexible=0, kind="data")
 class ConsumerGroupCurrentMemberAssignmentValue(Message):
-    """What a member has (key type 8). `state`: 0 stable, 1 has to give partitions up, 2 waits for
-    partitions of others."""
+    """The partitions that a member has (key type 8). `state`: 0 stable, 1 has to give partitions up, 2 waits
+    for partitions of others."""
 
     member_epoch: int = field("int32", default=0)
     previous_member_epoch: int = field("int32", default=0)
@@ -114,7 +114,7 @@ class ConsumerGroupCurrentMemberAssignmentValue(Message):
 
 @message(versions=(0, 0), flexible=0, kind="data")
 class ConsumerGroupRegularExpressionValue(Message):
-    """What a pattern matches (key type 16). `timestamp`: ms since 1970."""
+    """The topics that a pattern matches (key type 16). `timestamp`: ms since 1970."""
 
     topics: list[str] = array("string", factory=list)
     version: int = field("int64", default=0)
@@ -158,7 +158,7 @@ class ShareGroupTargetAssignmentMemberValueTopicPartition:
 
 @message(versions=(0, 0), flexible=0, kind="data")
 class ShareGroupTargetAssignmentMemberValue(Message):
-    """What a share group's member shall get (key type 13)."""
+    """The partitions that a share group's member shall get (key type 13)."""
 
     topic_partitions: list[ShareGroupTargetAssignmentMemberValueTopicPartition] = array(
         ShareGroupTargetAssignmentMemberValueTopicPartition, factory=list
@@ -175,7 +175,7 @@ class ShareGroupCurrentMemberAssignmentValueTopicPartitions:
 
 @message(versions=(0, 0), flexible=0, kind="data")
 class ShareGroupCurrentMemberAssignmentValue(Message):
-    """What a share group's member has (key type 14)."""
+    """The partitions that a share group's member has (key type 14)."""
 
     member_epoch: int = field("int32", default=0)
     previous_member_epoch: int = field("int32", default=0)

@@ -122,7 +122,7 @@ class AlterClientQuotasResponseEntryData:
 
 @message(key=49, versions=(0, 1), flexible=1, kind="response")
 class AlterClientQuotasResponse(Message):
-    """What became of each entity (AlterClientQuotas, API 49: v0; v1 flexible; KIP-546)."""
+    """The result for each entity (AlterClientQuotas, API 49: v0; v1 flexible; KIP-546)."""
 
     throttle_time_ms: int = field("int32", default=0)
     entries: list[AlterClientQuotasResponseEntryData] = array(

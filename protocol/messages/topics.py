@@ -165,7 +165,7 @@ class CreateTopicsResponseCreatableTopicResult:
 
 @message(key=19, versions=(2, 7), flexible=5, kind="response")
 class CreateTopicsResponse(Message):
-    """What became of each topic to create (CreateTopics, API 19, v2-7; KIP-4, KIP-525)."""
+    """The result for each topic to create (CreateTopics, API 19, v2-7; KIP-4, KIP-525)."""
 
     throttle_time_ms: int = field("int32", default=0, ignorable=True)
     topics: list[CreateTopicsResponseCreatableTopicResult] = array(
@@ -209,7 +209,7 @@ class DeleteTopicsResponseDeletableTopicResult:
 
 @message(key=20, versions=(1, 6), flexible=4, kind="response")
 class DeleteTopicsResponse(Message):
-    """What became of each topic to delete (DeleteTopics, API 20, v1-6; KIP-4, KIP-516)."""
+    """The result for each topic to delete (DeleteTopics, API 20, v1-6; KIP-4, KIP-516)."""
 
     throttle_time_ms: int = field("int32", default=0, ignorable=True)
     responses: list[DeleteTopicsResponseDeletableTopicResult] = array(
@@ -262,7 +262,7 @@ class CreatePartitionsResponseCreatePartitionsTopicResult:
 
 @message(key=37, versions=(0, 3), flexible=2, kind="response")
 class CreatePartitionsResponse(Message):
-    """What became of each topic to grow (CreatePartitions, API 37, v0-3; KIP-195)."""
+    """The result for each topic to grow (CreatePartitions, API 37, v0-3; KIP-195)."""
 
     throttle_time_ms: int = field("int32", default=0)
     results: list[CreatePartitionsResponseCreatePartitionsTopicResult] = array(

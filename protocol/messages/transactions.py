@@ -71,7 +71,7 @@ class AddPartitionsToTxnResponseAddPartitionsToTxnTopicResult:
 
 @message(key=24, versions=(0, 3), flexible=3, kind="response")
 class AddPartitionsToTxnResponse(Message):
-    """What became of each partition (AddPartitionsToTxn, API 24, v0-3; KIP-98)."""
+    """The result for each partition (AddPartitionsToTxn, API 24, v0-3; KIP-98)."""
 
     throttle_time_ms: int = field("int32", default=0)
     results_by_topic_v3_and_below: list[AddPartitionsToTxnResponseAddPartitionsToTxnTopicResult] = array(

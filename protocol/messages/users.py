@@ -99,7 +99,7 @@ class AlterUserScramCredentialsResponseAlterUserScramCredentialsResult:
 
 @message(key=51, versions=(0, 0), flexible=0, kind="response")
 class AlterUserScramCredentialsResponse(Message):
-    """What became of each user (AlterUserScramCredentials, API 51, v0; KIP-554)."""
+    """The result for each user (AlterUserScramCredentials, API 51, v0; KIP-554)."""
 
     throttle_time_ms: int = field("int32", default=0)
     results: list[AlterUserScramCredentialsResponseAlterUserScramCredentialsResult] = array(
