@@ -158,7 +158,7 @@ def kfake(directory: Path, cpu: int, partitions: int, *, synced: bool = False) -
 
 
 def _missing(name: str) -> str | None:
-    """Why a peer cannot run here; None when it can."""
+    """The reason why a peer cannot run here; None when it can."""
     check: Callable[[], object] = classpath if name == KAFKA else kfake_program
     try:
         check()

@@ -1,4 +1,4 @@
-"""What reading costs: GroupConsumer beside aiokafka's consumer and confluent-kafka's `consume`.
+"""The cost of reading: GroupConsumer compared with aiokafka's consumer and confluent-kafka's `consume`.
 
 Each reads the same topics of the same broker, in turn, in a process of its own on the load's CPU, with its
 default settings, and looks at every record's value. The brokers are Ringleader and, where it can run, Apache
@@ -58,8 +58,8 @@ AIOKAFKA_GOAL, CONFLUENT_GOAL = 2.0, 1.0
 
 
 class Progress:
-    """What a reader has done. What counts begins when it has read a tenth: everything is loaded by then, and
-    as much is fetched ahead as at the end."""
+    """The progress of a reader. The measurement begins when it has read a tenth: everything is loaded by
+    then, and as much is fetched ahead as at the end."""
 
     def __init__(self, wanted: int) -> None:
         self._wanted = wanted
@@ -79,7 +79,7 @@ class Progress:
         self._start_s, self._start_cpu_s = time.perf_counter(), time.process_time()
 
     def add(self, count: int) -> bool:
-        """So many more were read and looked at; whether it is enough."""
+        """Count records that were read and looked at; returns whether they are enough."""
         self._count += count
         if self._count >= self._wanted:
             counted = self._count - self._began
@@ -183,7 +183,7 @@ def read_confluent(bootstrap: str, topic: str, progress: Progress) -> None:
 
 
 def read(name: str, bootstrap: str, topic: str, count: int) -> dict[str, float]:
-    """Reads so many records and says what it took."""
+    """Reads `count` records and reports what it took."""
     progress = Progress(count)
     looks = {RECORDS: look_at_records, VALUES: look_at_values, COUNTING: lambda _batch: 0}
     if name == CONFLUENT:

@@ -47,7 +47,7 @@ RAW, LIBRDKAFKA, AIOKAFKA = "raw", "librdkafka", "aiokafka"
 MEASURED = (RAW, LIBRDKAFKA, AIOKAFKA)
 KILL, STOP, ROLLING, MOVE = "kill -9", "clean stop", "rolling restart", "planned move"
 NOTHING = "no fault"
-"""What the load and the machine do by themselves."""
+"""A run without a fault: the effect of the load and the machine alone."""
 ROWS = (NOTHING, KILL, STOP, ROLLING, MOVE)
 SETTLED_S = 3.0
 """Between the end of one fault and the next."""

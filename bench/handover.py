@@ -49,7 +49,7 @@ class Member:
 
 
 async def ours(bootstrap: str, group: str, member: Member, stop: threading.Event) -> None:
-    """A `GroupConsumer`, until told to stop."""
+    """A `GroupConsumer` that runs until it is stopped."""
     from ringleader import GroupConsumer
 
     async with GroupConsumer(
@@ -65,7 +65,7 @@ async def ours(bootstrap: str, group: str, member: Member, stop: threading.Event
 
 
 def librdkafka(bootstrap: str, group: str, member: Member, stop: threading.Event) -> None:
-    """A confluent-kafka consumer, until told to stop."""
+    """A confluent-kafka consumer that runs until it is stopped."""
     import confluent_kafka
 
     consumer = confluent_kafka.Consumer(
@@ -101,8 +101,8 @@ def _until(holds: Callable[[], bool]) -> None:
 
 
 def hand_over(library: str, bootstrap: str, settled_s: float) -> dict[str, float]:
-    """One round: seconds until the second has its half, as of its start and as of when the first has heard of
-    it; and seconds in which nobody had what moved."""
+    """One round: seconds until the second has its half, from its start and from when the first learns of it;
+    and seconds in which nobody had what moved."""
     group, stop = f"handover-{uuid.uuid4().hex[:8]}", threading.Event()
     first, second = Member(), Member()
     threads = [

@@ -15,7 +15,7 @@ from bench.plan import RINGLEADER, Plan
 from bench.processes import Pins, run_load
 from bench.report import Goal, median, say
 
-# A warm-up ends after so many times its CPU time by the wall clock.
+# A warm-up ends after a multiple of its CPU time by the wall clock.
 PATIENCE = 10
 
 

@@ -101,6 +101,6 @@ def quick_plan(data_dir: Path | None = None, out_dir: Path = OUT / "quick") -> P
 
 
 def in_turn(names: Sequence[T], number: int) -> Sequence[T]:
-    """As they are to be measured in a round: who comes second finds the caches of the first, so that is each
+    """The peers as they are measured in a round: the second finds the caches of the first, so each is second
     in every other round."""
     return names if number % 2 else names[::-1]

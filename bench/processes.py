@@ -120,7 +120,7 @@ def start_load(
 
 
 def finish_load(process: subprocess.Popen[str]) -> dict[str, Any]:
-    """What a load program measured. Raises `RuntimeError` when it failed."""
+    """The measurements of a load program. Raises `RuntimeError` when it failed."""
     printed, complaint = process.communicate()
     if process.returncode != 0:
         raise RuntimeError(f"the load program failed: {complaint.strip()}")

@@ -25,7 +25,7 @@ CONNECT_AT_A_TIME = 8
 
 
 class Load:
-    """What all connections measure together."""
+    """The shared measurements of all connections."""
 
     def __init__(self, depth: int, error_at: int) -> None:
         self.depth = depth
@@ -38,7 +38,7 @@ class Load:
 
 
 class Repeating(asyncio.Protocol):
-    """Sends its frames in turn, and keeps so many under way."""
+    """Sends its frames in turn, and keeps a fixed number of them under way."""
 
     def __init__(self, load: Load, frames: list[bytes]) -> None:
         self._load = load
@@ -111,7 +111,7 @@ def read_frames(path: Path) -> list[list[bytes]]:
 
 
 async def run(chosen: argparse.Namespace) -> dict[str, object]:
-    """What was measured. Raises RuntimeError."""
+    """Run the load; returns what was measured. Raises RuntimeError."""
     load = Load(chosen.depth, chosen.error_at)
     tls = ssl.create_default_context(cafile=chosen.authority) if chosen.authority else None
     loop = asyncio.get_running_loop()

@@ -33,7 +33,7 @@ def _round(port: int, pid: int, group: str, members: int, plan: Plan, pins: Pins
 
 
 def _warm_up(broker: Broker, plan: Plan, pins: Pins) -> None:
-    """Rebalances that do not count, so many that the broker runs at its speed."""
+    """Rebalances that do not count, enough of them that the broker runs at its speed."""
     members = max(plan.rebalance_members)
     if broker.warmup_s:
         say(f"  {broker.name} warms up with {plan.jvm_warmup_rounds} rounds of {members} members")

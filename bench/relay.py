@@ -1,5 +1,5 @@
-"""What the relay of a node costs: records fetched and produced through it, beside the same straight from the
-brokers.
+"""The cost of a node's relay: records fetched and produced through it, compared with the same straight from
+the brokers.
 
 Three Apache Kafka brokers, and one node before them in a process of its own. The load is a process that looks
 at nothing but the offsets of batches. The node's figure that counts is MB per CPU second.

@@ -1,4 +1,4 @@
-"""What a benchmark leaves behind: a JSON file in bench/out and a table on the screen."""
+"""The results of a benchmark: a JSON file in bench/out and a table on the screen."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _cpu_model() -> str:
 
 
 def machine() -> dict[str, Any]:
-    """What the numbers were measured on."""
+    """The machine that the numbers were measured on."""
     return {
         "cpu": _cpu_model(),
         "cpus": os.cpu_count(),

@@ -25,13 +25,13 @@ GOALS = (
     (TLS, PYTHON, 0.5),
     (TLS_ACLS, TLS, 0.9),
 )
-"""What, of what, at least."""
+"""The goals: which rate, compared with which, and the lowest ratio."""
 GROUP = "heartbeats"
 GUARDED = ("--authorizer", "acl", "--super-users", "User:nobody", "--allow-everyone-if-no-acl-found")
 
 
 def let_in(address: Address) -> None:
-    """Who says nothing may be a member of the group, and some others of theirs."""
+    """Allow anonymous clients, and some others, to be members of the group."""
     creations = [
         CreateAclsRequestAclCreation(3, name, pattern, f"User:{who}", "*", 3, 3)
         for name, pattern, who in (

@@ -54,10 +54,10 @@ LEAST_BYTES, MOST_BYTES = 256, 1792
 PAYLOADS = 5_000
 """The number of different values from which producers draw."""
 READS, WARM, QUERY, CPU, START, SLOWER = 1.5, 1.4, 1.1, 1.0, 1.5, 1.3
-"""Goals: at least so many times the connector's rates, by the clock and (`CPU`) by CPU seconds; at most so
-many times an empty source's times."""
+"""Goals: at least these multiples of the connector's rates, by the clock and (`CPU`) by CPU seconds; at most
+these multiples of an empty source's times."""
 KAFKA_DEFAULTS = {"group.initial.rebalance.delay.ms": "3000", "group.min.session.timeout.ms": "6000"}
-"""What the brokers of the tests have otherwise."""
+"""Broker settings that the tests' brokers have otherwise."""
 _SOURCES = Path(__file__).parent / "spark_connector"
 _JOB_TIMEOUT_S = 3_600
 
@@ -194,7 +194,7 @@ def json_bytes(file: Path) -> dict[str, int]:
 
 
 def fill(bootstrap: str, topic: str, records: int, codec: str, lines: Path | None = None) -> None:
-    """A topic of two partitions with so many records, by Kafka's own load tool with its defaults: of 1 KB, or
+    """A topic of two partitions with `count` records, by Kafka's own load tool with its defaults: of 1 KB, or
     drawn from the lines of a file."""
     say(f"  {records:,} records, {'JSON' if lines else f'{VALUE_BYTES} bytes'}, {codec}")
     create = ["--create", "--topic", topic, "--partitions", str(PARTITIONS)]
@@ -218,7 +218,7 @@ def hardly_compressible() -> list[bytes]:
 
 
 def fill_mixed(bootstrap: str, topic: str, records: int) -> None:
-    """A topic of two partitions with so many records, by two of librdkafka's producers in turn. They have its
+    """A topic of two partitions with `count` records, by two of librdkafka's producers in turn. They have its
     defaults, but one compresses with lz4, so that batches of two codecs follow each other."""
     say(f"  {records:,} records, {LEAST_BYTES} to {MOST_BYTES} bytes that hardly compress, lz4 and none")
     asyncio.run(make_topics(bootstrap, {topic: PARTITIONS}))
@@ -240,7 +240,7 @@ def fill_mixed(bootstrap: str, topic: str, records: int) -> None:
 
 
 def fill_evenly(bootstrap: str, topic: str, records: int) -> None:
-    """A topic with so many small records in each of its two partitions."""
+    """A topic with `count` small records in each of its two partitions."""
     asyncio.run(make_topics(bootstrap, {topic: PARTITIONS}))
     producer = Producer({"bootstrap.servers": bootstrap})
     for number in range(records * PARTITIONS):

@@ -1,4 +1,5 @@
-"""What one task of the Spark sink writes, beside confluent-kafka's producer: ``python -m bench.spark_sink``.
+"""The rate at which one task of the Spark sink writes, compared with confluent-kafka's producer: ``python -m
+bench.spark_sink``.
 
 Without Spark: both are handed the Arrow batches that a task gets. Values of 1 KB into two partitions of an
 Apache Kafka broker, acks=all and idempotent, batches of 1 MB at most; in turn, round by round, after one to
@@ -30,13 +31,13 @@ from tests.interop.kafka import BENCH_JVM, KafkaBroker
 PARTITIONS = 2
 VALUE_BYTES = 1024
 BATCH_ROWS = 10_000
-"""What Spark puts into an Arrow batch."""
+"""The rows that Spark puts into an Arrow batch."""
 ROUNDS = 4
 BATCH_BYTES = 1_000_000
 
 
 def arrow_batch(with_keys: bool) -> Any:
-    """What Spark hands to a task."""
+    """A batch as Spark hands it to a task."""
     half = VALUE_BYTES // 2
     columns = {"value": pa.array([os.urandom(half) + b"x" * half for _ in range(BATCH_ROWS)])}
     if with_keys:

@@ -2,8 +2,8 @@
 killed.
 
 Two nodes on three brokers: one has all groups, the other was drained, so that it has none and takes all. The
-time is from the kill to the answer of the last of the groups, one of each partition of groups, as somebody
-sees it who asks the heir all the time. The one that was killed comes back between rounds, and gets all again.
+time is from the kill to the answer of the last of the groups, one of each partition of groups, as seen by a
+client that asks the heir all the time. The one that was killed comes back between rounds, and gets all again.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ def main() -> int:
         "Maven)",
     )
     args = parser.parse_args()
-    # Whoever ends the demo ends all its processes.
+    # The process that ends the demo ends all its processes.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     console = Console()
     if not console.is_terminal:

@@ -148,7 +148,7 @@ def _piece(
 
 
 class _Reasons:
-    """Why the first member's work on a range did not count: read from that member's own file."""
+    """The reasons why the first member's work on a range did not count, read from that member's own file."""
 
     def __init__(self, members: Mapping[str, Lines], killed: frozenset[str]) -> None:
         self._members = members

@@ -87,7 +87,7 @@ class ThreeNodes:
 
 
 def shares(cluster: ClusterMap) -> str:
-    """Who owns what, in one line."""
+    """The owners of all partitions, in one line."""
     parts = []
     for node in cluster.nodes:
         owned = sorted(cluster.owned_by(node.node_id))

@@ -1,4 +1,4 @@
-"""The play: who comes on when, what is waited for, and the verdict at the end."""
+"""The play: which process starts when, what is waited for, and the verdict at the end."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MARKER = ".ringleader-demo"
 GATHER_TIMEOUT_S = 90.0
 REBALANCE_TIMEOUT_S = 60.0
 DRAIN_TIMEOUT_S = 90.0
-# After a kill so many records have to be processed until the play goes on.
+# After a kill this many records have to be processed until the play goes on.
 RECORDS_THAT_SHOW = 5_000
 # On a busy machine the producer may take this many times as long as it should.
 SLOWEST = 3
@@ -35,7 +35,7 @@ SLOWEST = 3
 
 @dataclass(frozen=True)
 class Options:
-    """What can be chosen from the command line."""
+    """The choices of the command line."""
 
     out: Path
     seconds: float

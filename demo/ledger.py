@@ -1,4 +1,4 @@
-"""What a process did, written down by itself: one JSON object a line, readable with any text tool.
+"""The actions of one process, written down by itself: one JSON object a line, readable with any text tool.
 
 ``{"t": 12.3, "did": "processed", "partition": 3, "from": 100, "to": 150}`` covers offsets 100 to 149. A
 member writes and syncs such lines BEFORE it commits them, so that a kill at any moment leaves no committed

@@ -21,7 +21,7 @@ class DemoError(Exception):
 
 
 class Observer:
-    """Refreshes a picture until it is told to stop, and lets others wait for what it shows."""
+    """Refreshes a picture until it is stopped, and lets others wait for what it shows."""
 
     def __init__(
         self,

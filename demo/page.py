@@ -16,7 +16,7 @@ REPORT_TIMEOUT_S = 60.0
 
 
 def history(places: Places) -> Path:
-    """What the watcher writes."""
+    """The history that the watcher writes."""
     return places.out / "insight.sqlite"
 
 

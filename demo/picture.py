@@ -1,4 +1,5 @@
-"""What the audience sees, as data: built from the members' files and the daemon's journal and answers."""
+"""The picture that the audience sees, as data: built from the members' files and the daemon's journal and
+answers."""
 
 from __future__ import annotations
 

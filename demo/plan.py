@@ -1,4 +1,4 @@
-"""What the demo's processes agree on: names, times in ms or s, and where each one writes."""
+"""The names, times (ms or s) and output paths that the demo's processes agree on."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Places:
         return self.out / "delays.json"
 
     def ledger(self, name: str) -> Path:
-        """What the process of that name did, written by itself."""
+        """The actions of the process of that name, written by itself."""
         return self.out / f"{name}.jsonl"
 
     def log(self, name: str) -> Path:
@@ -64,7 +64,7 @@ class Places:
 
 
 def arguments(description: str | None) -> ArgumentParser:
-    """What every process of the demo is told: where the daemon is, and where to write."""
+    """The arguments of every process of the demo: where the daemon is, and where to write."""
     parser = ArgumentParser(description=description)
     parser.add_argument("--bootstrap", required=True)
     parser.add_argument("--out", type=Path, required=True)

@@ -74,7 +74,7 @@ class Cast:
         return tail(self._places.log(name))
 
     def stop(self, *names: str) -> None:
-        """SIGTERM to all of these, then wait for them; whoever does not end in time is killed."""
+        """SIGTERM to all of these, then wait for them; any that does not end in time is killed."""
         there = [self._running[name] for name in names if name in self._running]
         self._may_end.update(names)
         for process in there:

@@ -16,7 +16,7 @@ from demo.flights import Delays
 from demo.picture import Picture
 from demo.screen import owners_text
 
-# So many ranges of repeated records are listed.
+# At most this many ranges of repeated records are listed.
 TWICE_LISTED = 12
 
 
@@ -31,14 +31,14 @@ class Check:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What came out. `table` is None when the demo ran without Spark."""
+    """The outcome. `table` is None when the demo ran without Spark."""
 
     account: Account
     picture: Picture
     expected: dict[str, Delays]
     table: dict[str, Delays] | None
     calm: Sequence[Check] = ()
-    """What was broken under the group without its noticing."""
+    """Faults under the group that it did not notice."""
 
     @property
     def passed(self) -> bool:

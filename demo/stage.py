@@ -16,7 +16,7 @@ READY_TIMEOUT_S = 60.0
 
 
 class Stage(Protocol):
-    """What members and producer play on."""
+    """The place where members and producer play."""
 
     journals: list[str]
     """Names of the processes whose logs tell of generations."""

@@ -1,7 +1,7 @@
 """Asks whether holes are known in the packages of ``constraints.txt``: ``make audit``.
 
-The database of advisories is asked by pip-audit, which lives in an environment of its own. What it could not
-look up counts as a failure: that nothing is known of a package does not mean that it has no hole.
+The database of advisories is asked by pip-audit, which lives in an environment of its own. A package that
+could not be looked up counts as a failure: that nothing is known of it does not mean that it has no hole.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def main() -> int:
 
 
 def ask() -> str:
-    """What pip-audit prints, as JSON. Raises `AuditError`."""
+    """The output of pip-audit, as JSON. Raises `AuditError`."""
     program = HOME / "bin" / "pip-audit"
     if not program.exists():
         venv.create(HOME, with_pip=True)

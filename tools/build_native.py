@@ -32,7 +32,7 @@ class NotBuiltError(Exception):
 
 
 class NativeBuildHook(BuildHookInterface[Any]):
-    """What hatch finds and calls."""
+    """The hook that hatch finds and calls."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Before a wheel is built. `version`: "standard" or "editable"."""

@@ -321,7 +321,7 @@ def count_tests() -> dict[str, Figure]:
 
 
 def find_faults() -> dict[str, Any]:
-    """Commits whose message says by what the fault was found that they mend."""
+    """Commits whose message says how the fault that they fix was found."""
     log = _git("log", "--format=%h%x00%as%x00%s%x00%b%x01")
     faults = []
     commits = [one.strip("\n").split("\0") for one in log.split("\x01") if one.strip()]

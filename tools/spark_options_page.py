@@ -53,7 +53,7 @@ class Kind:
     least: dict[str, str]
 
     def field(self, name: str) -> FieldInfo | None:
-        """What the model knows of an option."""
+        """The model's field of an option."""
         return next((one for one in self.model.model_fields.values() if one.alias == name), None)
 
     def tried(self, option: Option) -> tuple[str, str]:
@@ -411,6 +411,6 @@ def _ours() -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    # What a check warns of is for queries.
+    # Such a warning is for queries.
     logging.disable()
     PAGE.write_text(render())

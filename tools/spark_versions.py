@@ -24,7 +24,7 @@ PARTS = ("batch read", "batch sink", "stream", "stream sink")
 EACH = "batch sink in foreachBatch"
 """Tried as well: the page has it where there is no stream sink."""
 LACKING = ("needs PySpark", "DATA_SOURCE_NOT_FOUND")
-"""What is said where a version lacks what a part needs; all else is a fault, and no "no"."""
+"""Texts of the failures where a version lacks what a part needs; any other failure is a fault, not a "no"."""
 FAILS = "**fails**"
 RECORDS = 20
 _TIMEOUT_S = 600

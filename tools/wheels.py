@@ -20,7 +20,7 @@ def install(package: str) -> bool:
 
 
 def ask_fresh(code: str) -> str | None:
-    """What a new process of this Python prints for `code`, or None when it fails.
+    """The output of `code` in a new process of this Python, or None when it fails.
 
     This process would not see a package that was installed after it began to import.
     """

@@ -49,7 +49,7 @@ async def consume(consumer: AIOKafkaConsumer, ledger: Ledger, stop: asyncio.Even
         try:
             await consumer.commit(ends)
         except KafkaError as error:
-            # The group moved on in between: whoever owns the partition now reads these records again.
+            # The group moved on in between: the partition's current owner reads these records again.
             ledger.note("refused", offsets=positions, error=type(error).__name__)
         else:
             ledger.note("committed", offsets=positions)

@@ -50,7 +50,7 @@ def consume(consumer: KafkaConsumer, ledger: Ledger, stop: threading.Event) -> N
         try:
             consumer.commit({tp: OffsetAndMetadata(end, "", -1) for tp, end in ends.items()})
         except KafkaError as error:
-            # The group moved on in between: whoever owns the partition now reads these records again.
+            # The group moved on in between: the partition's current owner reads these records again.
             ledger.note("refused", offsets=positions, error=type(error).__name__)
         else:
             ledger.note("committed", offsets=positions)

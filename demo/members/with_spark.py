@@ -25,7 +25,7 @@ from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 from demo import plan
 from demo.ledger import Ledger
 
-# What the queries need of a departure.
+# The columns of a departure that the queries need.
 DEPARTURE = StructType([StructField("carrier", StringType()), StructField("dep_delay", IntegerType())])
 # Rows of one batch: the shared member stays quick to give up its partitions, the lone query need not.
 SHARED_MAX_OFFSETS = 20_000
