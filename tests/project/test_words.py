@@ -1,0 +1,119 @@
+"""A statement does not begin with Who, What or Why: in docstrings, comments and pages it has a subject.
+
+The rooms come to that one by one: `LEFT` says how many sentences each may still have, and only falls.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+LEFT = {
+    "bench": 0,
+    "clients": 172,
+    "coordinator": 405,
+    "demo": 0,
+    "docs": 77,
+    "examples": 0,
+    "insight": 157,
+    "protocol": 0,
+    "report": 10,
+    "ringleader": 59,
+    "spark_bridge": 63,
+    "tests": 512,
+    "tools": 0,
+}
+"""Sentences that begin wrongly, by folder; the numbers fall to 0 and never rise."""
+
+_WORD = r"(?:Who|Whoever|Whom|Whose|What|Whatever|Why)\b"
+_BEGINS = re.compile(rf"(?:^|(?<=[.!:;?][ \n])|(?<=\n\n)|(?<=\n- )|(?<=\n\* )){_WORD}")
+_ENDS = re.compile(r"[.!?](?=[\s\"')]|$)|\n\n|\n[-*] ")
+
+
+def wrong(text: str) -> Iterator[tuple[int, int]]:
+    """Where the sentences of `text` begin and end that begin with such a word and do not ask."""
+    for found in _BEGINS.finditer(text):
+        end = _ENDS.search(text, found.end())
+        stop = len(text) if end is None else end.end() if end.group()[0] in ".!?" else end.start()
+        if not text[:stop].endswith("?"):
+            yield found.start(), stop
+
+
+def prose_of_code(source: str) -> Iterator[tuple[int, str]]:
+    """Docstrings, those of variables too, and blocks of comments, each with its first line's number."""
+    for node in ast.walk(ast.parse(source)):
+        for below in getattr(node, "body", []) if isinstance(getattr(node, "body", []), list) else []:
+            if isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant):
+                text = below.value.value
+                if isinstance(text, str):
+                    yield below.lineno, re.sub(r"\n[ \t]+", "\n", text)
+    block: list[str] = []
+    first = last = 0
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type != tokenize.COMMENT:
+            continue
+        line = token.start[0]
+        if block and (line != last + 1 or token.line[: token.start[1]].strip()):
+            yield first, "\n".join(block)
+            block = []
+        first = first if block else line
+        last = line
+        block.append(token.string.lstrip("#").strip())
+    yield first, "\n".join(block)
+
+
+def prose_of_page(text: str) -> str:
+    """A page without code, tables and headings."""
+    text = re.sub(r"^```.*?^```$|<!--.*?-->", "", text, flags=re.MULTILINE | re.DOTALL)
+    return re.sub(r"^(?:\||#).*$", "", text, flags=re.MULTILINE)
+
+
+def in_folder(folder: str) -> list[str]:
+    """Each sentence that begins wrongly, with its file and line."""
+    if folder == "docs":
+        pages = [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+        prose = [(f"{page.relative_to(ROOT)}", prose_of_page(page.read_text())) for page in pages]
+    else:
+        prose = [
+            (f"{path.relative_to(ROOT)}:{line}", text)
+            for path in sorted((ROOT / folder).rglob("*.py"))
+            for line, text in prose_of_code(path.read_text())
+        ]
+    return [
+        f"{where}: {' '.join(text[start:stop].split())}"
+        for where, text in prose
+        for start, stop in wrong(text)
+    ]
+
+
+@pytest.mark.parametrize("folder", LEFT)
+def test_statements_have_a_subject(folder: str) -> None:
+    found = in_folder(folder)
+    assert len(found) <= LEFT[folder], "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "What is left.",
+        "A list.\n\nWhat is left",
+        "One thing. Who asks, gets it.",
+        "Two:\n- one\n- What is `a.b`.",
+    ],
+)
+def test_a_statement_without_a_subject_is_found(text: str) -> None:
+    assert list(wrong(text))
+
+
+@pytest.mark.parametrize(
+    "text", ["What is left?", "It says what is left.", "Who? Nobody.", "Whatsoever it is, it has a subject."]
+)
+def test_questions_and_statements_with_a_subject_are_not(text: str) -> None:
+    assert not list(wrong(text))
