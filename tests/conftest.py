@@ -1,4 +1,4 @@
-"""What holds for all tests: chance is fresh, nothing is left, Spark finds a Java and is started once."""
+"""Rules for all tests: chance is fresh, nothing is left, Spark finds a Java and is started once."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """All tests that need a Spark session run in one process, so that one session serves them. What takes
-    long begins first: at the end, the other processes would wait for it."""
+    """All tests that need a Spark session run in one process, so that one session serves them. Tests that
+    take long begin first: at the end, the other processes would wait for them."""
     items.sort(key=lambda item: item.get_closest_marker("long") is None)
     spark = [item for item in items if item.get_closest_marker("spark")]
     for item in spark:

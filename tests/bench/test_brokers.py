@@ -1,4 +1,4 @@
-"""The real brokers beside the daemon: started where their tools are, else left out in so many words."""
+"""The real brokers next to the daemon: started where their tools are, else left out with a sentence."""
 
 from __future__ import annotations
 

@@ -33,7 +33,8 @@ _BEGIN = (
 
 
 def after_cut(tmp_path: Path, *steps: str, draw: Random | None = None) -> dict[str, bytes | None]:
-    """What is there after a process did these things and lost power: content by name, None: a directory."""
+    """The files that are there after a process did these things and lost power: content by name, None: a
+    directory."""
     root, journal = tmp_path / "state", tmp_path / "journal"
     for directory in (root, journal):
         directory.mkdir(exist_ok=True)

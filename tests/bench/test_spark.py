@@ -1,4 +1,5 @@
-"""What the Spark benchmark makes of its measurements; the run itself needs a JDK, Maven and a PySpark."""
+"""The report of the Spark benchmark from its measurements; the run itself needs a JDK, Maven and a
+PySpark."""
 
 from __future__ import annotations
 

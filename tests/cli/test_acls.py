@@ -15,7 +15,7 @@ from tests.support.daemon import Daemon
 
 @pytest.fixture(scope="module")
 def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
-    """Whose super user is who says nothing."""
+    """A daemon whose anonymous clients are super users."""
     options = ["--authorizer", "acl", "--super-users", "User:ANONYMOUS"]
     with Daemon(tmp_path_factory.mktemp("daemon"), options=options) as running:
         yield running

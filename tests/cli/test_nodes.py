@@ -20,7 +20,7 @@ Capture = pytest.CaptureFixture[str]
 
 @pytest.fixture
 def kafka_cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Coordinator]:
-    """Stands for the cluster, which the commands are told by the environment."""
+    """Stands for the cluster, whose address the commands take from the environment."""
     with Coordinator() as coordinator:
         monkeypatch.setenv("RINGLEADER_CLUSTER", coordinator.bootstrap)
         yield coordinator
@@ -83,7 +83,7 @@ async def test_a_node_is_drained_and_gets_its_share_again(nodes: Nodes, capsys: 
     assert (code, err) == (1, "ringleader: Node 2 takes no shards: it is drained or leaving.\n")
     rows = await as_json(capsys, "drain", "2", "--undo")
     assert [(row["shards"], row["state"]) for row in rows] == [(25, "serving"), (25, "serving")]
-    # Who gives up hears of the map by itself, perhaps after who takes over.
+    # The node that gives up learns of the map by itself, perhaps after the node that takes over.
     await until(lambda: [len(node.runtime.serving) for node in nodes.by_id.values()] == [25, 25])
 
 

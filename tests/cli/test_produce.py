@@ -277,7 +277,7 @@ def test_interrupted_it_says_what_is_written(coordinator: Coordinator, topic: st
         running.send_signal(signal.SIGINT)
         out, err = running.communicate()
     assert (running.returncode, out) == (130, b"")
-    # Whoever reads may have the record before the one who writes has the answer: then that is waited for.
+    # A reader may have the record before the producer has the answer: then the test waits for the answer.
     assert err.decode().splitlines()[-1] == f"ringleader: Wrote 1 record to {topic}: partition 0 offset 0."
 
 

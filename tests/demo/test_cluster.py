@@ -1,4 +1,4 @@
-"""Who owns what, as `make cluster` says it."""
+"""The owners of the shards, as `make cluster` shows them."""
 
 from __future__ import annotations
 

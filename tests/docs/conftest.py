@@ -1,4 +1,4 @@
-"""What the pages share."""
+"""Fixtures that the pages share."""
 
 from __future__ import annotations
 

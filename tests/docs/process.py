@@ -1,4 +1,4 @@
-"""What a reader starts, and what it prints."""
+"""A process that a reader starts, and its output."""
 
 from __future__ import annotations
 

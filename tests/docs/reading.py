@@ -215,7 +215,7 @@ SAID = "--- said ---"
 
 
 def ask(spark: Process, code: str) -> list[str]:
-    """What the PySpark shell prints for it."""
+    """The output of the PySpark shell for it."""
     before = len(spark.lines)
     spark.type(json.dumps(code))
     assert spark.until(lambda: SAID in spark.lines[before:]), spark.output()
@@ -225,7 +225,7 @@ def ask(spark: Process, code: str) -> list[str]:
 
 
 def program(fence: Fence) -> str:
-    """What is run of a Python fence."""
+    """The program that is run for a Python fence."""
     if fence.how.startswith("inside "):
         return whole(fence.how.removeprefix("inside "), fence.text)
     return fence.text

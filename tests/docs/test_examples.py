@@ -101,7 +101,7 @@ class Team:
         return [script.newest(start) for script in self.scripts]
 
     def said(self, verb: str) -> set[str]:
-        """What they say to have done, together."""
+        """The arguments of all output lines that begin with `verb`."""
         return {
             line.split()[1] for script in self.scripts for line in script.lines if line.startswith(f"{verb} ")
         }
@@ -125,7 +125,7 @@ def results_of(script: Script, directory: Path) -> Path:
 
 
 def pieces(directory: Path) -> list[tuple[int, int]]:
-    """What was done, by all processes; a line that a kill cut off does not count."""
+    """The records that all processes processed; a line that a kill cut off does not count."""
     found = []
     for file in directory.iterdir():
         for line in file.read_text().splitlines():
@@ -159,7 +159,7 @@ async def test_a_sharded_job(coordinator: Coordinator, tmp_path: Path) -> None:
 
 
 def produce(where: Coordinator, topic: str, counts: dict[int, int], word: str) -> set[str]:
-    """So many records into each partition: their values, which are all different."""
+    """Produce `counts` records into the partitions; returns their values, which are all different."""
     values = {number: [f"{word}-{number}-{n}" for n in range(count)] for number, count in counts.items()}
     for number, words in values.items():
         where.produce(topic, *map(str.encode, words), partition=number)

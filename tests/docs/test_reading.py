@@ -1,4 +1,4 @@
-"""What a page may not say, and what may not come: the reader of the pages notices."""
+"""The reader of the pages notices forbidden words, and output that a page does not show."""
 
 from __future__ import annotations
 

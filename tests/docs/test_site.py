@@ -127,7 +127,7 @@ def test_a_page_is_laid_out_and_loads_nothing_from_elsewhere(built: Path) -> Non
         page = Text()
         page.feed(file.read_text())
         text = "".join(page.words)
-        # What Markdown did not understand stands there as it was written.
+        # A piece that Markdown did not understand stands there as it was written.
         left = re.findall(r"^(?:- |\d\. |\| )(?!.*¶$).*|\]\(|\*\*\w.*|<!-- runs", text, re.MULTILINE)
         assert not left, f"{file.name}: {left[:3]}"
         assert not [one for one in page.loaded if one.startswith(("http", "//"))], file.name

@@ -1,4 +1,4 @@
-"""What the pages show passes a type checker: it finds misspelt names and options."""
+"""The programs on the pages pass a type checker, which finds misspelt names and options."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def name(fence: Fence) -> str:
 
 
 def _is_whole(fence: Fence) -> bool:
-    """What is not run is a program, too, if it begins as one."""
+    """A fence that is not run is a program, too, if it begins as one."""
     return not fence.how.startswith("not: ") or fence.text.startswith(("import ", "from "))
 
 

@@ -1,4 +1,4 @@
-"""What a node promises of commits, transactions, topics, deleted records and producer ids, cut at any moment.
+"""A node's promises about commits, transactions, topics, deleted records and producer ids, cut at any moment.
 
 Clients speak to a node of this process over its socket; see `tests.support.cut_lab`.
 """
@@ -173,7 +173,7 @@ class FirstStart(NodeScenario):
     """A node starts for the first time: any moment may be the last one."""
 
     async def live(self, tell: Tell) -> None:
-        """Told is that it was ready, with its topics."""
+        """The process reports that it was ready, with its topics."""
         async with self.node() as node:
             tell("ready")
             assert node.topics.describe("orders") is not None
@@ -194,7 +194,7 @@ class Everything(NodeScenario):
     """Commits, transactions, topics, deleted records and producer ids, all at once."""
 
     async def live(self, tell: Tell) -> None:
-        """Told is what was acknowledged."""
+        """The process reports the answers that were acknowledged."""
         async with self.node() as node:
             await self._together(
                 node, tell, self._commit, self._move, self._produce, self._topics, self._identify
@@ -216,8 +216,8 @@ class Everything(NodeScenario):
             tell(["commit", value_of(self.number, step)])
 
     async def _move(self, client: Client, tell: Tell) -> None:
-        """Transactions, every third one aborted. One is told when the next one begins: until then its records
-        may be lost, as the documents say."""
+        """Transactions, every third one aborted. One is reported when the next one begins: until then its
+        records may be lost, as the documents say."""
         last: list[Any] = []
         for step in range(STEPS):
             producer = await client.producer("mover")
@@ -265,7 +265,7 @@ class Everything(NodeScenario):
             tell(["producer id", (await client.producer(None))[0]])
 
     async def check(self, told: list[Any], tell: Tell) -> None:
-        """Everything that was told, and nothing that it excludes."""
+        """Everything that was reported, and nothing that it excludes."""
         facts: dict[str, list[Any]] = {}
         for kind, *rest in told:
             facts.setdefault(kind, []).append(rest[0] if len(rest) == 1 else tuple(rest))

@@ -1,4 +1,4 @@
-"""What the SQLite store promises, cut at every moment: see `tests.support.cut_lab`."""
+"""The promises of the SQLite store, cut at every moment: see `tests.support.cut_lab`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ State = dict[tuple[int, bytes], bytes]
 
 
 def transactions(draw: Random) -> tuple[list[list[tuple[int, int, list[Record]]]], list[State]]:
-    """What is appended, and what the store holds after each."""
+    """The records of each append, and the records that the store holds after it."""
     appends, states = [], [State()]
     for number in range(TRANSACTIONS):
         state = dict(states[-1])
@@ -46,7 +46,7 @@ class Store(Scenario):
     """Transactions with deletions among them, over checkpoints, closings and new starts."""
 
     async def live(self, tell: Tell) -> None:
-        """Each append is told when it has returned."""
+        """Each append is reported when it has returned."""
         sqlite.CHECKPOINT_PAGES = 6
         appends, _ = transactions(self.draw)
         path = self.directory / "groups.db"
@@ -66,7 +66,7 @@ class Store(Scenario):
         await store.close()
 
     async def check(self, told: list[Any], tell: Tell) -> None:
-        """All that was told is there, whole; at most one transaction more."""
+        """All that was reported is there, whole; at most one transaction more."""
         make_directory(self.directory)
         path = self.directory / "groups.db"
         assert path.exists() or not told, "the file is gone"

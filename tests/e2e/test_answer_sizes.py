@@ -37,7 +37,8 @@ BYTES_PER_BYTE = 256
 AT_ONCE = 4
 """Connections that ask the same at the same time."""
 GROWTH_BYTES = 2 * QUEUED_BYTES
-"""What the daemon may take more meanwhile: twice what is counted, as not all that is freed is given back."""
+"""The most memory that the daemon may take in addition meanwhile: twice what is counted, as not all that is
+freed is given back."""
 TABLE = amplified()
 
 
@@ -85,7 +86,7 @@ def peak_bytes(daemon: Daemon) -> int:
 
 
 def forget_peak(daemon: Daemon) -> int:
-    """What it has now."""
+    """Reset the kernel's peak; returns the current resident bytes."""
     Path(f"/proc/{daemon.pid}/clear_refs").write_text("5")
     return int(psutil.Process(daemon.pid).memory_info().rss)
 

@@ -1,5 +1,5 @@
-"""Who did what, and who was refused what, of a daemon whose clients log in: in its log, its journal and its
-metrics, which are for who has the token."""
+"""The accesses and refusals of a daemon whose clients log in: in its log, its journal and its metrics, which
+only a client with the token can read."""
 
 from __future__ import annotations
 

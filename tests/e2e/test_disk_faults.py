@@ -93,7 +93,7 @@ async def test_a_store_that_nobody_can_trust_ends_the_daemon(disk: Disk) -> None
         last = await committing
         disk.fail()
         disk.daemon.start()
-        # What was on its way may have come to the disk; nothing that was answered is missing.
+        # A write that was on its way may have reached the disk; nothing that was answered is missing.
         assert await (await disk.client()).committed("group", "orders") >= last, fault
 
 
@@ -189,7 +189,7 @@ async def test_a_failed_sync_of_topics_or_transactions_ends_the_daemon(disk: Dis
 
 
 def refused(directory: Path, environment: dict[str, str] | None = None) -> str:
-    """What a daemon says that does not start in this directory: one sentence, and exit code 1."""
+    """The output of a daemon that does not start in this directory: one sentence, and exit code 1."""
     command = [sys.executable, "-m", "ringleader", "serve", "--listen", "127.0.0.1:0"]
     command += ["--data-dir", str(directory), "--log-level", "error"]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60, check=False)

@@ -1,7 +1,7 @@
 """Every API of the daemon, every version, every field at its extremes: it answers or closes, and goes on.
 
 No request of a client ends the daemon, a shard, or another client's group, and nothing is stored that a start
-could not read. Who sends them is a live member, and a producer in a transaction.
+could not read. The sender is a live member, and a producer in a transaction.
 """
 
 from __future__ import annotations

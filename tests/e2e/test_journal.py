@@ -17,7 +17,7 @@ OFFSETS = "__consumer_offsets"
 
 
 def _read(daemon: Daemon, topic: str, count: int) -> list[tuple[int, int, bytes | None]]:
-    """Partition, offset and value of the first records of a topic, waiting for so many."""
+    """Partition, offset and value of the first `count` records of a topic, waiting for them."""
     consumer = kafka.KafkaConsumer(bootstrap_servers=daemon.bootstrap, enable_auto_commit=False)
     try:
         partitions = [

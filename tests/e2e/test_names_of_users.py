@@ -87,7 +87,7 @@ async def make(root: Client, name: str) -> None:
 
 
 async def seen(client: Client, name: str) -> int:
-    """What somebody is told of the group of a user of that name."""
+    """The answer that a user of that name gets about the group."""
     described = await client.call(kafka.DescribeGroupsRequest(groups=[f"{name}'s"]), 5)
     return int(described.groups[0].error_code)
 

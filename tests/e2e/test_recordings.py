@@ -74,7 +74,7 @@ def _recording(url: str, token_file: Path, file: Path, *more: str) -> Iterator[s
 
 
 def _rest(process: subprocess.Popen[str]) -> tuple[str, str]:
-    """What it says until it ends."""
+    """The rest of its output, until it ends."""
     assert process.stdout is not None
     assert process.stderr is not None
     said = process.stdout.read(), process.stderr.read()

@@ -45,7 +45,7 @@ def values() -> list[bytes]:
 
 
 def produced_by_librdkafka(bootstrap: str, client_id: str = "slow") -> int:
-    """The longest throttle that it was told of."""
+    """The longest throttle time that it was given."""
     told = [0.0]
     producer = confluent_kafka.Producer(
         {

@@ -37,7 +37,7 @@ def alice(certificates: Certificates) -> Path:
 
 @pytest.fixture(scope="module")
 def shown(certificates: Certificates, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What the daemon shows, until it is something else."""
+    """The certificate file that the daemon shows, until a test replaces it."""
     return Path(shutil.copy(certificates.server, tmp_path_factory.mktemp("shown") / "server.pem"))
 
 

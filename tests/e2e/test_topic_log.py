@@ -182,7 +182,7 @@ async def test_a_kill_while_producing_loses_and_repeats_nothing_that_was_acknowl
 async def reached(
     acknowledged: dict[tuple[int, int], bytes], goal: int, tasks: Sequence[asyncio.Future[None]]
 ) -> None:
-    """Wait until so many records were acknowledged."""
+    """Wait until `count` records were acknowledged."""
     async with asyncio.timeout(WAIT_S):
         while len(acknowledged) < goal:
             done, _ = await asyncio.wait(tasks, timeout=0.02)

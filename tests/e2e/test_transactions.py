@@ -60,7 +60,7 @@ def fill(daemon: Daemon, count: int) -> None:
 
 
 def read_all(daemon: Daemon, topic: str = "out", isolation: str = "read_committed") -> list[bytes]:
-    """What there is up to the ends as readers of this isolation level see them, sorted."""
+    """The records up to the ends as readers of this isolation level see them, sorted."""
     reader = consumer(
         daemon.bootstrap, "reader", **{"isolation.level": isolation, "enable.partition.eof": True}
     )

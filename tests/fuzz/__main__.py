@@ -134,7 +134,7 @@ def _native(seconds: int) -> Outcome:
 
 
 def _told(text: str) -> str:
-    """What a run said of its find, without what it says of itself."""
+    """The report of a run about its find, without its own figures."""
     own = ("INFO", "WARNING", "#", "0x", "stat::", "MS: ")
     return "\n".join([line[:300] for line in text.splitlines() if not line.startswith(own)][-40:])
 

@@ -1,6 +1,6 @@
 """The compiled code, built with the address and the undefined behaviour sanitizer, under its own tests and
-under batches that are drawn. What it does to memory that is not its own, or in a way that C does not define,
-ends the process with a report."""
+under batches that are drawn. Code that touches memory that is not its own, or does something that C does not
+define, ends the process with a report."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SANITIZERS = {
 
 
 class Checked(NamedTuple):
-    """What a run under the sanitizers gave. `passed`: nothing was found, or there is nothing to find it
+    """The result of a run under the sanitizers. `passed`: nothing was found, or there is nothing to find it
     with."""
 
     passed: bool

@@ -1,4 +1,4 @@
-"""What drawn inputs found, each as small as it gets: these were no refusals before."""
+"""The finds of drawn inputs, each as small as it gets: these were no refusals before."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 """``python -m tests.incidents``: incidents are made in groups of real clients, then what the history says of
-them is compared with what was done. Exit code 0: what can be known is told right, nothing wrong as sure."""
+them is compared with what was done. Exit code 0: everything that can be known is reported right, and nothing
+wrong is called certain."""
 
 from __future__ import annotations
 

@@ -15,8 +15,8 @@ EXPECTED = {
     "rolling deploy": Pattern.ROLLING_DEPLOY,
     "instance id twice": Pattern.SAME_INSTANCE_TWICE,
 }
-"""Kind of incident -> what has to be found where it was done. What takes longer, or more of it, than a run
-has, is not here."""
+"""Kind of incident -> what has to be found where it was done. Patterns that take longer, or more clients,
+than a run has are not here."""
 PUT_OUT = {"SIGSTOP", "SIGKILL", "slow poll loop", "static gone"}
 NEEDS = {
     Pattern.ROLLING_DEPLOY: {"rolling deploy", "SIGCONT", "back"},

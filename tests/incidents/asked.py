@@ -16,7 +16,7 @@ from ringleader.insight.model import Departure
 
 
 def _asked(command: str, group: str, path: Path, *options: str) -> Any:
-    """What it prints, read as JSON. Raises ValueError where it prints something else."""
+    """The output of the command, read as JSON. Raises ValueError where it prints something else."""
     said = io.StringIO()
     with contextlib.redirect_stdout(said), contextlib.redirect_stderr(io.StringIO()):
         cli.run([command, group, "--history", str(path), "--json", *options])

@@ -88,7 +88,7 @@ async def _live(team: Team, order: random.Random, places: asyncio.Semaphore) -> 
         for step in (start, *(STEPS[step] for step in steps)):
             await step(team)
             if not all(one.settled for one in team.done):
-                # Whatever comes next would be judged by what this has left.
+                # The incidents that come next would be judged by the state that this one has left.
                 break
 
 

@@ -11,12 +11,12 @@ from tests.incidents.ledger import Incident
 
 SURE = (Confidence.EXACT, Confidence.CERTAIN, Confidence.LIKELY)
 ENOUGH = 0.95
-"""Of the incidents that something shows, so many have to be told right."""
+"""The share of the incidents that something shows which have to be reported right."""
 AWAY = (EventKind.COORDINATOR_AWAY, EventKind.COORDINATOR_BACK)
 
 
 class Verdict(StrEnum):
-    """How an incident was told. From the best to the worst."""
+    """The verdict on the report of an incident. From the best to the worst."""
 
     RIGHT = "right"
     HEDGED = "hedged"
@@ -51,7 +51,7 @@ def judge(
     exact: bool = False,
 ) -> list[Judged]:
     """Each incident that came to rest against what ended between its beginning and the next one's. `exact`:
-    the coordinator itself told it, and so says nothing of its own absence."""
+    the coordinator itself reported it, and so says nothing of its own absence."""
     by_group: dict[str, list[Rebalance]] = {}
     for one in sorted(rebalances, key=lambda one: one.at_ms):
         by_group.setdefault(one.group, []).append(one)
@@ -175,7 +175,7 @@ class Score:
 
     @property
     def right(self) -> float:
-        """Share of these that was told right."""
+        """The share of these that was reported right."""
         return self.count(Verdict.RIGHT, shown=True) / self.knowable if self.knowable else 1.0
 
     def good(self, enough: float = ENOUGH) -> bool:

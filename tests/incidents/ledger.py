@@ -1,4 +1,4 @@
-"""What was done to groups, written down by who did it."""
+"""The deeds done to groups, written down by the process that did them."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class Incident:
     ended_ms: int = 0
     """When the group had settled."""
     causes: list[Cause] = field(default_factory=list)
-    """What may be said; each of them is right. Empty: that there was no rebalance."""
+    """Causes that may be reported; each of them is right. Empty: that there was no rebalance."""
     also: list[Cause] = field(default_factory=list)
-    """What may be said of further rebalances that followed from it."""
+    """Causes that may be reported of further rebalances that followed from it."""
     quiet: bool = False
     """It may pass without a rebalance."""
     gone: dict[str, list[Departure]] = field(default_factory=dict)
@@ -57,7 +57,7 @@ HEARD: dict[Cause, tuple[Cause, ...]] = {
     Cause.INSTANCE_FENCED: (Cause.STATIC_MEMBER_REPLACED,),
     Cause.COORDINATOR_CHANGED: (Cause.LEADER_REJOINED,),
 }
-"""What clients tell their coordinator in such a case: for its journal that is the cause."""
+"""The reason that clients give their coordinator in such a case: for its journal that is the cause."""
 
 
 def heard(incident: Incident) -> Incident:
@@ -69,7 +69,7 @@ def heard(incident: Incident) -> Incident:
     }
     # Two that take an instance id from each other, and a restart, need no rebalance.
     quiet = incident.quiet or Cause.INSTANCE_FENCED in causes
-    # Whoever joins again says what it has now: the member's protocols are others.
+    # A member that joins again sends its current metadata, so the member's protocols change.
     also = [*incident.also, Cause.REBALANCE_CONTINUED, Cause.LEADER_REJOINED, Cause.MEMBER_CHANGED]
     return replace(incident, causes=causes, gone=gone, quiet=quiet, also=also, shown=True)
 
@@ -80,7 +80,7 @@ def write(path: Path, incidents: Iterable[Incident]) -> None:
 
 
 def read(path: Path) -> list[Incident]:
-    """What `write` wrote."""
+    """Read back the file that `write` wrote."""
     found = []
     for line in path.read_text().splitlines():
         one = Incident(**json.loads(line))

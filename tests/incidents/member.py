@@ -44,7 +44,7 @@ class Client:
                 try:
                     await self._consumer.poll()
                 except Exception as error:
-                    # What an application sees thrown. It would end here; so does this client.
+                    # Exceptions that an application sees. It would end here; so does this client.
                     with contextlib.suppress(Exception):
                         await self._consumer.close()
                     emit(event="failed", name=self._name, error=type(error).__name__, message=str(error))

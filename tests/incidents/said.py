@@ -1,4 +1,4 @@
-"""What the history says of a run: as a `Watcher` recorded it, or concluded again from what that was told."""
+"""The history of a run: as a `Watcher` recorded it, or concluded again from the watcher's inputs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ class Said:
 
 
 class _Taped:
-    """An `Inference`, and everything that it is told on a file: who mends it can tell it again."""
+    """An `Inference` whose inputs are kept in a file too: they can be given to it again while it is being
+    fixed."""
 
     def __init__(self, inference: Inference, tape: IO[bytes]) -> None:
         self._inference, self._tape = inference, tape

@@ -1,4 +1,4 @@
-"""What can be done to a group. Each step makes an incident or more, and leaves members 1 and 2."""
+"""The steps that can be done to a group. Each step makes an incident or more, and leaves members 1 and 2."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Step = Callable[[Team], Awaitable[None]]
 
 
 def _also(team: Team) -> list[Cause]:
-    """What follows from any rebalance, by the way a library works."""
+    """The consequences of any rebalance, by the way a library works."""
     # The leaders of some rejoin by themselves, up to five times; Java's when the topics of the group change.
     found = [] if team.spec.protocol == "consumer" else [Cause.LEADER_REJOINED]
     return found + ([Cause.REBALANCE_CONTINUED] if team.spec.protocol != "range" else [])
@@ -192,7 +192,7 @@ async def deploy(team: Team) -> None:
 
 
 async def slow_leader(team: Team) -> None:
-    """Whoever leads computes for `slow_ms`."""
+    """The leader computes for `slow_ms`."""
     for what, deed, cause in (
         ("joins", lambda: team.start("3"), Cause.MEMBER_JOINED),
         ("stops", lambda: team.stop("3"), Cause.MEMBER_LEFT),
@@ -291,7 +291,7 @@ async def fence(team: Team) -> None:
 
 
 async def _taken_over(team: Team, holder: Client, one: Incident) -> None:
-    """Whoever is fenced ends, and is started again."""
+    """A member that is fenced ends, and is started again."""
     for number in range(TAKEOVERS):
         name = "2" if number % 2 else "x"
         next_holder = await team.start(name, instance_id=holder.instance_id)
@@ -367,7 +367,7 @@ QUICK = {
 
 
 def restarted(team: Team, began_ms: int) -> Incident:
-    """What the restart of its coordinator is to a group, which goes on as if nothing had been."""
+    """The restart of its coordinator as a group sees it, which goes on as if nothing had been."""
     spec = team.spec
     return Incident(
         group=team.group,

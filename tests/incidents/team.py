@@ -1,4 +1,4 @@
-"""One group: its members come, go, are killed and frozen; each deed is an `Incident`."""
+"""One group: its members come, go, are killed and frozen; each such step is an `Incident`."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class Looker:
         began_s = time.monotonic()
         while time.monotonic() - began_s < SETTLE_S:
             seen = self._seen.get(group)
-            # What was seen before the wait began says nothing of what it waits for.
+            # A state that was seen before the wait began says nothing of what it waits for.
             if seen and holds(seen[0]) and time.monotonic() - max(seen[1], began_s) >= quiet_s:
                 return True
             await self._looked.wait()
@@ -155,7 +155,7 @@ class Spec:
 
 @dataclass(slots=True)
 class World:
-    """What all groups share."""
+    """The parts that all groups share."""
 
     bootstrap: str
     admin: Admin
@@ -260,14 +260,14 @@ class Team:
         return holds
 
     async def rests(self, members: int | None = None) -> bool:
-        """Wait until all members are in the group, and so many if that is another number; they have all
-        partitions, and nothing moves any more. False: that does not come."""
+        """Wait until all members are in the group, or `members` if given; they have all partitions, and
+        nothing moves any more. False: that does not come."""
         return await self.world.looker.until(
             self.group, self._rests(len(self.members) if members is None else members), quiet_s=QUIET_S
         )
 
     async def has(self, members: int) -> bool:
-        """Wait until the group has so many members, whatever it does."""
+        """Wait until the group has this number of members, whatever it does."""
         return await self.world.looker.until(self.group, lambda seen: len(seen.members) == members)
 
     async def works(self) -> None:

@@ -1,4 +1,4 @@
-"""What the judge says of made-up histories."""
+"""The judge's verdicts on made-up histories."""
 
 from __future__ import annotations
 

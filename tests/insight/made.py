@@ -44,7 +44,8 @@ class Made:
         start_ms: int = START_MS,
         exact: bool = False,
     ) -> None:
-        """`exact`: as if Ringleader's journal had told it; phases, principals and reasons are known then."""
+        """`exact`: as if Ringleader's journal had recorded it; phases, principals and reasons are known
+        then."""
         self.path = Path(path)
         self.now_ms = start_ms
         self.exact = exact
@@ -98,7 +99,7 @@ class Made:
         return self._numbers
 
     def write(self) -> None:
-        """What there is so far; may be called again to go on, for tests of live views."""
+        """Write the records so far; may be called again to go on, for tests of live views."""
         outputs, self._outputs = self._outputs, []
         for group in self.groups.values():
             outputs += group.present()

@@ -216,7 +216,7 @@ class Group:
         return next((one.member_id for one in self.members.values()), "")
 
     def present(self) -> Iterator[Output]:
-        """What is still so."""
+        """The facts that still hold."""
         yield self._state("Stable" if self.members else "Empty")
         for member in self.members.values():
             yield MemberSpan(self.name, member, self._since_ms[member.member_id], None, None, None)

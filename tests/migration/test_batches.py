@@ -1,4 +1,5 @@
-"""What goes over of a batch: the payload as it is, of another producer, outside of any transaction."""
+"""The parts of a batch that go over: the payload as it is, of another producer, outside of any
+transaction."""
 
 from __future__ import annotations
 

@@ -3,8 +3,8 @@
 Draws small changes to the code of the files, by a seed that it prints: a comparison, a connective, a number,
 a call that is left out. Each is applied to a copy of the tree, and the judges run there. A survivor is a rule
 that no test holds, or a change that makes no difference: read it, and write the test, or a rule beside this
-module with its judge. What makes no difference goes into explained.toml, with the reason, and is not drawn
-any more. Exit status: 0 all were caught, 1 some survived, 2 a judge fails without any.
+module with its judge. A change that makes no difference goes into explained.toml, with the reason, and is not
+drawn any more. Exit status: 0 all were caught, 1 some survived, 2 a judge fails without any.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""What the audit of dependencies makes of what pip-audit prints: what is not known is no good news."""
+"""The audit of dependencies reads the output of pip-audit: a package that could not be looked up is no good
+news."""
 
 from __future__ import annotations
 

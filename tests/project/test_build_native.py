@@ -55,7 +55,7 @@ NO_COMPILER = {"CC": "", "PATH": "/nowhere", "RINGLEADER_NATIVE": ""}
 
 
 def way_of(home: Path, **variables: str) -> str:
-    """What the package there says of itself."""
+    """The way that the package there reports."""
     environment = {**os.environ, "PYTHONPATH": f"{home}", "RINGLEADER_NATIVE": "", **variables}
     command = [sys.executable, "-c", ASK]
     done = subprocess.run(command, cwd=home, env=environment, capture_output=True, text=True, check=True)

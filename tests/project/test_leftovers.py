@@ -129,7 +129,7 @@ LEAKS = {
 
 
 class Planted(Daemon):
-    """What is no daemon, but starts and ends as one."""
+    """A process that is no daemon, but starts and ends as one."""
 
     def __init__(self, directory: Path, leak: str) -> None:
         super().__init__(directory)

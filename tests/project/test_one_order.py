@@ -32,7 +32,7 @@ def _is_keys(node: ast.expr) -> bool:
 
 
 def parameters(text: str) -> Iterator[ast.expr]:
-    """What tests are parametrized with."""
+    """The parameters of the tests."""
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             if node.func.attr == "parametrize" and len(node.args) > 1:

@@ -1,4 +1,5 @@
-"""What installs: an sdist, a wheel from that sdist, and imports in an environment that has only the wheel."""
+"""The packages that install: an sdist, a wheel from that sdist, and imports in an environment that has only
+the wheel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is importable from `ringleader`: the same for Python and for a type checker."""
+"""The names that can be imported from `ringleader`: the same for Python and for a type checker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is marked for it gets a second try, and that is told; everything else fails the run at once."""
+"""A marked test gets a second try, which the run reports; any other failure fails the run at once."""
 
 from __future__ import annotations
 

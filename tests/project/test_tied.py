@@ -1,4 +1,4 @@
-"""What a run starts ends with it, however it ends: Ctrl-C, SIGTERM, or SIGKILL."""
+"""The processes that a run starts end with it, however it ends: Ctrl-C, SIGTERM, or SIGKILL."""
 
 from __future__ import annotations
 

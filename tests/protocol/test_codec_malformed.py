@@ -28,7 +28,8 @@ from tests.support.wire_values import PAIRS, in_every_version, values
 
 FLEXIBLE = [(cls, version) for cls, version in PAIRS if version >= cls.FLEXIBLE_VERSION]
 PEAK_BYTES = 256 * 1024
-"""What reading a small hostile body may take at its peak: the message itself and the error with its texts."""
+"""The most memory that reading a small hostile body may take: the message itself and the error with its
+texts."""
 
 
 def sample(cls: type[Message], version: int) -> Written:
@@ -36,7 +37,7 @@ def sample(cls: type[Message], version: int) -> Written:
 
 
 def outcome(cls: type[Message], version: int, body: bytes) -> tuple[Any, int] | MalformedError:
-    """What the decoder gives for bytes that may be right or not; any other exception is a failure."""
+    """The result of the decoder for bytes that may be right or not; any other exception is a failure."""
     try:
         return decoder(cls, version)(body, 0)
     except MalformedError as error:
@@ -188,7 +189,7 @@ def test_noise_is_read_or_refused(cls: type[Message], version: int) -> None:
             assert found[1] <= len(body)
 
 
-# What an error says after the message and version: field, position, reason.
+# The text of an error after the message and version: field, position, reason.
 SAYINGS = [
     (HeartbeatRequest, 0, "", "field group_id, byte 0: length needs 2 bytes, 0 are left"),
     (HeartbeatRequest, 0, "ffff", "field group_id, byte 0: null is not allowed here"),

@@ -54,7 +54,7 @@ def test_kafka_python_writes_and_reads_the_same_bytes(
     assert written == body
     assert cls.decode(written, version) == ours
     if isinstance(ours, ApiVersionsResponse) and ours.error_code:
-        return  # it reads every refusal as version 0, whatever version it has been told
+        return  # it reads every refusal as version 0, whatever version was set
     assert kp.same_values(theirs.decode(body, version=version), kp.plain(ours, version))
 
 

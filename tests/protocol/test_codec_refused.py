@@ -1,4 +1,5 @@
-"""What an encoder refuses, and what a version silently leaves out because its schema says it may."""
+"""Values that an encoder refuses, and values that a version silently leaves out because its schema says it
+may."""
 
 from __future__ import annotations
 

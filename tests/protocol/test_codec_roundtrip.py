@@ -1,4 +1,4 @@
-"""What is written comes back, and is what the declarations say, byte for byte; vectors known from Kafka."""
+"""A message that is written comes back, and is as declared, byte for byte; vectors known from Kafka."""
 
 from __future__ import annotations
 

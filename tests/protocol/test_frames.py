@@ -182,7 +182,7 @@ def test_classes_by_api_key() -> None:
         assert answer.__name__ == cls.__name__.replace("Request", "Response")
 
 
-# What a node may advertise, and the first flexible version: API key -> (min, max, flexible).
+# The versions that a node may advertise, and the first flexible one: API key -> (min, max, flexible).
 VERSIONS = {
     0: (3, 9, 9), 1: (4, 12, 12), 2: (1, 7, 6), 3: (0, 12, 9), 8: (2, 9, 8), 9: (1, 9, 6), 10: (0, 4, 3),
     11: (0, 9, 6), 12: (0, 4, 4), 13: (0, 5, 4), 14: (0, 5, 4), 15: (0, 6, 5), 16: (0, 5, 3),

@@ -1,4 +1,4 @@
-"""A request that cannot be served is told so in the form of its API, in every version."""
+"""A request that cannot be served is refused in the form of its API, in every version."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """``python -m tests.soak --minutes 60``: a daemon, or nodes, under clients of several libraries that come, go
-and are killed. What it takes of memory, descriptors, threads and CPU over time, and how long
-heartbeats and commits take, becomes a page (soak.html) and figures (soak.json). Exit code 1: something grew
-without bound, or a promise was broken; 2: there was no run."""
+and are killed. The memory, descriptors, threads and CPU that it takes over time, and the latencies of
+heartbeats and commits, become a page (soak.html) and figures (soak.json). Exit code 1: something grew without
+bound, or a promise was broken; 2: there was no run."""
 
 from __future__ import annotations
 

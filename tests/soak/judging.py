@@ -2,8 +2,7 @@
 
 The first part of a run is not looked at: caches fill, code is imported, groups form. Of the rest, the slope
 is the median of slopes between all pairs of samples (Theil and Sen), so that a peak, or a garbage
-collection, is none. What that slope adds up to within the time that is looked at may not be more than a
-bound."""
+collection, is none. The sum of that slope over the time that is looked at may not be more than a bound."""
 
 from __future__ import annotations
 
@@ -17,13 +16,14 @@ from tests.soak.samples import Sample
 WARM_UP = 1 / 3
 """Of a run, its first part."""
 PAIRS_OF = 200
-"""So many samples, evenly chosen, are paired."""
+"""At most this many samples, evenly chosen, are paired."""
 MIB = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """What one thing may grow by in the time that is looked at: `least`, or a share of what there is."""
+    """The bound by which one thing may grow in the time that is looked at: `least`, or a share of what there
+    is."""
 
     name: str
     of: Callable[[Sample], float]

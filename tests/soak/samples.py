@@ -39,7 +39,7 @@ class Sample:
     cpu_s: float
     """Since its start."""
     told: dict[str, float] = field(default_factory=dict)
-    """By the words of `TOLD`."""
+    """By the keys of `TOLD`."""
 
     def to_dict(self) -> dict[str, Any]:
         """For the JSON file."""

@@ -1,4 +1,4 @@
-"""What grows is told from what goes up and down."""
+"""A growing figure is distinguished from one that goes up and down."""
 
 from __future__ import annotations
 

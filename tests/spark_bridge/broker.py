@@ -42,7 +42,7 @@ VERSIONS = {1: (4, 12), 2: (1, 7), 3: (0, 12), 17: (0, 1), 18: (0, 3), 36: (0, 2
 
 
 class Partition:
-    """One log: whole batches, and what is told of it."""
+    """One log: whole batches, and how it is described in answers."""
 
     def __init__(self, *batches: bytes, start: int = 0) -> None:
         self.batches = list(batches)
@@ -92,7 +92,7 @@ class Broker:
         self.peers: list[Broker] = [self]
         self.versions = dict(VERSIONS)
         self.topic_errors: dict[str, list[int]] = {}
-        """What Metadata answers for a topic the next times, instead of its partitions."""
+        """The errors that Metadata answers for a topic the next times, instead of its partitions."""
         self.fetches: list[FetchRequest] = []
         self.connections = 0
         # Called with each request; returning False closes the connection instead of an answer.

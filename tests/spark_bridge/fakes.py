@@ -213,7 +213,7 @@ class World:
         return {p: (found.start, found.end) for (_, p), found in document.ranges.items()}
 
     def read(self) -> dict[int, tuple[int, int]]:
-        """What the tasks of the batch that ends at ``start`` are told to read."""
+        """The offsets that the tasks of the batch that ends at ``start`` are given to read."""
         found: list[SliceRange] = [split for task in self.driver.slices(self.start) for split in task]
         return {split.partition: (split.start, split.end) for split in found}
 

@@ -1,8 +1,8 @@
 """A consumer group in memory, eager or cooperative, whose members belong to streaming queries.
 
-It moves in steps and only when told to, so that a test can cut in anywhere: between the joins and the
-shares of a rebalance, while a member holds on to what a batch reads, and after a member was put out that
-does not know it yet.
+It moves in steps and only on demand, so that a test can cut in anywhere: between the joins and the shares of
+a rebalance, while a member holds on to what a batch reads, and after a member was put out that does not know
+it yet.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class Group:
         self._nobody_shares_a_partition()
 
     def expire(self) -> None:
-        """Who still holds on to what it was asked for loses that."""
+        """A member that still holds on to a partition that was asked for loses it."""
         for member in self.members:
             if member.giving_up is None or member.giving_up.done():
                 continue
@@ -168,7 +168,7 @@ class Group:
 
 
 def _all_of(member: Member) -> list[TopicPartition]:
-    """What its query has by this member, what waits for a batch included."""
+    """The partitions that its query has through this member, those included that wait for a batch."""
     state = member.ownership._state
     return [tp for tp, own in state.owned.items() if own.index == member.index]
 

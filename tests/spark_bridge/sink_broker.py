@@ -36,7 +36,7 @@ class SinkBroker(Broker):
         self.sequences: dict[tuple[str, int, int], list[tuple[int, int]]] = {}
 
     def records(self, topic: str, partition: int) -> list[Record]:
-        """What the log holds, in order."""
+        """The records of the log, in order."""
         views = [view for data in self.topics[topic][partition].batches for view in iter_batches(data)]
         return [record for view in views for record in view.records()]
 

@@ -73,7 +73,7 @@ def test_offsets_that_are_gone_fail_or_are_left_out(broker: Broker) -> None:
     with pytest.raises(DataLossError, match="t-0 should be read from 0 to 5, but the log holds 3 to 9"):
         rows(broker, **beyond)
     assert rows(broker, failOnDataLoss="false", **beyond) == {0: [3, 4], 1: [0, 1, 2, 3]}
-    # A topic that was made anew is shorter than what somebody has read of the old one.
+    # A topic that was made again is shorter than what somebody has read of the old one.
     with pytest.raises(DataLossError, match="t-1 should be read from 70 to 4, but the log holds 0 to 4"):
         rows(broker, startingOffsets='{"t":{"0":-2,"1":70}}')
     assert rows(broker, startingOffsets='{"t":{"0":8,"1":70}}', failOnDataLoss="false") == {0: [8]}

@@ -1,4 +1,4 @@
-"""A broker that is away or silent is told of after the first try, by name and reason, then seldom."""
+"""A broker that is away or silent is logged after the first try, by name and reason, then seldom."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_a_task_tells_of_a_broker_that_is_away(caplog: pytest.LogCaptureFixture)
 
 
 class Released(logging.Handler):
-    """Lets a silent broker go on as soon as somebody has told of it."""
+    """Lets a silent broker go on as soon as a log line has reported it."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)

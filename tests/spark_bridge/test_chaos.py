@@ -102,7 +102,7 @@ class Query:
             for _, partition, start, end in task
             for offset in range(start, end)
         ]
-        # Whatever happens in the group while the tasks run.
+        # Anything may happen in the group while the tasks run.
         self.group.settle()
         self.sink.update(rows)
         if cut is Cut.WRITTEN:

@@ -57,14 +57,14 @@ class Application:
         self._arguments = ["--bootstrap", bootstrap, "--out", str(self.out), *arguments]
         self._process: subprocess.Popen[bytes] | None = None
         self.cut_off: list[Range] = []
-        """What a kill or a stop of a query may have cut off."""
+        """Ranges that a kill or a stop of a query may have cut off."""
 
     @property
     def running(self) -> bool:
         return self._process is not None
 
     def lives(self) -> bool:
-        """Whether it does what it was last told."""
+        """Whether it is in the state that was last ordered."""
         return self._process is None or self._process.poll() is None
 
     def start(self) -> None:
@@ -76,7 +76,7 @@ class Application:
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
-                # What a kill leaves behind goes with the test's directory.
+                # The files that a kill leaves behind go with the test's directory.
                 env={**os.environ, "TMPDIR": str(self.out)},
             )
         tied(self._process)

@@ -1,5 +1,5 @@
-"""A position that the log has no more, with failOnDataLoss=false: where the query goes on is also what the
-group is told, wherever the position came from."""
+"""A position that the log has no more, with failOnDataLoss=false: the group is given the position where the
+query goes on, wherever that came from."""
 
 from __future__ import annotations
 

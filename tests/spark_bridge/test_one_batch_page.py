@@ -27,7 +27,7 @@ def written() -> list[Row]:
 
 
 def traced(file: Path) -> list[Row]:
-    """What Spark did, until it asks for nothing new again and again."""
+    """The calls of Spark, until it asks for nothing new again and again."""
     driver = "python_streaming_source_runner"
     rows: list[Row] = []
     for line in file.read_text().splitlines():

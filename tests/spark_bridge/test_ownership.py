@@ -1,4 +1,4 @@
-"""What a query holds of its partitions while the group asks for them."""
+"""The partitions that a query holds while the group asks for them."""
 
 from __future__ import annotations
 

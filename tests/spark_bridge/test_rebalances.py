@@ -1,4 +1,4 @@
-"""What the log says of rebalances."""
+"""The log lines of rebalances."""
 
 from __future__ import annotations
 

@@ -128,7 +128,7 @@ def test_broken_bytes_give_the_same_rows_or_an_error(data: bytes, choice: st.Dat
         return
     for row in rows:
         assert row.pop("offset") >= 0
-    # One by one, offsets of a batch without gaps are told by their place, not by what is written.
+    # One by one, offsets of a batch without gaps follow from their place, not from what is written.
     assert rows == [{k: v for k, v in row.items() if k != "offset"} for row in one_by_one(broken)]
 
 

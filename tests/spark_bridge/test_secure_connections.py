@@ -1,4 +1,4 @@
-"""TLS and SASL on the blocking connections: who comes in, what goes wrong in words, sessions that end."""
+"""TLS and SASL on the blocking connections: accepted clients, failures in words, sessions that end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a query in real Spark says and does at the edges: no topic, wrong options, one batch only."""
+"""The messages and the end of a query in real Spark at the edges: no topic, wrong options, one batch only."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def coordinator() -> Iterator[Coordinator]:
 
 
 def failure(query: Query) -> str:
-    """What the query failed with."""
+    """The error that the query failed with."""
     from pyspark.errors import StreamingQueryException
 
     with query, pytest.raises(StreamingQueryException) as failed:
@@ -282,7 +282,7 @@ def test_a_query_of_the_connector_moves_in(spark: Any, coordinator: Coordinator,
     coordinator.create_topic("t", PARTITIONS)
     produce(coordinator, 0, 80)
     ended = json.dumps({"t": {str(number): number for number in range(PARTITIONS)}})
-    # What Spark's own connector would have left, in Spark's files.
+    # The files that Spark's own connector would have left.
     old = checkpoint(tmp_path / "old", "{}", ended, finished=2)
     (old / "metadata").write_text(json.dumps({"id": str(uuid.uuid4())}))
     said = failure(Query(spark, coordinator, "g", old))

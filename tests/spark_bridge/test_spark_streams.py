@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
 PARTITIONS = 4
 PATIENCE_S = 60.0
-# What aiokafka knows.
+# The offsets that aiokafka reports.
 EAGER = {"kafka.partition.assignment.strategy": "range,roundrobin"}
 
 

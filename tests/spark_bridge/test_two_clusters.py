@@ -24,7 +24,7 @@ GIVEN = {"kafka.bootstrap.servers": "h:1", "kafka.group.id": "g", "subscribe": "
 
 @pytest.fixture
 def coordinator() -> Iterator[Coordinator]:
-    """Who coordinates the group."""
+    """The coordinator of the group."""
     with Coordinator(topics={"t": 2}) as found:
         yield found
     fetch.close_clusters()

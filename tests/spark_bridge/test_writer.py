@@ -199,6 +199,6 @@ def test_older_versions_of_pyspark_are_told_what_they_lack(monkeypatch: pytest.M
         source.streamWriter(ROW, False)
     assert isinstance(source.writer(ROW, False), RingleaderWriter)
     reader = RingleaderDataSource({"kafka.bootstrap.servers": "x:1"}).streamReader(ROW)
-    # What `streamReader` raises, Spark hides behind an error of its own.
+    # Spark hides the exceptions of `streamReader` behind an error of its own.
     with pytest.raises(OptionsError, match=r"needs PySpark 4\.2 or newer.*spark\.read works"):
         reader.initialOffset()

@@ -1,4 +1,5 @@
-"""What a broker sends: frames as a connection receives them, each answer to the one who asked, or an end."""
+"""The bytes that a broker sends: frames as a connection receives them, each answer to its own caller, or an
+end."""
 
 from __future__ import annotations
 
@@ -115,7 +116,7 @@ def _request(kind: Any, kept: list[Any]) -> Request:
 
 
 def _overview(frame: bytes) -> None:
-    """What is walked over is what a decoder reads."""
+    """The walk reads the same as the decoder."""
     for version in range(FLAT_VERSION, NEWEST_VERSION + 1):
         try:
             told = decode_response(MetadataResponse, frame, version)[1]
@@ -187,7 +188,7 @@ def mutate(data: bytes, rng: Random) -> bytes:
 
 
 def plant(patch: Any) -> None:
-    """What a decoder refuses ends the one who reads it."""
+    """An answer that a decoder refuses ends its caller."""
     patch.setattr(connection, "MalformedError", KeyError)
 
 

@@ -70,7 +70,7 @@ def _range(data: bytes) -> Columns:
 
 
 def _single_rows(data: bytes) -> list[Any]:
-    """What a consumer takes, some rows at a time."""
+    """The rows that a consumer takes, some at a time."""
     found: list[Any] = []
     for view in iter_batches(data):
         batch, count = BatchRows(view), min(view.header.record_count, FEW)
@@ -112,7 +112,7 @@ def _small_numbers(found: Any) -> None:
 
 
 def _produced(data: bytes) -> None:
-    """What a broker takes, and what it makes of that."""
+    """The batch that a broker accepts, and the batch that it makes of it."""
     try:
         check_batch(data)
         [view] = iter_batches(data)

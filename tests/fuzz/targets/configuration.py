@@ -170,7 +170,7 @@ READERS: tuple[tuple[Callable[[list[bytes]], None], tuple[tuple[bytes, ...], ...
               (b"kafka.security.protocol", b"SASL_SSL", b"kafka.sasl.jaas.config",
                b'org.PlainLoginModule required username="a" password="b";'))),
 )  # fmt: skip
-"""What reads, and such inputs."""
+"""The readers, and inputs for each."""
 SETTINGS = [option.key.encode() for option in options()] + [option.env.encode() for option in options()]
 WORDS = (
     *SETTINGS, b"=", b"\n", b"\\", b"\\u0041", b"[", b"]", b"a.b.", b"://", b"{99999999999}", b"(" * 200,

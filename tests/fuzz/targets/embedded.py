@@ -1,4 +1,4 @@
-"""What members tell each other inside JoinGroup and SyncGroup."""
+"""The structures that members exchange inside JoinGroup and SyncGroup."""
 
 from __future__ import annotations
 

@@ -118,7 +118,7 @@ def seeds() -> Iterator[bytes]:
 
 
 def mutate(data: bytes, rng: Random) -> bytes:
-    """What stands where in a body only the declaration tells: lengths, counts, tags and texts are changed."""
+    """Only the declaration says where in a body lengths, counts, tags and texts are: these are changed."""
     if len(data) < HEAD_BYTES or rng.random() < 0.1:
         index = rng.randrange(len(PAIRS))
         cls, version = PAIRS[index]

@@ -28,7 +28,7 @@ WALL_MS = 1_700_000_000_000
 LATER_MS = (0, 10, 60_000, 3_600_000, 8 * 24 * 3_600_000)
 """When it is looked what is due, after the start."""
 STEPS = 400
-"""So many steps a start and what comes after it may take; an input has a few dozen records."""
+"""The most steps that a start and the work after it may take; an input has a few dozen records."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +55,7 @@ def check(data: bytes) -> None:
     for later_ms in LATER_MS:
         _work(shard, 1_000 + later_ms, stored)
         _ask(shard, 1_000 + later_ms)
-    # What it wrote in the meantime can be read, and stands for the same groups.
+    # The records that it wrote in the meantime can be read, and stand for the same groups.
     again = Shard(0, GroupSettings(), lambda prefix: prefix)
     again.replay(stored.items())
     again.loaded(1_000, WALL_MS + LATER_MS[-1])

@@ -1,4 +1,4 @@
-"""What arrives at the page of insight and at the daemon's endpoint, as the bytes of a connection."""
+"""The bytes of a connection that arrive at the page of insight and at the daemon's endpoint."""
 
 from __future__ import annotations
 

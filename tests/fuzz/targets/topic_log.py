@@ -82,7 +82,7 @@ def _read(one: Segment) -> None:
 
 
 def _sealed(found: Recovered) -> None:
-    """What was found can be written down, as at the end of a file."""
+    """The batches that were found can be written down, as at the end of a file."""
     if found.segments:
         last = found.segments[-1]
         aborted = found.transactions.dump_aborted(last.base_offset, last.next_offset)

@@ -1,5 +1,5 @@
-"""What a real Apache Kafka 4.3.0 wrote of real clients (see `tests.insight.inference.test_recorded`), played
-again."""
+"""The records that a real Apache Kafka 4.3.0 wrote of real clients (see
+`tests.insight.inference.test_recorded`), played again."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def test_axe_finds_nothing_serious(shop: Served, open_page: Open, view: str, dar
         page.get_by_role("button", name="Session expired").click()
         page.get_by_role("row").filter(has_text="Session expired").get_by_role("link").click()
         expect(page.get_by_role("dialog").get_by_role("heading", name="Session expired")).to_be_visible()
-    # What is sticky or fades in has its colours when it rests.
+    # An element that is sticky or fades in has its colours when it rests.
     found = Axe().run(page).response["violations"]
     assert not [
         (one["id"], one["impact"], [node["html"][:200] for node in one["nodes"][:3]])

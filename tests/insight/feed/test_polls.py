@@ -1,4 +1,4 @@
-"""What records do not say is asked for: groups that move, topics, coordinators, lag."""
+"""The watcher asks for what records do not say: groups that move, topics, coordinators, lag."""
 
 from __future__ import annotations
 

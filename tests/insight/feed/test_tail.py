@@ -1,4 +1,5 @@
-"""Every record is told once, in its partition's order, whatever happens to transactions, logs and readers."""
+"""Every record is delivered once, in its partition's order, whatever happens to transactions, logs and
+readers."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ BEGIN = {(TOPIC, number): Position(0, 0) for number in range(3)}
 
 
 class Told:
-    """A tail, and what it told."""
+    """A tail, and the records that it delivered."""
 
     def __init__(self, bootstrap: str) -> None:
         self.tail = Tail(Cluster(bootstrap), self._tell, lambda gap: self.gaps.append(gap))
@@ -47,7 +48,7 @@ class Told:
         return [value for _, _, value in self.records]
 
     async def until(self, tp: TopicPartition, offset: int) -> None:
-        """All before that offset was told."""
+        """All records before that offset were delivered."""
         async with asyncio.timeout(PATIENCE_S):
             while not self.tail.is_past({tp: offset}):
                 await self.tail.read(1.0)
@@ -128,7 +129,7 @@ async def test_transactions_count_from_their_commit_and_hold_nobody_up(coordinat
         await told.until(tp, 8)
         assert told.records[2:] == [(0, 7, b"slow 1"), (0, 7, b"slow 2")]
         assert told.tail.positions == {tp: Position(8, 8)}
-    # Who goes on in the middle knows what was open, and tells nothing twice.
+    # A reader that goes on in the middle knows what was open, and delivers nothing twice.
     async with telling(coordinator.bootstrap, positions) as again:
         await again.until(tp, 8)
         assert again.records == [(0, 7, b"slow 1"), (0, 7, b"slow 2")]

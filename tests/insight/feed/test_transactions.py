@@ -1,4 +1,4 @@
-"""What belongs to a transaction counts from its commit."""
+"""A record that belongs to a transaction counts from its commit."""
 
 from __future__ import annotations
 

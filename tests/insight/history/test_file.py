@@ -59,7 +59,7 @@ def test_a_writer_that_is_killed_leaves_whole_transactions(tmp_path: Path) -> No
             [position] = history.positions().values()
             [(_, snapshot, _)] = history.snapshots()
             newest = history.offsets_at("g", 1 << 60)
-        # What was recorded before the kill is there; positions, snapshots and outputs are of one moment.
+        # Everything recorded before the kill is there; positions, snapshots and outputs are of one moment.
         assert position.next_offset > said[-1]
         assert int(snapshot) == position.next_offset - 1
         assert {one.offset for one in newest.values()} == {position.next_offset - 1}
@@ -154,7 +154,7 @@ def test_what_is_too_old_is_forgotten_a_bit_at_a_time(tmp_path: Path) -> None:
         assert [one.joined for one in history.rebalances("orders")] == [(orders.members["d"].member_id,)]
         assert all(one.at_ms >= cut_ms for one in history.commits("orders"))
         assert all(one.at_ms >= cut_ms for one in history.lag("orders"))
-        # What is still so stays, however long it has been so.
+        # A state that still holds stays, however long it has held.
         assert history.ownership("orders", since_ms=now_ms) == owned
         assert [one.until_ms for one in history.members("orders", since_ms=now_ms)] == [None] * 3
         assert [one.group for one in history.groups()] == ["gone", "orders"]

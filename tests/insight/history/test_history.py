@@ -1,4 +1,4 @@
-"""What was recorded is there again, as it was said last."""
+"""Every recorded fact is there again, as it was last stated."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ def test_changes_in_their_order_each_once(history: History) -> None:
     later, found = history.changes(cursor)
     assert found == [state._replace(state="Dead"), rebalance(1, 400)]
     assert later == history.cursor
-    # Whoever begins now sees everything as it was said last.
+    # A reader that begins now sees everything as it was last stated.
     assert history.changes(0)[1] == [event, state._replace(state="Dead"), rebalance(1, 400)]
 
 

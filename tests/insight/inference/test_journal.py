@@ -1,5 +1,4 @@
-"""What the daemon writes into its journal is what insight reads there: both ends, and the bytes between
-them."""
+"""Insight reads the journal as the daemon writes it: both ends, and the bytes between them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a real Apache Kafka 4.3.0 wrote while real members came and went, each in a known way.
+"""The records that a real Apache Kafka 4.3.0 wrote while real members came and went, each in a known way.
 
 `recorded.jsonl.gz` was made by `python -m tests.interop.insight.record`; what the lines are stands there.
 """

@@ -26,7 +26,7 @@ def test_files_were_found() -> None:
 
 
 class _Kept:
-    """What a history keeps, as its owner would: only what `dirty` names."""
+    """A history's copy, kept as its owner would: only what `dirty` names."""
 
     def __init__(self) -> None:
         self._snapshots: dict[str, bytes] = {}

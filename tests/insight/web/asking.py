@@ -13,7 +13,7 @@ from urllib.parse import urlencode, urlsplit
 
 
 class Answer(NamedTuple):
-    """What came back."""
+    """An answer to a request."""
 
     status: int
     headers: http.client.HTTPMessage
@@ -86,7 +86,7 @@ class Stream:
 
 @asynccontextmanager
 async def looking_on(url: str, last: str | None = None) -> AsyncIterator[Stream]:
-    """What changes, from now on or after message number `last`."""
+    """The changes from now on, or after message number `last`."""
     place = urlsplit(url)
     reader, writer = await asyncio.open_connection(place.hostname, place.port)
     again = f"Last-Event-ID: {last}\r\n" if last else ""

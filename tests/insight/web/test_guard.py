@@ -1,4 +1,4 @@
-"""Who may ask, from where, and what every answer carries."""
+"""The clients and addresses that may ask, and the headers that every answer carries."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ async def test_with_a_token_only_who_has_it_is_answered(recent: Path) -> None:
             assert wrong.status == 401
         right = await ask(url, "/api/cluster", headers={"Authorization": f"Bearer {TOKEN}"})
         assert right.status == 200
-        # What the page itself is made of is no secret, and whoever supervises asks for health.
+        # The files of the page itself are no secret, and a supervisor asks for health.
         assert (await ask(url, "/")).status == (await ask(url, "/static/page.css")).status == 200
         assert (await ask(url, "/health")).status in (200, 503)
 

@@ -1,4 +1,5 @@
-"""What comes with it for Prometheus and Grafana names only what the endpoints tell, and means something."""
+"""The files for Prometheus and Grafana name only metrics that the endpoints have, and their expressions mean
+something."""
 
 from __future__ import annotations
 

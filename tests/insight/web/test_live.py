@@ -1,4 +1,4 @@
-"""What changes comes by itself, to everybody who looks on, also after a lost connection."""
+"""Changes arrive by themselves, at every open page, also after a lost connection."""
 
 from __future__ import annotations
 

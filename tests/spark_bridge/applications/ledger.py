@@ -1,4 +1,4 @@
-"""What a process of the chaos test did, on disk before it goes on, so that a kill costs no line."""
+"""The work of a process of the chaos test, on disk before it goes on, so that a kill costs no line."""
 
 from __future__ import annotations
 
