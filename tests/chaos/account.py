@@ -76,7 +76,7 @@ def gaps(commits: Iterable[Commit], groups: Sequence[str], faults: Iterable[Stru
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """What came of a run."""
+    """The outcome of a run."""
 
     checks: list[Check]
     faults: list[Struck]
@@ -88,7 +88,7 @@ class Account:
     records: dict[str, int]
     complaints: list[str]
     open: list[str] = field(default_factory=list)
-    """What no judge could decide, and why."""
+    """Questions that no judge could decide, and why."""
     about: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -191,7 +191,7 @@ def take(
     calls = [call for one in processes for call in one.calls]
     exact_commits = [one for one in commits if one.place[0] in registers]
     exact_reads = [one for one in reads if one.place[0] in registers]
-    # Who comes and goes leaves a commit behind now and then.
+    # A member that comes and goes leaves a commit behind now and then.
     lasting = [one for one in commits if one.place[0] in stable]
     exact = not_one_register(exact_commits, exact_reads)
     checks = [

@@ -1,4 +1,5 @@
-"""What a run asks its cluster: who coordinates a group, who leads a partition, who controls, is all in sync.
+"""The questions of a run to its cluster: a group's coordinator, a partition's leader, the controller, whether
+all is in sync.
 
 Each question goes to one address after the other until one answers; None where nobody does."""
 
@@ -91,7 +92,7 @@ def quorum_leader(bootstrap: str) -> int | None:
 
 
 def cluster_map(brokers: str, nodes_group: str) -> ClusterMap | None:
-    """Who owns what, as the newest member of the nodes' group knows it."""
+    """The owners of all shards, as the newest member of the nodes' group knows them."""
 
     def ask(connection: RawConnection) -> ClusterMap | None:
         [group] = connection.call(DescribeGroupsRequest(groups=[nodes_group]), _DESCRIBE).groups
@@ -128,8 +129,8 @@ def until(holds: Callable[[], bool], what: str, timeout_s: float = READY_S) -> N
 
 
 def create_topic(bootstrap: str, name: str, partitions: int, replicas: int, in_sync: int) -> None:
-    """A topic that every broker knows with all its leaders: librdkafka, told once that there is none, asks
-    again after five minutes. Raises ``TimeoutError``."""
+    """A topic that every broker knows with all its leaders: librdkafka, once it has read that there is none,
+    asks again after five minutes. Raises ``TimeoutError``."""
     topic = CreateTopicsRequestCreatableTopic(
         name=name,
         num_partitions=partitions,

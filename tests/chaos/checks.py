@@ -36,7 +36,7 @@ class Commit:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What one OffsetFetch said of one partition; -1 and "": nothing is committed."""
+    """The answer of one OffsetFetch about one partition; -1 and "": nothing is committed."""
 
     place: Place
     offset: int
@@ -48,7 +48,7 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What one member was told of one generation; `members` is empty where it does not lead."""
+    """The answer that one member got about one generation; `members` is empty where it does not lead."""
 
     group: str
     generation: int
@@ -108,7 +108,7 @@ def stale(commits: Iterable[Commit], reads: Iterable[Read]) -> list[tuple[Read, 
 
 
 class _Floors:
-    """What a read must not be below, of one partition."""
+    """The offsets that a read must not be below, of one partition."""
 
     def __init__(self, commits: Sequence[Commit]) -> None:
         self._commits = sorted(commits, key=lambda one: one.began_s)
@@ -181,7 +181,7 @@ def _order(values: Mapping[str, Commit], reads: Sequence[Read]) -> list[str]:
             found.append(f"{one.who} read {one.offset} {one.token!r} before it was committed")
         else:
             of_value[value.token].append(one)
-    # A value that nobody read and nobody was told to be there may have had no effect at all.
+    # A value that nobody read, and whose write was not acknowledged, may have had no effect at all.
     zones = []
     for value in (first, *values.values()):
         of = of_value[value.token]
@@ -221,7 +221,7 @@ def _by_place(ones: Iterable[_One]) -> dict[Place, list[_One]]:
 
 
 def given_up(commits: Iterable[Commit]) -> list[str]:
-    """No writer leaves it at a commit of unknown outcome: it tries again until it is told that this one
+    """No writer leaves it at a commit of unknown outcome: it tries again until an answer says that this one
     counts, or that it does not. One that was under way when its writer ended is none."""
     last: dict[tuple[Place, str], Commit] = {}
     for one in sorted(commits, key=lambda one: one.began_s):
@@ -238,7 +238,7 @@ def given_up(commits: Iterable[Commit]) -> list[str]:
 
 
 def two_contents(views: Iterable[View], owned: Iterable[Owned]) -> list[str]:
-    """A generation has one leader and one list of members, which has all who were told of it; and no
+    """A generation has one leader and one list of members, which has all that were assigned in it; and no
     generation is given out after a member had its partitions in a later one.
 
     One that nobody had partitions in yet may be lost with its coordinator: then its members are in the one
@@ -330,7 +330,7 @@ def merged(spans: Iterable[tuple[int, int]]) -> Spans:
 
 
 def without(spans: Spans, others: Spans) -> Spans:
-    """What of `spans` is in none of `others`; both merged."""
+    """The parts of `spans` that are in none of `others`; both merged."""
     left: Spans = []
     for start, end in spans:
         for gone_start, gone_end in others:

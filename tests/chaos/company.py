@@ -1,4 +1,4 @@
-"""All who take part in a run: which processes there are, what each is told, and which groups they are in."""
+"""All processes that take part in a run: which there are, their arguments, and which groups they are in."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Role:
     arguments: tuple[str, ...] = ()
     group: str = ""
     bootstrap: str = ""
-    """Whom it asks, where that is not everybody's."""
+    """The addresses that it asks, where they are not everybody's."""
     produces: bool = False
     ends_early: bool = False
     """When the run ends it stops before the members of groups do."""
@@ -77,7 +77,7 @@ class Gathering:
         exits: bool = False,
         stays: bool = True,
     ) -> None:
-        """A group of one library's members. `first`: what only the first of them is told; `stays`: they have
+        """A group of one library's members. `first`: arguments of the first of them only; `stays`: they have
         no reason to rebalance; `straight`: every other one reads from the brokers."""
         for number in range(1, members + 1):
             own = [*arguments, *(first if number == 1 else ())]
@@ -149,5 +149,5 @@ def _named(groups: Iterable[str]) -> list[str]:
 
 
 def groups_of(roles: Iterable[Role]) -> Mapping[str, str]:
-    """Who works for which group that processes every record."""
+    """The processes that work for each group that processes every record."""
     return {role.name: role.group for role in roles if role.group}

@@ -51,8 +51,8 @@ class Deed:
 
 
 class Deeds:
-    """Of one run. What strikes one process, or any broker, waits until what struck it before is over: two of
-    three brokers have to be there, unless a scenario says otherwise."""
+    """Of one run. A fault that strikes one process, or any broker, waits until the one that struck it before
+    is over: two of three brokers have to be there, unless a scenario says otherwise."""
 
     def __init__(self, director: Director, seed: int) -> None:
         self._director = director
@@ -60,7 +60,7 @@ class Deeds:
         self._busy: dict[str, threading.RLock] = defaultdict(threading.RLock)
 
     def of(self, number: int, fault: said.Fault) -> Deed:
-        """What it does; looks for its victim now. Raises ``TimeoutError`` if there is none."""
+        """The action of the fault; looks for its victim now. Raises ``TimeoutError`` if there is none."""
         if isinstance(fault, said.Process):
             return self._process(number, fault)
         if isinstance(fault, said.Roll):

@@ -29,7 +29,7 @@ LOOK_S = 1.0
 LIVES = 4
 """So often a process that ends by itself is one that does so on purpose."""
 ASKED_GROUPS = 8
-"""So many groups of those that commit all the time have to be there before a run goes on."""
+"""This many groups of those that commit all the time have to be there before a run goes on."""
 
 
 class RunError(Exception):
@@ -38,14 +38,14 @@ class RunError(Exception):
 
 @dataclass(slots=True)
 class Result:
-    """What a run left."""
+    """The files that a run left."""
 
     histories: dict[str, Process] = field(default_factory=dict)
     struck: list[Struck] = field(default_factory=list)
     settled_s: float = 0.0
     ended_s: float = 0.0
     complaints: list[str] = field(default_factory=list)
-    """What ended by itself, did not stop, did not heal, or logged a traceback."""
+    """Processes that ended by themselves, did not stop, did not heal, or logged a traceback."""
     why: dict[tuple[str, int], str] = field(default_factory=dict)
     """Of rebalances, as the nodes' logs tell it."""
 
@@ -165,7 +165,7 @@ class Director:
     # ---- what strikes ask of it ----
 
     def victim(self, fault: Fault) -> Victim | None:
-        """Whom it strikes, as soon as that is known; None, with a complaint, if it is not."""
+        """The victim that it strikes, as soon as that is known; None, with a complaint, if it is not."""
         found: list[Victim | None] = [None]
 
         def known() -> bool:
@@ -200,7 +200,8 @@ class Director:
         )
 
     def do(self, number: int, step: Callable[[], object]) -> None:
-        """A step of a fault. What it raises is a finding, not the run's end: a process that does not stop."""
+        """A step of a fault. An exception that it raises is a finding, not the run's end: a process that does
+        not stop."""
         try:
             step()
         except Exception as error:

@@ -1,5 +1,5 @@
-"""Histories as the checks take them: what was committed, read, told, had, produced and processed. Pure
-functions."""
+"""Histories as the checks take them: commits, reads, answers, owned partitions, produced and processed
+records. Pure functions."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def reads_of(processes: Iterable[Process]) -> list[Read]:
 
 
 def views_of(processes: Iterable[Process]) -> list[View]:
-    """What JoinGroup answered."""
+    """The answers of JoinGroup."""
     return [
         View(
             call.answer["group"],
@@ -72,7 +72,7 @@ def views_of(processes: Iterable[Process]) -> list[View]:
 
 
 def owned_of(processes: Iterable[Process]) -> list[Owned]:
-    """What members had."""
+    """The partitions that members had."""
     return [
         Owned(
             line["group"],

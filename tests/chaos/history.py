@@ -1,4 +1,5 @@
-"""What a process of the run asked, got and saw, written down by itself: one JSON object a line.
+"""The requests, answers and observations of a process of the run, written down by itself: one JSON object a
+line.
 
 A call is two lines, ``{"t": 12.3, "did": "asks", "call": 7, "what": "commit", "bound_s": 30, ...}`` and
 ``{"t": 12.4, "did": "ok", "call": 7, ...}``; its end is "ok", "failed" (it had no effect, and will have none)
@@ -135,7 +136,7 @@ def process(who: str, lines: Iterable[dict[str, Any]]) -> Process:
 
 
 class Tail:
-    """What a process has written since one looked last."""
+    """The lines that a process has written since the last look."""
 
     def __init__(self, path: Path) -> None:
         self._path, self._at = path, 0

@@ -94,7 +94,7 @@ def _gather(gathering: Gathering, work: said.Work) -> None:
 def drawn(
     known: Mapping[str, Scenario], target: str, seed: int, count: int, size: int, *, spark: bool
 ) -> list[Mix]:
-    """So many mixes of `size` scenarios each, none twice as long as there are others."""
+    """`count` mixes of `size` scenarios each, none twice as long as there are others."""
     dice = random.Random(seed)
     fit = [name for name, one in known.items() if target in one.targets and (spark or not needs_spark(one))]
     deck: list[str] = []

@@ -13,11 +13,11 @@ from tests.support.links import Link, Links
 
 HOST = "127.0.0.1"
 LISTENER = "NODE"
-"""Brokers have a listener for each node, so that each is told its own ways to them."""
+"""Brokers have a listener for each node, so that each gets its own ways to them."""
 
 
 class Network:
-    """Made anew for each run; `links` runs it."""
+    """Made for each run; `links` runs it."""
 
     def __init__(self, links: Links) -> None:
         self._links = links
@@ -50,7 +50,7 @@ class Network:
 
 
 def listeners(nodes: Sequence[int]) -> dict[str, str]:
-    """What brokers have for these nodes."""
+    """The listeners that brokers have for these nodes."""
     return {f"{LISTENER}{node}": "PLAINTEXT" for node in nodes}
 
 

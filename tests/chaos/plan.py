@@ -11,7 +11,7 @@ LIBRARIES = {"ours": "ours", "librdkafka": "librdkafka", "aiokafka": "aio"}
 """Groups of members that stay, by the library that their members use, and its program."""
 RAW_GROUPS = ("raw-0", "raw-1", "raw-2", "raw-3")
 NODES, BROKERS = "nodes", "brokers"
-"""What a rolling restart restarts."""
+"""The processes that a rolling restart restarts."""
 __all__ = ["BROKERS", "LIBRARIES", "MEMBERS", "NODES", "RAW_GROUPS", "Plan"]
 
 

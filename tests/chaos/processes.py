@@ -32,7 +32,7 @@ class Processes:
     def start(
         self, name: str, module: str, *arguments: str, environ: Mapping[str, str] | None = None
     ) -> None:
-        """Start ``python -m module``, which is told its name and its history's path."""
+        """Start ``python -m module``, with its name and its history's path as arguments."""
         with (self._directory / f"{name}.log").open("a") as log:
             self._running[name] = process = subprocess.Popen(
                 [
@@ -53,13 +53,13 @@ class Processes:
         return self._directory / f"{name}.jsonl"
 
     def read(self, name: str) -> Process:
-        """What it has written down so far."""
+        """The lines that it has written down so far."""
         path = self.history(name)
         path.touch()
         return read(path)
 
     def check(self) -> None:
-        """Whoever has ended by itself is in `complaints` from now on."""
+        """A process that has ended by itself is in `complaints` from now on."""
         for name, process in list(self._running.items()):
             if process.poll() is not None:
                 self._gone(name, f"ended by itself with exit code {process.returncode}")
@@ -74,7 +74,7 @@ class Processes:
         return True
 
     def stop(self, names: Collection[str]) -> None:
-        """SIGTERM to all of these, and wait for them; whoever does not end in time is killed."""
+        """SIGTERM to all of these, and wait for them; any that does not end in time is killed."""
         self.check()
         there = [name for name in names if name in self._running]
         for name in there:

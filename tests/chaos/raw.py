@@ -117,7 +117,7 @@ class RawMember:
 
     def _find(self) -> Address:
         for address in list(self._addresses):
-            # Whoever does not answer is asked last the next time.
+            # A node that does not answer is asked last the next time.
             with contextlib.suppress(OSError, ConnectionClosedError, MalformedError):
                 with RawConnection(address, timeout_s=REQUEST_S / 3) as connection:
                     answer = connection.call(FindCoordinatorRequest(key=self.group), FIND)
@@ -178,7 +178,7 @@ class RawMember:
         return answer
 
     def sync(self) -> None:
-        """One try to be told its partitions. Raises `LostError`, `RejoinError`."""
+        """One try to get its partitions. Raises `LostError`, `RejoinError`."""
         order = sorted(self.members)
         plan = [
             SyncGroupRequestAssignment(

@@ -12,8 +12,8 @@ AFTER_S = 15.0
 coordinator."""
 
 SESSION_S = 40.0
-"""Who waits so long for a coordinator that stands still gives its membership up: librdkafka and Java
-have sessions of 45 s. It joins anew, which lasts until nothing more goes wrong for as long."""
+"""A client that waits this long for a coordinator that stands still gives its membership up: librdkafka and
+Java have sessions of 45 s. It joins again, which lasts until nothing more goes wrong for as long."""
 
 _REASON = re.compile(
     r"rebalance: group '(?P<group>[^']*)' generation (?P<generation>\d+) [^\n]*?because (?P<why>[^;\n]*);"
@@ -65,7 +65,7 @@ class Rebalance:
 
 
 def reasons(log: str) -> dict[tuple[str, int], str]:
-    """What a coordinator's log says of generations: why each came, by group and generation."""
+    """The reasons that a coordinator's log gives for each generation, by group and generation."""
     return {(found["group"], int(found["generation"])): found["why"] for found in _REASON.finditer(log)}
 
 

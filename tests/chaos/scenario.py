@@ -55,10 +55,11 @@ class Consumers(_Strict):
     every_s: Seconds = 0.25
     """Between two commits."""
     batch_s: Seconds = 0.0
-    """What comes in so many seconds is processed, and committed, as one batch, as a Spark query does."""
+    """Records that come within this many seconds are processed, and committed, as one batch, as a Spark query
+    does."""
     misbehaves: Literal["", "raises", "slow", "exits", "cancels", "forks"] = ""
-    """What the application of the first member does, again and again: its callbacks raise or are slow, it
-    exits without a word, it cancels its polls, it forks and the copy uses the consumer."""
+    """The fault that the application of the first member makes, again and again: its callbacks raise or are
+    slow, it exits without a word, it cancels its polls, it forks and the copy uses the consumer."""
 
     @model_validator(mode="after")
     def _can(self) -> Self:
@@ -99,7 +100,7 @@ class Transactions(_Strict):
     records: int = Field(20, ge=1, le=500)
     """In a transaction, at most."""
     aborts: int = Field(0, ge=0, le=100)
-    """So many of a hundred are aborted on purpose."""
+    """The percentage that is aborted on purpose."""
 
 
 Work = Annotated[Consumers | Commits | Churn | Transactions, Field(discriminator="kind")]
@@ -112,9 +113,9 @@ class When(_Strict):
     """When a fault begins: the first moment at which all of it is true."""
 
     acknowledged: int = Field(0, ge=0)
-    """So many commits were acknowledged since faults may come."""
+    """The number of commits acknowledged since faults may come."""
     rebalances: int = Field(0, ge=0)
-    """So many new generations were seen since then."""
+    """The number of new generations seen since then."""
     begun: int = Field(0, ge=0)
     """The fault of this number has begun; they count from 1."""
     over: int = Field(0, ge=0)
@@ -146,7 +147,7 @@ class Process(_Fault):
     do: Literal["kill", "pause", "stop"]
     on: Literal["owner", "controller", "broker", "state leader"]
     group: int = Field(0, ge=0)
-    """Whose owner or state: the n-th of the run's groups."""
+    """The group whose owner or state is meant: the n-th of the run's groups."""
 
 
 class Roll(_Fault):
@@ -158,9 +159,9 @@ class Roll(_Fault):
 
 
 class Link(_Fault):
-    """What a network does. `reset`: all connections end with a RST, and new ones, too; `refuse`: so, but
-    nobody listens; `half-open`: the other side is gone, and this one is not told; `delay`, `drip` (one byte
-    at a time); `cut`: nothing goes through, on one way or both, and no connection ends."""
+    """The fault of a network. `reset`: all connections end with a RST, and new ones, too; `refuse`: so, but
+    nobody listens; `half-open`: the other side is gone, and this one does not learn of it; `delay`, `drip`
+    (one byte at a time); `cut`: nothing goes through, on one way or both, and no connection ends."""
 
     do: Literal["reset", "refuse", "half-open", "delay", "drip", "cut"]
     between: Literal["clients and nodes", "nodes and brokers", "nodes and nodes"]
@@ -202,7 +203,7 @@ class Scenario(_Strict):
     """One file."""
 
     says: str = Field(min_length=20, max_length=200)
-    """What happens, in a sentence."""
+    """The scenario in one sentence."""
     targets: list[Target] = Field(min_length=1)
     work: list[Work] = Field(min_length=1)
     faults: list[Fault] = Field(min_length=1)
@@ -238,7 +239,7 @@ def _cluster_only(work: Sequence[Any]) -> set[str]:
 
 
 def _never(fault: Any, targets: Sequence[str]) -> str:
-    """Why a fault cannot be on one of these targets."""
+    """The reason why a fault cannot be on one of these targets."""
     if isinstance(fault, Disk) and targets != ["single"]:
         return "only a single daemon has a disk of its own"
     if isinstance(fault, Topic) and targets != ["ringleader"]:

@@ -33,7 +33,7 @@ class Fault:
     seconds: float
     """How long the process is paused, or down before it is started again."""
     group: int
-    """Whose owner or state: the n-th of the groups that are asked for."""
+    """The group whose owner or state is meant: the n-th of the groups that are asked for."""
     pick: int
     """Which broker, where it is a broker at random."""
     together: bool = False

@@ -1,5 +1,5 @@
-"""What a run breaks: Ringleader's nodes on a Kafka cluster, the cluster's own coordinator, or one daemon
-alone."""
+"""The targets that a run breaks: Ringleader's nodes on a Kafka cluster, the cluster's own coordinator, or one
+daemon alone."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ KAFKA_DEFAULTS = {
     "group.min.session.timeout.ms": "6000",
     "group.initial.rebalance.delay.ms": "3000",
 }
-"""What `KafkaCluster` has quicker or smaller for tests, as Kafka has it."""
+"""Settings that `KafkaCluster` has quicker or smaller for tests, as Kafka has them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,13 +105,13 @@ class Target:
             if cluster is not None
             else []
         )
-        """Whom the readers ask, one by one."""
+        """The addresses that the readers ask, one by one."""
         self.bootstrap = ",".join(self.addresses)
         self.brokers = self.bootstrap if cluster is None else cluster.bootstrap
 
     @property
     def asked(self) -> str:
-        """Whom the run itself asks, past all links."""
+        """The address that the run itself asks, past all links."""
         return ",".join(node.bootstrap for node in self.nodes.values()) or self.bootstrap
 
     # ---- who is who ----
@@ -152,7 +152,7 @@ class Target:
         return self.owner(group)
 
     def victim(self, fault: Fault, groups: Sequence[str]) -> Victim | None:
-        """Whom a fault strikes; None if nobody knows at the moment."""
+        """The victim of a fault; None if nobody knows at the moment."""
         group = groups[fault.group % len(groups)]
         if fault.victim == BROKER and self.cluster is not None:
             return self.broker(sorted(self.cluster.brokers)[fault.pick % len(self.cluster.brokers)])

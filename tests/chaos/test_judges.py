@@ -86,7 +86,7 @@ def at(line: Line) -> float:
 
 def offsets(story: Story, ends: Iterable[str], delays: Iterable[int]) -> None:
     """One writer; each commit of these outcomes takes effect in its middle, if it does, and two readers read
-    all the time. What is unknown has its effect every other time."""
+    all the time. A commit of unknown outcome has its effect every other time."""
     there = (-1, "")
     history = [(0.0, there)]
     for number, (end, delay) in enumerate(zip(ends, delays, strict=False), 1):
@@ -107,7 +107,7 @@ def offsets(story: Story, ends: Iterable[str], delays: Iterable[int]) -> None:
 
 
 def owners(story: Story, sizes: Iterable[int]) -> None:
-    """Two members by turns, each with so many commits of both partitions."""
+    """Two members by turns, each with `commits` commits of both partitions."""
     moment_s = 0.0
     for generation, size in enumerate(sizes, 1):
         who = f"member-{generation % 2}"
@@ -235,7 +235,7 @@ def move_past_a_record(story: Story) -> None:
 
 
 def see_what_was_aborted(story: Story) -> None:
-    """The fourth transaction was told to be aborted; nobody went on from it."""
+    """The fourth transaction was reported as aborted; nobody went on from it."""
     [*_, ended] = [line for line in story.of(OK) if line["call"] == story.of("asks", name="t3")[0]["call"]]
     ended["did"] = FAILED
 
@@ -360,7 +360,7 @@ def registers(draw: st.DrawFn) -> tuple[list[Commit], list[Read]]:
 @settings(max_examples=60)
 @given(registers(), st.integers(1, 4))
 def test_two_judges_of_registers_agree(found: tuple[list[Commit], list[Read]], length: int) -> None:
-    """Who agree have nothing in common: Porcupine searches, Gibbons and Korach compare times."""
+    """The two judges have nothing in common: Porcupine searches, Gibbons and Korach compare times."""
     illegal, undecided = not_linearizable(*found)
     assert undecided == []
     assert bool(illegal) == bool(not_one_register(*found))

@@ -32,7 +32,8 @@ def with_fault(**fault: Any) -> dict[str, Any]:
 
 
 def shape(one: Scenario) -> str:
-    """What makes a scenario another one: who works, what is broken where, in what order; no times."""
+    """The parts that make a scenario another one: who works, what is broken where, in what order; no
+    times."""
     faults = [
         {key: value for key, value in fault.model_dump().items() if not key.endswith(("_s", "_ms"))}
         for fault in one.faults

@@ -16,7 +16,7 @@ from tests.chaos.rebalances import Struck
 
 LOOK_S = 0.1
 AT_MOST_S = 600.0
-"""What has not happened then is waited for no longer."""
+"""An event that has not happened then is waited for no longer."""
 
 
 class Timeline:
@@ -105,7 +105,7 @@ def _name(key: tuple[int, int]) -> str:
 
 
 class _Seen:
-    """What all processes have written since now."""
+    """The lines that all processes have written since now."""
 
     def __init__(self, director: Director) -> None:
         self._director = director
@@ -116,7 +116,7 @@ class _Seen:
         self._read(lambda line, who: self._note(line, who, counts=False))
 
     def look(self) -> None:
-        """What is new."""
+        """The new lines."""
         self._read(lambda line, who: self._note(line, who, counts=True))
 
     def _read(self, note: Callable[[dict[str, object], str], None]) -> None:

@@ -35,10 +35,10 @@ USUAL_VERSIONS = {
     "SyncGroup": 5,
     "TxnOffsetCommit": 3,
 }
-"""What a request is sent as where neither the step nor the scenario says; never changes by itself."""
+"""The version of a request where neither the step nor the scenario names one; never changes by itself."""
 
 STICKY = ("client", "group", "instance", "protocols", "reason", "rebalance", "session", "txn", "type")
-"""What an actor goes on using once it was said."""
+"""The values that an actor goes on using once they were given."""
 
 _INSTANCE_SINCE = {"JoinGroup": 5, "SyncGroup": 3, "Heartbeat": 3, "OffsetCommit": 7}
 _UNITS = {"ms": 1, "s": 1_000, "m": 60_000}
@@ -47,7 +47,7 @@ NO_PRODUCER = -1
 
 @dataclass(eq=False, slots=True)
 class Actor:
-    """One client of a scenario: what it was told to use, and what it learnt from its answers."""
+    """One client of a scenario: the values that it was given, and those that it learnt from its answers."""
 
     name: str
     place: int
@@ -81,7 +81,7 @@ class Actor:
 
     @property
     def prefix(self) -> str:
-        """What a member id that it is given should begin with."""
+        """The beginning that a member id given to it should have."""
         return self.sticky.get("instance") or self.client_id or ""
 
     @property

@@ -55,7 +55,7 @@ KAFKA_ONLY = {
 }
 
 AFTER_RESTART = {"group.max.size": "2"}
-"""What RESTARTED has from its restart on."""
+"""The settings that RESTARTED has from its restart on."""
 
 EVERYTHING = (
     (ResourceType.TOPIC, "*"),

@@ -40,12 +40,12 @@ T = TypeVar("T")
 
 Play = tuple[Scenario, Entry]
 Result = list[Said] | str
-"""What each step brought; or why it could not be played to its end."""
+"""The answers to each step; or the reason why it could not be played to its end."""
 
 
 @dataclass(slots=True)
 class Report:
-    """What came out of one server."""
+    """The results from one server."""
 
     title: str
     plays: int = 0
@@ -70,7 +70,7 @@ def plays_of(files: Sequence[ScenarioFile]) -> list[Play]:
 
 
 def expected_of(play: Play, *, ours: bool) -> list[Said]:
-    """What the file says that each step brings."""
+    """The answers that the file expects at each step."""
     scenario, entry = play
     return [step.expected(entry.label, ours=ours) for step in scenario.steps]
 

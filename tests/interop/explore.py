@@ -1,8 +1,8 @@
 """Scenarios that nobody thought of: random requests of a few clients, the same ones to Apache Kafka and to
 our server in simulated time.
 
-What is known to differ is not asked for: see `Explorer`. All members prefer protocols in the same order, and
-no leader leaves two others behind, so that nothing follows from hash order in Kafka.
+Known differences are not asked for: see `Explorer`. All members prefer protocols in the same order, and no
+leader leaves two others behind, so that nothing follows from hash order in Kafka.
 """
 
 from __future__ import annotations
@@ -166,5 +166,5 @@ def _commands(dice: random.Random, members: list[str], static: tuple[str, ...]) 
 
 
 def play_random_here(scenario: Scenario) -> list[Said]:
-    """What our server answers, in simulated time."""
+    """The answers of our server, in simulated time."""
     return simulated(scenario, lambda world: Explorer(scenario, Entry(), world, "x"))

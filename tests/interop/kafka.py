@@ -81,8 +81,8 @@ class KafkaBroker:
     `listeners`: more of them beside the plain one, by name, with their security protocols; what each needs is
     up to `properties`. `scram_users`: whom SCRAM-SHA-256 and SCRAM-SHA-512 know, with their passwords.
     `cluster_id`: that of a cluster of several, which also call `choose_ports` and `format`. `pom`: which
-    version it is. `advertise`: the port of the same host that clients of a further listener are told to come
-    to, from its name and its own port.
+    version it is. `advertise`: the port of the same host that clients of a further listener are directed to,
+    from its name and its own port.
     """
 
     def __init__(
@@ -166,7 +166,7 @@ class KafkaBroker:
         self._advertised = {name: self._advertise(name, port) for name, port in self.ports.items()}
 
     def format(self, voters: str = "") -> None:
-        """Make its directory anew. `voters`: all controllers of its cluster, ID@HOST:PORT each; default:
+        """Make its directory again. `voters`: all controllers of its cluster, ID@HOST:PORT each; default:
         itself alone. Raises `InteropError`."""
         self._voters = voters or f"1@{self.controller}"
         shutil.rmtree(self.directory, ignore_errors=True)
@@ -276,7 +276,7 @@ class KafkaBroker:
             del self.log[:-200]
             if _STARTED in line:
                 self._started.set()
-        self._started.set()  # it ended: whoever waits for its start need not wait longer
+        self._started.set()  # it ended: a caller that waits for its start need not wait longer
 
     def _end(self, how: signal.Signals) -> None:
         process, self._process = self._process, None

@@ -37,8 +37,8 @@ class KafkaCluster:
     1 to `brokers`; each has its files in a directory of its own, and keeps its ports.
 
     Internal topics have as many replicas as there are brokers, three at most, and a minimum in sync of one
-    less: with three, one may be missing. `listeners`, `advertise`: see `KafkaBroker`; the latter is also told
-    whose listener it is.
+    less: with three, one may be missing. `listeners`, `advertise`: see `KafkaBroker`; the latter also gets
+    the node whose listener it is.
     """
 
     def __init__(

@@ -24,7 +24,7 @@ Block = tuple[str, ...]
 """One answer in words: its line, and the lines of what is inside it."""
 
 Said = list[Block]
-"""What one step brought."""
+"""The answers to one step."""
 
 _LABELS = re.compile(r"\[((?:v\d+ ?)+)\] ")
 _INDENT = "    "
@@ -58,7 +58,7 @@ class Step:
     ours: dict[str, Said] = field(default_factory=dict)
 
     def expected(self, label: str, *, ours: bool) -> Said:
-        """What the step should bring, from Kafka or from us."""
+        """The answers that the step should bring, from Kafka or from us."""
         return (self.ours if ours and self.anchor else self.said).get(label, [])
 
 

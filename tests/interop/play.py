@@ -143,7 +143,7 @@ class Player:
         self._requests: list[Sent] = []
 
     async def play(self) -> list[Said]:
-        """What each step brought."""
+        """The answers to each step."""
         try:
             said = []
             for number, step in enumerate(self._scenario.steps):
@@ -264,7 +264,8 @@ class Player:
         return self._collect(None)
 
     async def _restart(self) -> Said:
-        """Who waits for an answer, and with what the connection ends, depends on how the server is ended."""
+        """The requests that wait for an answer, and the end of the connection, depend on how the server is
+        ended."""
         for actor in list(self._lines):
             for line in self._lines.pop(actor):
                 if line.link is not None and not line.closed:
@@ -454,7 +455,7 @@ class Player:
             await self._world.answered(lambda: all(one.over for one in requests), surely=True)
 
     def _trouble(self, requests: list[Sent]) -> list[Block]:
-        """What stands in the way of a stable group."""
+        """The reason why a group is not stable."""
         for one in requests:
             response = self._decode(one) if one.over else None
             if response is None or response.error_code:

@@ -71,8 +71,8 @@ def secured_broker(directory: Path, certificates: Certificates) -> KafkaBroker:
 def guarded_broker(
     directory: Path, certificates: Certificates, properties: Mapping[str, str] | None = None
 ) -> KafkaBroker:
-    """Not started yet: principals come through a listener of SASL_SSL, and ACLs say what they may. Who comes
-    through the plain one is a super user."""
+    """Not started yet: principals come through a listener of SASL_SSL, and ACLs say what they may. A client
+    that comes through the plain one is a super user."""
     users = " ".join(f'user_{who}="{password_of(who)}"' for who in MECHANISM_OF)
     return KafkaBroker(
         directory,
@@ -133,14 +133,14 @@ class Secured:
 
 
 async def make_topics(bootstrap: str, topics: Mapping[str, int]) -> None:
-    """Topics with so many partitions."""
+    """Topics with `partitions` partitions."""
     async with Admin(bootstrap, timeout_ms=30_000) as admin:
         for name, partitions in topics.items():
             await admin.create_topic(name, partitions)
 
 
 def token(subject: str = USER, lifetime_s: float = 3_600) -> str:
-    """An unsigned token, as Kafka takes it unless it is told how to check signatures."""
+    """An unsigned token, as Kafka takes it unless it is configured to check signatures."""
 
     def part(content: dict[str, object]) -> str:
         return base64.urlsafe_b64encode(json.dumps(content).encode()).decode().rstrip("=")

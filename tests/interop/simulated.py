@@ -29,7 +29,7 @@ from tests.support.memory_store import MemoryStorage
 T = TypeVar("T")
 
 PARTITIONS = 5
-"""Of __consumer_offsets: fewer than usual, as each play makes all of them anew."""
+"""The number of partitions of __consumer_offsets: fewer than usual, as each play makes all of them."""
 
 WALL_START_MS = 1_700_000_000_000
 
@@ -299,7 +299,7 @@ def _drop(logger: Any, method: str, event: structlog.typing.EventDict) -> struct
 
 
 def simulated(scenario: Scenario, player: Callable[[SimulatedWorld], Player]) -> list[Said]:
-    """What each step of a scenario brings from our server."""
+    """The answers of our server to each step of a scenario."""
 
     async def run(loop: SimulatedLoop) -> list[Said]:
         world = SimulatedWorld(scenario.broker, loop)

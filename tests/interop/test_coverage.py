@@ -1,4 +1,4 @@
-"""What the scenarios cover, and that every difference from Kafka is explained and shown."""
+"""The scenarios' coverage: every difference from Kafka is explained and shown."""
 
 from __future__ import annotations
 

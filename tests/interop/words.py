@@ -31,13 +31,13 @@ _ALWAYS = {"committed_offset", "producer_id"}
 """Shown also when they have their default."""
 
 _USUAL: dict[str, Any] = {"metadata": "", "committed_metadata": ""}
-"""What goes without saying, where it is another value than the schema's default."""
+"""Values that go without saying, where they are not the schema's default."""
 
 _PLACES = {"host": "", "port": -1, "node_id": -1}
 """Where the server is: shown as <host> and so on, unless it is this value for "nowhere"."""
 
 _HIDDEN = {
-    # What a server has besides these APIs is not part of the comparison.
+    # The APIs that a server has besides these are not part of the comparison.
     ApiVersionsResponse: {"api_keys", "supported_features", "finalized_features", "finalized_features_epoch"},
 }
 
@@ -47,7 +47,7 @@ _ORDERED = {FindCoordinatorResponse, OffsetFetchResponse, LeaveGroupResponse}
 
 @dataclass(slots=True)
 class Names:
-    """What the values of one play are called in its transcript."""
+    """The names of one play's values in its transcript."""
 
     token: str
     """At the end of every group, topic and transactional id that the play has for itself."""

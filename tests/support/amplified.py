@@ -1,5 +1,5 @@
 """Requests that name the same thing over and over: of every API the one that could be answered with most, and
-what there is to be told once."""
+the entries that its answer should have once."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ AT_A_TIME = 500
 """Offsets in one commit of the group `much`, which has one for each of the partitions."""
 ACLS = 500
 LARGE_BYTES = 400_000
-"""What the member of a group offers, and what it is assigned."""
+"""The size of the metadata that the member of a group offers, and of its assignment."""
 MANY = 4_000
 """Times that something is named."""
 
@@ -39,7 +39,7 @@ class Amplified:
 
 
 def preparations() -> list[tuple[Message, int]]:
-    """What makes the state that the requests are about, one after the other, on one connection."""
+    """Requests that make the state that the others are about, one after the other, on one connection."""
     topic = kafka.CreateTopicsRequestCreatableTopic
     topics = [topic("mine", 2, 1), topic("seen", 2, 1), topic(WIDE, PARTITIONS, 1), topic(HEAVY, 1, 1)]
     entity, op = kafka.AlterClientQuotasRequestEntityData, kafka.AlterClientQuotasRequestOpData

@@ -13,14 +13,14 @@ HOSTS = ("127.0.0.1", "localhost")
 
 
 class Certificates:
-    """What is written as files is in `directory`, in PEM."""
+    """The files are in `directory`, in PEM."""
 
     def __init__(self, directory: Path) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         self._authority = trustme.CA()
         self._directory = directory
         self.authority = self._write("authority.pem", self._authority.cert_pem.bytes())
-        """Whom clients and servers trust."""
+        """The authority that clients and servers trust."""
         self.server = self.issued("server", *HOSTS)
         """Key and certificate of the server, in one file."""
 
@@ -45,7 +45,8 @@ class Certificates:
         return self._write(f"{name}.pem", pem + chain)
 
     def client_tls(self, certificate: Path | None = None) -> ssl.SSLContext:
-        """What a client trusts the server with, and shows if it has to."""
+        """The authority that a client trusts the server with, and the certificate that it shows if it has
+        to."""
         context = ssl.create_default_context(cafile=self.authority)
         if certificate is not None:
             context.load_cert_chain(certificate)

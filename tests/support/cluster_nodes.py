@@ -50,7 +50,7 @@ class Nodes:
         self._lines = lines
         self._security_store = security_store
         self.shared = FencedLog()
-        """What all of them have written."""
+        """The log that all of them have written."""
         self._stack = contextlib.AsyncExitStack()
         self.by_id: dict[int, ClusterNode] = {}
 

@@ -30,7 +30,7 @@ def environment(bootstrap: str) -> dict[str, str]:
 
 
 def command_line(*arguments: str) -> list[str]:
-    """What starts a command."""
+    """The arguments that start a command."""
     return [sys.executable, "-m", "ringleader", *arguments]
 
 
@@ -45,7 +45,7 @@ def run_command(bootstrap: str, *arguments: str, stdin: bytes | str = b"") -> Do
         check=False,
     )
     out, err = done.stdout.decode(), done.stderr.decode()
-    # Whatever it could not do, it says so in a sentence.
+    # A command that could not do something says so in a sentence.
     assert "Traceback (most recent call last)" not in err, err
     return Done(done.returncode, out, err)
 

@@ -86,7 +86,7 @@ async def commit_until_cut_off(
 
 
 def committed(bootstrap: str, committers: Sequence[Committer]) -> list[int]:
-    """What the server says is committed, for each committer; -1 where there is nothing."""
+    """The offset that the server reports as committed, for each committer; -1 where there is nothing."""
     found = []
     with RawConnection(bootstrap) as connection:
         for one in committers:

@@ -20,7 +20,7 @@ from ringleader.protocol.messages import (
 from tests.support.member_script import MemberScript, TellAssigned
 
 INTERVAL_MS = 5_000
-"""What the coordinator asks for."""
+"""The heartbeat interval that the coordinator asks for."""
 
 
 def topic_id(name: str) -> bytes:
@@ -107,7 +107,7 @@ class ConsumerProtocolScript(MemberScript):
         raise NotImplementedError
 
     def settled(self, share: Mapping[str, Sequence[int]], epoch: int = 1) -> ConsumerProtocolScript:
-        """Started, joined, with this share, which the coordinator has been told of."""
+        """Started, joined, with this share, which the coordinator knows."""
         self.start()
         self.find()
         self.beaten(epoch, share)
@@ -123,5 +123,5 @@ class ConsumerProtocolScript(MemberScript):
             self.beaten(epoch)
 
     def assigned(self) -> list[TopicPartition]:
-        """What `on_assigned` was told last."""
+        """The partitions that `on_assigned` was given last."""
         return places(self.told_last(TellAssigned).assigned)

@@ -91,14 +91,14 @@ class Group:
         self.changed()
 
     def expire(self, now_ms: int) -> None:
-        """Who was silent, or did not give up in time, is gone."""
+        """Members that were silent, or did not give up in time, are removed."""
         for name, one in list(self.members.items()):
             late = one.pending and now_ms - one.pending_since_ms >= REBALANCE_MS
             if now_ms - one.heard_ms >= SESSION_MS or late:
                 self.remove(name)
 
     def holders(self, place: TopicPartition, but: str) -> list[str]:
-        """Who else has it, or has not given it up yet."""
+        """The other members that have it, or have not given it up yet."""
         return [
             name for name, one in self.members.items() if name != but and place in one.assigned | one.pending
         ]
@@ -328,7 +328,7 @@ class World:
         self._down_until_ms = self.now_ms + ms
 
     def serve(self, request: Any) -> ConsumerGroupHeartbeatResponse:
-        """What the coordinator answers now."""
+        """The answer of the coordinator at this time."""
         if self.now_ms < self._down_until_ms:
             return _refused(self.random.choice((ErrorCode.NOT_COORDINATOR, 14)))
         return self.group.heartbeat(request, self.now_ms)
@@ -344,7 +344,7 @@ class World:
         return MetadataResponse(topics=topics)
 
     def check(self) -> None:
-        """What a member has that the coordinator has not given up, no other such member has."""
+        """No two members that the coordinator still counts hold the same partition."""
         owners: dict[TopicPartition, str] = {}
         for one in self.members:
             if one.alive and one.name in self.group.members:

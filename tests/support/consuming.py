@@ -42,7 +42,7 @@ class Source:
         self.counts: dict[TopicPartition, int] = {}
 
     def put(self, place: TopicPartition, count: int = 1, *, size: int = 0, **options: Any) -> None:
-        """One batch of so many records; `options` as for `build_batch`."""
+        """One batch of `count` records; `options` as for `build_batch`."""
         first = self.counts.get(place, 0)
         records = [Record(i, 1_000 + first + i, b"k", value(place, first + i, size)) for i in range(count)]
         self.append(place, build_batch(records, **options))
@@ -60,7 +60,7 @@ class Source:
 
 
 class Sink:
-    """What was read, by partition."""
+    """The records that were read, by partition."""
 
     def __init__(self) -> None:
         self.values: dict[TopicPartition, list[bytes]] = {}
@@ -94,7 +94,7 @@ async def read(one: GroupConsumer, sink: Sink, until: Callable[[], bool]) -> Non
 
 
 async def read_count(one: GroupConsumer, count: int, sink: Sink | None = None) -> Sink:
-    """Read until there are so many records in the sink."""
+    """Read until there are `count` records in the sink."""
     sink = sink or Sink()
     await read(one, sink, lambda: sink.total >= count)
     return sink

@@ -4,7 +4,7 @@
 
 A scenario is a class, named as `module:Class`. Each round runs its `live` in a forked process that is killed
 before some change of a file or some sync; then what was not synced is taken back, and `check` runs in another
-process, with what `live` told before it died. Rounds go on in the same directory, unless `fresh`. With
+process, with what `live` reported before it died. Rounds go on in the same directory, unless `fresh`. With
 `every`, each moment of `live` is the last one once; else it is drawn.
 
 Its last line is JSON: rounds, cuts; and if a check failed what it said, and how to repeat it.
@@ -38,8 +38,8 @@ Tell = Callable[[Any], None]
 
 
 class Scenario:
-    """What is done to a directory (which `live` makes), and what must be true of it after a cut. `draw` is
-    the same for `live` and `check` of one round."""
+    """The work done in a directory (which `live` makes), and the condition that must hold after a cut. `draw`
+    is the same for `live` and `check` of one round."""
 
     def __init__(self, directory: Path, number: int, draw: Random) -> None:
         self.directory = directory
@@ -51,7 +51,8 @@ class Scenario:
         raise NotImplementedError
 
     async def check(self, told: list[Any], tell: Tell) -> None:
-        """Raises AssertionError. `told`: by all rounds in this directory so far; more may be told."""
+        """Raises AssertionError. `told`: the reports of all rounds in this directory so far; more may
+        follow."""
         raise NotImplementedError
 
 
@@ -73,7 +74,7 @@ class Lab:
         data, journal = self.directory / "data", self.directory / "journal"
         for made in (data, journal):
             made.mkdir(parents=True)
-        # What is imported on first use is here once, not again in each process.
+        # Modules that are imported on first use are imported here once, not again in each process.
         asyncio.run(self.scenario(self.directory / "tried" / "node", 0, Random(0)).live(lambda fact: None))
         undone = number = 0
         moments, told = MOMENTS_MAX, list[Any]()

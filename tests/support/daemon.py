@@ -4,7 +4,7 @@ For tests that need a real process (crashes, signals, other programs). Tests tha
 talk to use ``ringleader.testing.coordinator``, which is ready much sooner.
 
 It fails the test when it writes a traceback or a warning of Python's, ends by itself, does not stop cleanly
-when told to, or leaves a task, thread, socket or process at its end.
+on request, or leaves a task, thread, socket or process at its end.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ STOP_TIMEOUT_S = 30.0
 SIGNALLED = (-signal.SIGKILL, -signal.SIGTERM, -signal.SIGINT)
 TRACEBACK = "Traceback (most recent call last)"
 WRONG = (TRACEBACK, "ResourceWarning: ", "RuntimeWarning: ", "Task was destroyed but it is pending", LEFT)
-"""What no daemon writes."""
+"""Texts that no daemon writes."""
 
 
 class DaemonError(Exception):

@@ -1,4 +1,5 @@
-"""What a directory would hold after the machine lost its power now, by the strictest reading of `fsync`.
+"""The files that a directory would hold after the machine lost its power now, by the strictest reading of
+`fsync`.
 
 A file has the content of its last sync, a directory the names of its last sync; whatever was done since is
 gone, and what was never synced was never there. (A disk may keep more; nothing may need that.)

@@ -28,7 +28,7 @@ class Place:
     spec: FieldSpec
 
     def get(self, message: Any) -> Any:
-        """What is there."""
+        """The value at that place."""
         for step in self.path:
             message = message[step] if isinstance(step, int) else getattr(message, step)
         return message
@@ -63,7 +63,7 @@ def places(message: Any, version: int, path: Path = ()) -> Iterator[Place]:
 
 
 def extremes(place: Place, value: Any, version: int) -> list[Any]:
-    """What to put there instead."""
+    """The values to put there instead."""
     spec = place.spec
     found: list[Any] = []
     if covers(spec.nullable, version):
@@ -96,7 +96,7 @@ _SCALARS: Mapping[str, Callable[[Any], list[Any]]] = {
 
 
 def extremes_of(kind: str, value: Any) -> list[Any]:
-    """What a field of this type may be instead of `value`."""
+    """The values that a field of this type may have instead of `value`."""
     return _SCALARS[kind](value)
 
 
@@ -162,7 +162,7 @@ NAMES: Mapping[str, Any] = {
     "client_software_name": "name",
     "client_software_version": "1",
 }
-"""What a decent client may send in the fields of these names."""
+"""Values that a decent client may send in the fields of these names."""
 
 
 def decent(cls: type[Any], version: int, named: Mapping[str, Any]) -> Any:

@@ -13,7 +13,7 @@ REPLAY_CHUNK_ROWS = 3
 
 
 class FencedLog:
-    """What the nodes share."""
+    """The log that the nodes share."""
 
     def __init__(self) -> None:
         self.rows: dict[int, list[Row]] = defaultdict(list)
@@ -36,7 +36,7 @@ class FencedStorage:
         self.is_open = False
         self.fail_open: list[Failure] = []
         self.fail_append: dict[int, Failure] = {}
-        """What the next append of a partition fails with."""
+        """The failure of the next append, by partition."""
         self.replays = asyncio.Event()
         """Cleared, nothing is replayed."""
         self.replays.set()

@@ -22,7 +22,7 @@ JOIN_VERSION = 3
 
 @dataclass
 class Member:
-    """Who it is, after it joined."""
+    """The ids of a member, after it joined."""
 
     group_id: str
     member_id: str

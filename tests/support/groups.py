@@ -9,7 +9,7 @@ import pytest
 
 @pytest.hookimpl(trylast=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """What failed is kept under its name with the group, and looked for by its name without as well."""
+    """A failed property is kept under its name with the group, and looked for by its name without as well."""
     failures: Any = config.pluginmanager.get_plugin("lfplugin")
     if failures is not None and config.option.lf:
         grouped = [name for name in failures.lastfailed if "@" in str(name)]

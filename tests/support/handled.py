@@ -9,6 +9,6 @@ from ringleader.coordinator.server.handlers import Call, Handler, Message, NoAns
 
 
 def handled(handler: Handler, call: Call, request: Message) -> Message | NoAnswer | None:
-    """What the handler answers at once; None: it will answer `call`."""
+    """The handler's immediate answer; None: it will answer `call`."""
     response = handler(call, request)
     return whole(response) if isinstance(response, Generator) else response

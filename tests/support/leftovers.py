@@ -1,4 +1,4 @@
-"""What every test is held to: no traceback is logged, no node fails, and nothing that was started is left.
+"""The rules for every test: no traceback is logged, no node fails, and nothing that was started is left.
 
 No test asks for it. One that is about such a thing says so: `@pytest.mark.leaves("a bug")`, with a part of
 the traceback or of the name of what is left, which has to be there then.
@@ -25,7 +25,7 @@ from ringleader.coordinator.serving import ServingNode
 from tests.support.tied import WATCHER
 
 GRACE_S = float(os.environ.get("RINGLEADER_TESTS_GRACE_S", "5"))
-"""What was told to end, but is not waited for, may take this long on a busy machine."""
+"""Threads and processes that are stopped, but not waited for, may take this long to end on a busy machine."""
 
 TASKS_GRACE_S = GRACE_S / 5
 """The same for tasks: they need nothing but their loop."""
@@ -46,7 +46,8 @@ HELD_TO_TASKS = ("MainThread", "ringleader coordinator")
 
 
 class Leftovers(logging.Handler):
-    """What a test must not leave; and what it is expected to leave, because it is about that."""
+    """Leftovers that a test must not leave; and those that it is expected to leave, because it is about
+    them."""
 
     def __init__(self, expected: list[str], ignored: tuple[str, ...]) -> None:
         super().__init__()

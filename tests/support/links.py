@@ -24,7 +24,7 @@ _T = TypeVar("_T")
 
 @dataclass(slots=True)
 class Way:
-    """What happens to bytes that go one way."""
+    """The fate of bytes that go one way."""
 
     cut: bool = False
     delay_s: float = 0.0
@@ -33,7 +33,7 @@ class Way:
 
 
 class Link:
-    """From whoever connects to `address` on to `upstream`. Made by `Links.to`."""
+    """From the client that connects to `address` on to `upstream`. Made by `Links.to`."""
 
     def __init__(self, links: Links, upstream: tuple[str, int]) -> None:
         self.upstream = upstream
@@ -64,16 +64,16 @@ class Link:
         self._links.run(self._refuse())
 
     def half_open(self) -> None:
-        """The other side is gone, and nobody here is told: what is sent goes nowhere, on new connections,
-        too."""
+        """The other side is gone, and nobody here learns of it: bytes that are sent go nowhere, on new
+        connections, too."""
         self._links.run(self._lose_the_other_side())
 
     def spoil(self, how: Way, way: str = "both") -> None:
-        """From now on, for bytes that go "there", "back" or both. What a cut holds up is kept."""
+        """From now on, for bytes that go "there", "back" or both. Bytes that a cut holds up are kept."""
         self._links.run(self._spoil(way, how))
 
     def heal(self) -> None:
-        """Everything goes on. What another side is gone of ends with a RST."""
+        """Everything goes on. A connection whose other side is gone ends with a RST."""
         self._links.run(self._heal())
 
     # ---- on the loop of its links ----
@@ -220,7 +220,7 @@ class _Connection:
                 pass
 
     async def _close(self) -> None:
-        """What is written leaves first."""
+        """Bytes that are written leave first."""
         for _, writer in (self._near, self._far or self._near):
             writer.close()
             with contextlib.suppress(OSError):
@@ -233,7 +233,7 @@ class _Connection:
             _abort(self._far[1])
 
     def end(self) -> None:
-        """Both sides are told."""
+        """Both sides learn of it."""
         _abort(self._near[1])
         if self._far is not None:
             _abort(self._far[1])

@@ -85,7 +85,7 @@ class MemberScript:
         self.now_ms = end_ms
 
     def phase(self) -> Phase:
-        """The machine's phase as of now; mypy believes that an attribute stays what a test once found it."""
+        """The machine's current phase; mypy believes that an attribute stays what a test once found it."""
         return self.machine.phase
 
     def look(self) -> Self:

@@ -20,7 +20,8 @@ JOIN_THREAD_S = 30.0
 
 
 class Board:
-    """What every member owns (None before its first assignment and after it left) and has received."""
+    """The partitions that every member owns (None before its first assignment and after it left), and the
+    records that it has received."""
 
     def __init__(self) -> None:
         self.owned: dict[str, tuple[int, ...] | None] = {}
@@ -42,7 +43,7 @@ class Board:
         self._post(lambda: self.got.setdefault(name, []).extend(records))
 
     def fails(self, error: BaseException) -> None:
-        """From any thread: a member broke; whoever waits raises it."""
+        """From any thread: a member broke, and each waiting test raises it."""
         self._post(lambda: self.failures.append(error))
 
     def _post(self, change: Callable[[], Any]) -> None:
@@ -245,7 +246,7 @@ class ConfluentMember(_ThreadMember):
 
 
 class Actor(Protocol):
-    """What can be on a stage."""
+    """A part that can be on a stage."""
 
     async def join(self) -> None:
         """Start to take part."""

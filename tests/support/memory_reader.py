@@ -16,7 +16,7 @@ def most_bytes() -> int:
 
 
 async def main(bootstrap: str, topic: str, buffer_max_bytes: int, count: int) -> None:
-    """Look at every value of so many records."""
+    """Look at every value of `count` records."""
     consumer = GroupConsumer(
         bootstrap,
         f"memory-{buffer_max_bytes}",

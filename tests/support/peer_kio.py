@@ -123,6 +123,7 @@ def kio_bytes(value: Any) -> bytes:
 
 
 def kio_read(kio: type[Any], data: bytes) -> tuple[Any, int]:
-    """What kio reads from a body, and the bytes it took. Never give it hostile bytes: it trusts counts."""
+    """The message that kio reads from a body, and the bytes it took. Never give it hostile bytes: it trusts
+    counts."""
     found: tuple[Any, int] = entity_reader(kio)(data, 0)
     return found

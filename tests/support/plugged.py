@@ -1,4 +1,4 @@
-"""What aiokafka and kafka-python hand to an assignor, and what they get back."""
+"""The arguments that aiokafka and kafka-python hand to an assignor, and the results that they get back."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ _HEAD = struct.Struct("=7q")
 
 
 def library() -> Path:
-    """What is preloaded. Needs a C compiler: raises `NoCompilerError`."""
+    """The library that is preloaded. Needs a C compiler: raises `NoCompilerError`."""
     return preload(_SOURCE).resolve()
 
 

@@ -1,4 +1,4 @@
-"""Clients of a node in this process that are whoever a test says."""
+"""Clients of a node in this process, with the principal that a test chooses."""
 
 from __future__ import annotations
 

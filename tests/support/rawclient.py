@@ -1,4 +1,4 @@
-"""A client that does exactly what it is told: frames by hand or messages of the codec, blocking or not.
+"""A client that does exactly what a test asks: frames by hand or messages of the codec, blocking or not.
 
 It negotiates nothing, retries nothing and hides nothing, so a test can send what no decent client would.
 """

@@ -25,7 +25,7 @@ ALICE, PASSWORD = "alice", "open sesame"
 def credential(
     mechanism: Mechanism, password: str = PASSWORD, iterations: int = MIN_ITERATIONS
 ) -> Credential:
-    """What is kept of a password."""
+    """The credential that is stored for a password."""
     salt = b"26 characters of pure salt"
     salted = salt_password(mechanism, password.encode(), salt, iterations)
     return Credential.salted(mechanism, iterations, salt, salted)

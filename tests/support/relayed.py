@@ -78,8 +78,8 @@ async def relaying(
     racks: Sequence[str] = (),
     **settings: Any,
 ) -> AsyncIterator[list[RelayNode]]:
-    """So many nodes before the brokers of `bootstrap`; node ids begin at 101. `security`: of all of them.
-    `racks`: of each, none without."""
+    """This number of nodes before the brokers of `bootstrap`; node ids begin at 101. `security`: of all of
+    them. `racks`: of each, none without."""
     directory = Nodes()
     async with contextlib.AsyncExitStack() as stack:
         nodes = []

@@ -66,7 +66,7 @@ class ScriptedBroker:
         return [name for name in names if name != "ApiVersions"]
 
     async def until(self, name: str, times: int = 1) -> None:
-        """Wait until so many requests of that name have come."""
+        """Wait until `times` requests of that name have come."""
         async with self._asked:
             await self._asked.wait_for(lambda: self.names().count(name) >= times)
 

@@ -95,7 +95,7 @@ class Clock:
 
 
 class Client:
-    """One connection that does what it is told."""
+    """One connection that does what a test asks."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader, self.writer = reader, writer

@@ -21,7 +21,7 @@ def assign(_protocol: str, members: list[MemberInfo]) -> dict[str, bytes]:
 
 
 class Diary:
-    """What one member was told, and a way to wait for it."""
+    """The events of one member, and a way to wait for one."""
 
     def __init__(self, **hooks: Any) -> None:
         self.lines: list[Any] = []
@@ -38,7 +38,7 @@ class Diary:
         return [line for line in self.lines if isinstance(line, kind)]
 
     async def until(self, kind: type[Any], count: int = 1) -> Any:
-        """The newest line of that kind, when there are so many."""
+        """The newest line of that kind, when there are `count` of them."""
         async with asyncio.timeout(PATIENCE_S):
             while len(self.of(kind)) < count:
                 self._changed.clear()

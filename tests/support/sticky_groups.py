@@ -61,7 +61,7 @@ class StickyGroup:
         self._racks = racks
 
     def member(self, name: str, topics: str, has: str = "", generation: int = -1) -> None:
-        """Join, or say anew: its topics, and what it owns since when."""
+        """Join, or join again: its topics, and what it owns since when."""
         own, rack = owned(has), None
         if self._racks == "both":
             rack = RACKS[(list(self.members).index(name) if name in self.members else len(self.members)) % 3]
@@ -113,7 +113,7 @@ class StickyGroup:
         return {name: flat(share) for name, share in self.shares.items()}
 
     def withheld(self) -> str:
-        """What nobody had in the first of the last rounds."""
+        """The partitions that nobody had in the first of the last rounds."""
         wanted = {topic for member in self.members.values() for topic in member.topics}
         free = {(t, p) for t in wanted for p in range(self.counts.get(t, 0))}
         free -= {(t, p) for share in self.first_round.values() for t, ps in share.items() for p in ps}

@@ -85,7 +85,7 @@ NAMED: Mapping[str, Any] = {
     "endpoint_type": 1,
     "broker_ids": 1,
 }
-"""What stands in the fields of these names."""
+"""The values for the fields of these names."""
 OF_KIND: Mapping[type[Message], Mapping[str, Any]] = {
     kafka.JoinGroupRequest: {"name": "range", "metadata": SUBSCRIPTION},
     kafka.DeleteRecordsRequest: {"partition_index": 1},
@@ -95,7 +95,7 @@ OF_KIND: Mapping[type[Message], Mapping[str, Any]] = {
 }
 """The same, in requests of one kind. The first partition keeps its records."""
 CONFIG = {"name": "retention.ms", "value": "604800000", "config_operation": 0}
-"""What stands in the configurations of a request."""
+"""The entries for the configurations of a request."""
 MADE = (kafka.CreateTopicsRequest, kafka.DeleteTopicsRequest)
 """Topics are made and deleted under names of their own."""
 
@@ -116,7 +116,7 @@ class Asked:
 
 
 async def served_apis(host: str, port: int) -> list[tuple[type[Message], int]]:
-    """What it says that it serves, each version."""
+    """The APIs that it advertises, with each version."""
     async with connected(host, port) as client:
         found = await client.call(kafka.ApiVersionsRequest("name", "1"), 3)
     return [
@@ -197,7 +197,7 @@ def _sum_up(batch: bytearray) -> None:
 def combinations(
     apis: Sequence[tuple[type[Message], int]], rng: random.Random, count: int
 ) -> Iterator[Asked]:
-    """So many with several fields at an extreme."""
+    """`count` requests with several fields at an extreme."""
     for _ in range(count):
         kind, version = rng.choice(apis)
         request = copy.deepcopy(rng.choice(bases(kind, version)))
@@ -225,12 +225,12 @@ MAY_BE_REFUSED: Mapping[type[Message], set[ErrorCode]] = {
 
 @dataclass
 class Found:
-    """What came of the requests so far."""
+    """The results of the requests so far."""
 
     sent: int = 0
     left: int = 0
     closed: list[tuple[str, int]] = field(default_factory=list)
-    """What was sent, and from which port."""
+    """The requests that were sent, and from which port."""
     wrong: list[str] = field(default_factory=list)
     refused: dict[type[Message], set[int]] = field(default_factory=dict)
     """The errors that requests without an extreme were answered with."""
@@ -311,7 +311,7 @@ class Sender:
     # ---- who it is ----
 
     async def _fill_in(self, request: Message, version: int) -> None:
-        """What it has in the place of what stands for it."""
+        """The real value in the place of its placeholder."""
         values = [(place, place.get(request)) for place in places(request, version)]
         stands = {value for _, value in values if isinstance(value, str | int | bytes)}
         if stands & {GROUP, MEMBER, GENERATION, INSTANCE}:

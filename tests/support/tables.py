@@ -25,7 +25,7 @@ class BugError(Exception):
 
 
 class Table:
-    """A shard: keys with numbers. It can be told which of its methods raises next."""
+    """A shard: keys with numbers. A test can choose which of its methods raises next."""
 
     def __init__(self, broken: dict[str, int]) -> None:
         self.phase = Phase.LOADING

@@ -24,13 +24,13 @@ class WallClock:
     def __init__(self) -> None:
         self.now_ms = START_MS
         self.wrong_by_ms = 0
-        """What a clock that has jumped shows too much."""
+        """The ms by which a clock that has jumped is ahead."""
 
     def __call__(self) -> int:
         return self.now_ms + self.wrong_by_ms
 
     def monotonic_ms(self) -> int:
-        """What never jumps."""
+        """A clock that never jumps."""
         return self.now_ms
 
 
@@ -40,7 +40,7 @@ def topic_settings(**changed: Any) -> TopicSettings:
 
 
 def give_out_ids(directory: Path, count: int = 1_000) -> None:
-    """As if so many producer ids had been given out by the log in this directory."""
+    """As if `count` producer ids had been given out by the log in this directory."""
     directory.mkdir(parents=True, exist_ok=True)
     write_number(directory / PRODUCER_IDS_FILE, count)
 
@@ -49,7 +49,7 @@ def give_out_ids(directory: Path, count: int = 1_000) -> None:
 async def topic_log(
     directory: Path, clock: WallClock | None = None, *, given_ids: int = 1_000, **settings: Any
 ) -> AsyncIterator[Topics]:
-    """An open log; closed as at a clean stop. In a new one so many producer ids were given out before."""
+    """An open log; closed as at a clean stop. In a new one `given_ids` producer ids were given out before."""
     if not (directory / CATALOG_FILE).exists():
         give_out_ids(directory, given_ids)
     clock = clock or WallClock()
@@ -101,13 +101,13 @@ async def everything(topics: Topics, topic: str, partition: int = 0, max_bytes: 
 async def settled(topics: Topics) -> None:
     """Wait until nothing is on its way to the disk."""
     await topics._appender.call(lambda files: None)
-    # What was written may have begun a job.
+    # A write may have begun a job.
     await asyncio.sleep(0)
     await topics._background.settle()
 
 
 async def killed(topics: Topics, copy: Path) -> Path:
-    """What a process that is killed now leaves behind, as a copy."""
+    """A copy of the files that a process leaves behind which is killed now."""
     # Copying takes its time, other than a kill: no file may come or go meanwhile.
     await settled(topics)
     shutil.copytree(topics.directory, copy, dirs_exist_ok=True)

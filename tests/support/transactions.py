@@ -39,10 +39,10 @@ class World:
         self.held = False
         self.store: dict[bytes, bytes] = {}
         self.finishes: list[Finish] = []
-        """What is to be finished, once for each transactional id."""
+        """The transactions to be finished, once for each transactional id."""
         self.fresh = 100
         self.written: list[Append] = []
-        """What is on its way to the store."""
+        """The appends that are on their way to the store."""
         self.aborted: list[str] = []
         """Transactions whose time was over."""
         self.unanswered: list[list[Result]] = []
@@ -85,7 +85,7 @@ class World:
             self.machine.durable(appends[-1].position, self.now_ms)
 
     def fail(self) -> None:
-        """What is on its way cannot be stored: the next life of the machine begins."""
+        """The appends under way cannot be stored: the next life of the machine begins."""
         self.held = False
         self.written = []
         unanswered, self.unanswered = self.unanswered, []
@@ -151,7 +151,7 @@ class World:
         return None if found is None else found.state
 
     def restarted(self) -> World:
-        """What the next process makes of the store."""
+        """The machine that the next process makes of the store."""
         after = World()
         after.settings, after.now_ms, after.fresh = self.settings, self.now_ms, self.fresh
         after.store = dict(self.store)

@@ -100,7 +100,7 @@ class TwoBrokers:
         )
 
     def on(self, api_key: int, *handlers: Any) -> None:
-        """What the brokers do: one handler for both, or one for each."""
+        """Set the handler of the brokers: one for both, or one for each."""
         for one, broker in self.brokers.items():
             broker.handlers[api_key] = handlers[min(one, len(handlers)) - 1]
 

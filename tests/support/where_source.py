@@ -14,7 +14,7 @@ from pyspark.sql.streaming.datasource import ReadLimit
 
 @dataclass
 class Where(InputPartition):
-    """What the driver-side worker says of itself."""
+    """The figures that the driver-side worker reports."""
 
     file: str
     zips: int

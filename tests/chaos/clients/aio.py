@@ -41,7 +41,7 @@ class _Noted(ConsumerRebalanceListener):  # type: ignore[misc]  # its library is
 
 
 async def run(place: Place, history: History) -> None:
-    """Consume until told to stop."""
+    """Consume until stopped."""
     [group] = place.groups
     stop, notes = stopped_by_signal(), Notes(history, group)
     consumer = AIOKafkaConsumer(

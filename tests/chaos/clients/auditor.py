@@ -16,7 +16,7 @@ MESSAGES = 500
 
 
 def run(place: Place, history: History) -> None:
-    """Read until told to stop."""
+    """Read until stopped."""
     [group] = place.groups
     stop, notes = stopped_by_signal(), Notes(history, group)
     consumer = confluent_kafka.Consumer(

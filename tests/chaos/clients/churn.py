@@ -1,6 +1,6 @@
 """Three members of one group that come and go, drawn by the seed. ``python -m tests.chaos.clients.churn``.
 
-Each writes down what JoinGroup and SyncGroup told it, reads the committed offsets of the partitions that it
+Each writes down its answers to JoinGroup and SyncGroup, reads the committed offsets of the partitions that it
 got, and commits what follows. Some leave, some only fall silent.
 """
 

@@ -1,4 +1,4 @@
-"""What the processes of a run have in common: arguments, their history, and being told to stop."""
+"""The parts that the processes of a run have in common: arguments, their history, and being stopped."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from tests.chaos.history import History
 
 TOPIC, PARTITIONS = "records", 6
 COMMIT_EVERY_S = 0.25
-"""A consumer commits what it has processed so often, beside what its library commits by itself, where it is
-not told otherwise."""
+"""The interval at which a consumer commits what it has processed, besides the commits of its library, where
+no other is set."""
 ASK_S = 0.5
 """So long a consumer waits for records in one call."""
 
@@ -29,7 +29,7 @@ COMMIT_BOUND_S = 90.0
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What a process is told. `bootstrap`: for groups. `brokers`: straight to the logs."""
+    """The arguments of a process. `bootstrap`: for groups. `brokers`: straight to the logs."""
 
     name: str
     bootstrap: str
@@ -60,7 +60,7 @@ class Place:
     aborts: int = 0
     """Of a hundred transactions, on purpose."""
     identity: str = ""
-    """What stays the same for who takes its place."""
+    """The identity that a successor in its place takes over."""
 
 
 PAD = "."
@@ -179,14 +179,14 @@ def spans(offsets: Iterable[int]) -> list[tuple[int, int]]:
 
 
 class Notes:
-    """What a consumer writes down, in the words that the checks read."""
+    """The notes of a consumer, in the words that the checks read."""
 
     def __init__(self, history: History, group: str) -> None:
         self.history, self._group = history, group
         self._generation = -1
 
     def generation(self, generation: int) -> None:
-        """It is in this generation; told as often as one likes."""
+        """It is in this generation; may be called as often as one likes."""
         if generation not in (-1, self._generation):
             self._generation = generation
             self.history.saw("generation", group=self._group, generation=generation)

@@ -45,7 +45,7 @@ def generation_and_member(consumer: confluent_kafka.Consumer) -> tuple[int, str]
 
 
 def run(place: Place, history: History) -> None:
-    """Consume until told to stop."""
+    """Consume until stopped."""
     [group] = place.groups
     stop, notes = stopped_by_signal(), Notes(history, group)
     has: set[int] = set()

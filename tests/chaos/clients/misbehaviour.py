@@ -1,4 +1,4 @@
-"""What applications do that they should not, again and again."""
+"""Faults of applications, again and again."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Moves records from one topic to another in transactions, with librdkafka. ``python -m
 tests.chaos.clients.mover``.
 
-What is written says of which transaction it is, and of which record it was made. After anything but a clean
-end the mover begins anew, as a fresh process would: from the offsets that are committed. A call of librdkafka
-that does not come back ends the process.
+Each record that it writes names its transaction, and the record that it was made of. After anything but a
+clean end the mover begins again, as a fresh process would: from the offsets that are committed. A call of
+librdkafka that does not come back ends the process.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class Mover:
         self._history.saw("revoked", group=self._group, partitions=sorted(one.partition for one in taken))
 
     def move(self) -> bool:
-        """One transaction, if there is anything to move. False: begin anew. Raises ``KafkaException``."""
+        """One transaction, if there is anything to move. False: begin again. Raises ``KafkaException``."""
         messages = self._consumer.consume(self._place.records, ASK_S)
         came: dict[int, list[Any]] = {}
         for one in messages:
@@ -177,7 +177,7 @@ class Mover:
 
 
 def run(place: Place, history: History) -> None:
-    """One life after the other, until told to stop."""
+    """One life after the other, until stopped."""
     stop, watchdog, life = stopped_by_signal(), Watchdog(), 0
     dice = random.Random(f"{place.seed} {place.name}")
     while not stop.is_set():

@@ -28,7 +28,7 @@ ASSIGNORS = {"eager": ("range",), "cooperative": ("cooperative-sticky",)}
 
 
 async def gather(consumer: GroupConsumer, batch_s: float) -> list[Any]:
-    """All that comes in so many seconds."""
+    """All records that come in within `seconds`."""
     batches: list[Any] = []
     until_s = time.monotonic() + batch_s
     while (left_s := until_s - time.monotonic()) > 0:
@@ -37,7 +37,7 @@ async def gather(consumer: GroupConsumer, batch_s: float) -> list[Any]:
 
 
 async def run(place: Place, history: History) -> None:
-    """Consume until told to stop."""
+    """Consume until stopped."""
     [group] = place.groups
     stop, notes = stopped_by_signal(), Notes(history, group)
     noted = None

@@ -20,7 +20,7 @@ from tests.chaos.history import History
 
 NOTED_EVERY_S = 0.25
 FLUSH_BOUND_S = 120.0
-"""What is under way when the run ends is delivered within so long, or has failed."""
+"""The bound within which records under way at the end of the run are delivered or have failed."""
 
 
 class _Delivered:
@@ -38,7 +38,7 @@ class _Delivered:
             self._offsets[message.partition()].append(message.offset())
 
     def write(self) -> None:
-        """What came back since the last call."""
+        """The results that came back since the last call."""
         for partition, offsets in sorted(self._offsets.items()):
             for start, end in spans(sorted(offsets)):
                 self._history.saw("produced", partition=partition, start=start, end=end)
@@ -46,7 +46,7 @@ class _Delivered:
 
 
 def run(place: Place, history: History) -> None:
-    """Produce until told to stop, then wait for what is under way."""
+    """Produce until stopped, then wait for the records under way."""
     stop, delivered = stopped_by_signal(), _Delivered(history)
     producer = confluent_kafka.Producer(
         {

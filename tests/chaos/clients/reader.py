@@ -29,8 +29,8 @@ EVERY_S = 0.1
 MANY = 20
 """Of more groups than these it asks for one partition each, and not as often."""
 WAITING, SLOWLY_S = 10, 1.0
-"""With so many answers outstanding it asks only so often: answers come one by one, and what asks faster than
-they come asks about an ever older past."""
+"""With this many answers outstanding it asks only at this interval: answers come one by one, and a reader
+that asks faster than they come asks about an ever older past."""
 FETCH_VERSION = 8
 CALL_BOUND_S = LONGEST_PAUSE_S + 30.0
 """A node that is stopped answers when it wakes, and a broker that is stopped holds up its owner's answer."""
@@ -78,7 +78,7 @@ class Reader:
                 connection.send(request, FETCH_VERSION)
                 wait(self._stop, due_s)
         except OSError:
-            pass  # whoever takes the answers says so
+            pass  # the process that takes the answers says so
         with suppress(OSError):
             connection.socket.shutdown(socket.SHUT_RDWR)
         taking.join()

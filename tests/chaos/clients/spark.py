@@ -16,7 +16,7 @@ TRIGGER = "1 second"
 
 
 def run(place: Place, history: History, directory: Path) -> None:
-    """Run the query until told to stop. Raises what the query failed with."""
+    """Run the query until stopped. Raises what the query failed with."""
     [group] = place.groups
     stop, notes = stopped_by_signal(), Notes(history, group)
 

@@ -1,4 +1,5 @@
-"""Who had a partition, and when: by the members' own clocks, from what they wrote down while they had it.
+"""The owners of a partition over time: by the members' own clocks, from what they wrote down while they had
+it.
 
 A member may believe for long that it has what was taken from it: nobody can tell it while it stands still. So
 a claim lasts as far as the group's coordinator confirmed it: from the moment that the member knew of its

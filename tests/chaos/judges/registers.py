@@ -49,7 +49,7 @@ class Part:
 
 
 def value(offset: int, token: str) -> str:
-    """What is in the register; nothing where nothing is committed."""
+    """The value in the register; nothing where nothing is committed."""
     return _NOTHING if offset < 0 else f"{offset} {token}"
 
 

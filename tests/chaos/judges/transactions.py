@@ -141,7 +141,7 @@ def _aborted_reads(by_name: Mapping[str, Transaction], logs: Mapping[str, _Log])
 
 
 def _committed(transactions: Iterable[Transaction], logs: Mapping[str, _Log]) -> list[Transaction]:
-    """Those of which it is known: they were told to be, or somebody saw what they wrote."""
+    """Those whose commit is known: it was acknowledged, or somebody saw what they wrote."""
     seen = {name for records in logs.values() for name, _ in records.values()}
     candidates = [one for one in transactions if one.end != FAILED]
     return [one for one in candidates if one.end == OK or one.name in seen]
@@ -211,7 +211,7 @@ def _lost_updates(committed: Iterable[Transaction]) -> list[str]:
 
 
 def _edges(committed: Sequence[Transaction], logs: Mapping[str, _Log]) -> Iterator[tuple[str, str, str]]:
-    """Who came before whom, and why."""
+    """The order of pairs of transactions, and its reason."""
     read, written = _by_version(committed)
     for (register, version), writers in written.items():
         for writer in writers:
@@ -227,7 +227,7 @@ def _edges(committed: Sequence[Transaction], logs: Mapping[str, _Log]) -> Iterat
                 for other in written[register, later]:
                     yield one.name, other.name, f"wrote {earlier} of {register[1]}, before {later} of"
     for (register, version), readers in read.items():
-        # What it read, the next version took the place of.
+        # The next version replaced the version that it read.
         later_versions = sorted(one for one in versions[register] if one > version)
         for reader in readers:
             for writer in written[register, later_versions[0]] if later_versions else []:

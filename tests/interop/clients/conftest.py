@@ -1,5 +1,5 @@
-"""Real clients against the daemon, and our own against Apache Kafka. What needs a JDK and Maven is in files
-``test_java_*.py`` and ``test_*_on_kafka.py``.
+"""Real clients against the daemon, and our own against Apache Kafka. Tests that need a JDK and Maven are in
+files ``test_java_*.py`` and ``test_*_on_kafka.py``.
 
 Those run when this directory, or a file in it, is named: a run over all tests passes them by, and so needs
 neither. Without a JDK or Maven they fail and say what to install.

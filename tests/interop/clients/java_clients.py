@@ -77,7 +77,7 @@ class LineClients:
         self._reader: threading.Thread | None = None
 
     def command(self) -> list[str]:
-        """What is run."""
+        """The command that is run."""
         raise NotImplementedError
 
     @property

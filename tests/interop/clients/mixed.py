@@ -42,7 +42,7 @@ LIBRARIES = {
     "sticky": (OURS, JAVA, KAFKA_PYTHON, PLUGGED, AIOKAFKA),
     "cooperative-sticky": (OURS, JAVA, CONFLUENT, KAFKA_PYTHON, PLUGGED),
 }
-"""Who has an assignor of this name."""
+"""The libraries that have an assignor of this name."""
 
 _JAVA = {
     "range": "RangeAssignor",
@@ -115,7 +115,7 @@ class Mixed:
         self._java = java_clients
 
     def member(self, library: str, name: str = "") -> Actor:
-        """A member; its name is that of its library unless told otherwise."""
+        """A member; its name is that of its library unless another is given."""
         name = name or library
         where = (self.board, self.bootstrap, self.group, self.topic, name)
         confluent: dict[str, Any] = {"partition.assignment.strategy": self.assignor}
@@ -140,11 +140,11 @@ class Mixed:
         return type("Own", (_AIOKAFKA[self.assignor],), {"member_assignment": None})
 
     def owned(self) -> dict[str, set[int]]:
-        """What the members own now."""
+        """The partitions that the members own now."""
         return {name: set(ps) for name, ps in self.board.owned.items() if ps is not None}
 
     async def until_shared(self, members: int, partitions: int) -> dict[str, set[int]]:
-        """Wait until so many members own every partition once, as evenly as can be; who owns what."""
+        """Wait until `members` members own every partition once, as evenly as can be; returns the owners."""
         sizes = sorted(len(range(number, partitions, members)) for number in range(members))
 
         def holds(_: object) -> bool:
@@ -160,7 +160,7 @@ class Mixed:
         return {one.client_id: one.member_id for one in (await described(self.bootstrap, self.group)).members}
 
     async def computed(self, partitions: int) -> dict[str, set[int]]:
-        """What our assignor of this name gives members with these ids."""
+        """The partitions that our assignor of this name gives members with these ids."""
         ids = await self.ids()
         members = [AssignorMember(member_id, topics=[self.topic]) for member_id in ids.values()]
         shares = ASSIGNORS[self.assignor].assign(members, {self.topic: partitions})

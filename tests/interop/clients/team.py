@@ -61,7 +61,7 @@ async def produce(java_clients: JavaClients, daemon: Daemon, each: int = EACH) -
 
 
 def balanced(board: Board, members: int) -> bool:
-    """So many members share all partitions equally."""
+    """Whether `members` members share all partitions equally."""
     owned = [set(of) for of in board.owned.values() if of is not None]
     together = set().union(*owned) if owned else set()
     return [len(of) for of in owned] == [PARTITIONS // members] * members and together == set(ALL)

@@ -1,4 +1,5 @@
-"""Who may not is told as by Apache Kafka with its StandardAuthorizer: each API, whoever asks, all fields.
+"""A principal without the right is refused as by Apache Kafka with its StandardAuthorizer: each API, each
+principal, all fields.
 
 By a daemon, where principals come through SASL_SSL, each by a mechanism of its own; and by a node before a
 cluster, which passes on what it does not answer itself."""
@@ -90,7 +91,7 @@ Connect = Callable[[str], contextlib.AbstractAsyncContextManager[Client]]
 
 
 async def played(connect: Connect) -> dict[str, Any]:
-    """What each principal is answered to everything."""
+    """The answers to everything for each principal."""
     found = {}
     for who in (*PRINCIPALS, ADMINISTRATOR):
         async with connect(who) as client:

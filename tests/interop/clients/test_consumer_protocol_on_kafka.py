@@ -61,7 +61,7 @@ async def log(kafka: KafkaBroker, group: str) -> AsyncIterator[Log]:
 
 
 class Story:
-    """What the callbacks of a consumer were told, in order."""
+    """The callbacks of a consumer, in order."""
 
     def __init__(self) -> None:
         self.events: list[tuple[str, list[int]]] = []
@@ -104,7 +104,7 @@ def has(one: GroupConsumer, places: list[TopicPartition]) -> bool:
 
 
 def has_read(sink: Sink, total: int) -> bool:
-    """Whether there are so many records."""
+    """Whether there are `total` records."""
     return sink.total >= total
 
 

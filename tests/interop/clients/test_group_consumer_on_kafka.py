@@ -32,7 +32,7 @@ class Log:
         return [(self.topic, partition) for partition in partitions or range(PARTITIONS)]
 
     async def write(self, count: int, **options: Any) -> None:
-        """So many records, partition by partition in turn."""
+        """Write `count` records, partition by partition in turn."""
         await asyncio.to_thread(self._write, count, options)
 
     def _write(self, count: int, options: dict[str, Any]) -> None:
@@ -51,7 +51,7 @@ class Log:
             producer.commit_transaction(PATIENCE_S)
 
     async def abort(self, count: int) -> None:
-        """So many records that nobody is to see."""
+        """Abort `count` records that nobody is to see."""
 
         def work() -> None:
             producer = Producer({"bootstrap.servers": self.bootstrap, "transactional.id": self.topic})

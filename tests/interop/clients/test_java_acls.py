@@ -34,7 +34,7 @@ async def console(guarded: Daemon, java_clients: JavaClients) -> Console:
 
 
 async def listed(console: Console, more: str = "") -> list[str]:
-    """What it lists, a line each."""
+    """The lines of its list."""
     lines = await console.lines(f"kafka-acls --list {more}")
     return sorted(line.strip() for line in lines)
 

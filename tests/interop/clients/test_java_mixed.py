@@ -16,7 +16,7 @@ from tests.support.members import Board, Stage
 
 
 def each_owned_once(board: Board, members: int) -> bool:
-    """So many members own every partition once, as evenly as range can."""
+    """Whether `members` members own every partition once, as evenly as range can."""
     owned = [of for of in board.owned.values() if of is not None]
     sizes = sorted(map(len, owned))
     even = sizes == sorted(len(range(n, PARTITIONS, members)) for n in range(members))
@@ -43,7 +43,7 @@ async def test_java_and_the_python_libraries_share_a_group(
         assert {name: {partition for partition, _ in got} for name, got in board.got.items()} == {
             name: set(owned or ()) for name, owned in board.owned.items()
         }
-        # Every one commits for its own partitions; whoever comes last sees it all.
+        # Every one commits for its own partitions; the one that comes last sees it all.
         for one in joined:
             await one.commit()
         assert await joined[-1].committed(ALL) == [EACH] * PARTITIONS

@@ -1,5 +1,5 @@
-"""Mixed groups agree, on Apache Kafka and on Ringleader: whoever leads, every partition is owned once, the
-shares are even, and what the next leader moves is what has to move."""
+"""Mixed groups agree, on Apache Kafka and on Ringleader: with any leader every partition is owned once, the
+shares are even, and the next leader moves only the partitions that have to move."""
 
 from __future__ import annotations
 

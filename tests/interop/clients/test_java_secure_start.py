@@ -1,4 +1,4 @@
-"""What docs/secure-start.md says to type with Kafka's own tools is typed, at the daemon of that page."""
+"""The commands in docs/secure-start.md for Kafka's own tools are typed, at the daemon of that page."""
 
 from __future__ import annotations
 

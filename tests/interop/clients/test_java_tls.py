@@ -21,7 +21,7 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
 
 @pytest.fixture
 def daemon(tmp_path: Path, certificates: Certificates) -> Iterator[Daemon]:
-    """Lets in whose name is told as Java tells it."""
+    """A daemon that lets in clients by their certificates' names, in Java's form."""
     options = [
         *("--group-initial-rebalance-delay-ms", "0"),
         *("--ssl-keystore-location", str(certificates.server)),

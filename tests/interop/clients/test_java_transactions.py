@@ -76,7 +76,7 @@ class Works:
     @asynccontextmanager
     async def reader(self, board: WatchBoard, name: str, isolation: str) -> AsyncIterator[JavaMember]:
         """A consumer of the output, in a group of its own."""
-        # With its default a Java client joins anew when its only broker was away, and reads again what it
+        # With its default a Java client joins again when its only broker was away, and reads again what it
         # has not committed.
         config = {"isolation.level": isolation, "metadata.recovery.strategy": "none"}
         reader = JavaMember(board, self._java, self._daemon.bootstrap, name, OUT, name, config)
@@ -106,7 +106,7 @@ async def test_output_and_offsets_appear_together_at_the_commit(works: Works) ->
         # One that reads uncommitted sees it all before the end; the other sees nothing, nor does the group.
         await board.until(lambda _: len(board.values.get("hasty", ())) == EACH * PARTITIONS)
         assert "careful" not in board.values
-        # Whoever asks for the offsets waits for the end (require stable, KIP-447).
+        # A client that asks for the offsets waits for the end (require stable, KIP-447).
         asking = asyncio.ensure_future(worker.reader.committed(ALL))
         await worker.producer.call("commit")
         assert await asking == [EACH] * PARTITIONS
@@ -146,7 +146,7 @@ async def test_the_next_producer_of_the_same_id_fences_the_one_before_it(works: 
             with pytest.raises(JavaError) as error:
                 await worker.producer.call("commit")
             assert error.value.error in ("ProducerFencedException", "InvalidProducerEpochException")
-            # What it had begun is undone.
+            # The transaction that it had begun is undone.
             assert await worker.reader.committed(ALL) == [None] * PARTITIONS
             await successor.call("begin")
             await successor.send(OUT, [(0, "after")])

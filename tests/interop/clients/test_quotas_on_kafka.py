@@ -42,7 +42,7 @@ async def test_the_answers_are_kafkas(tmp_path: Path, version: int) -> None:
             for request, expected in zip(SCRIPT, ours, strict=True):
                 their = await played(client, request, version)
                 if isinstance(request, DescribeClientQuotasRequest):
-                    # A broker is told by its controller, some time after an alteration is answered.
+                    # A broker learns of it from its controller, some time after an alteration is answered.
                     with contextlib.suppress(TimeoutError):
                         async with asyncio.timeout(10):
                             while their != expected:

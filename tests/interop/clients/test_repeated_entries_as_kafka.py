@@ -1,4 +1,4 @@
-"""What is asked more than once, or with limits that mean nothing, is fetched as from Apache Kafka."""
+"""Repeated entries, and limits that mean nothing, are answered by Fetch as from Apache Kafka."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ async def _metadata(client: Client) -> dict[str, Any]:
 
 
 async def played(host: str, port: int) -> dict[str, Any]:
-    """What each case is answered."""
+    """The answer to each case."""
     found: dict[str, Any] = {}
     async with connected(host, port) as client:
         await _filled(client)

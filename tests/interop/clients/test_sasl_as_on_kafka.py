@@ -1,5 +1,5 @@
-"""What a daemon says to who has not said yet who it is: the same as Apache Kafka, conversation by
-conversation. And Kafka's own tool makes users of a daemon."""
+"""The answers of a daemon to a client that has not authenticated yet: the same as Apache Kafka's,
+conversation by conversation. And Kafka's own tool makes users of a daemon."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ Talk = Callable[["Told"], Awaitable[None]]
 
 
 class Told:
-    """One connection, and what it was told."""
+    """One connection, and the answers that it got."""
 
     def __init__(self, client: Client) -> None:
         self.client = client

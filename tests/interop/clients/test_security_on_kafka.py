@@ -128,7 +128,7 @@ async def test_a_member_that_is_not_let_in_ends(
 
 
 async def test_a_member_waits_for_its_token(secured: Secured, group: str) -> None:
-    """What gives the tokens may be away for a moment."""
+    """The source of the tokens may be away for a moment."""
     calls: list[int] = []
 
     async def patchy() -> str:

@@ -1,4 +1,5 @@
-"""What the Spark sink writes to Apache Kafka: read by Kafka's own consumer, beside Kafka's own producer."""
+"""The records that the Spark sink writes to Apache Kafka: read by Kafka's own consumer, next to those of
+Kafka's own producer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Who is beyond a quota is answered and held up as by Apache Kafka; the throttle times are the same ones."""
+"""A client beyond a quota is answered and held up as by Apache Kafka; the throttle times are the same
+ones."""
 
 from __future__ import annotations
 
@@ -56,7 +57,7 @@ async def two(host: str, port: int) -> AsyncIterator[tuple[Client, Client]]:
 
 
 async def muted(client: Client, other: Client, client_id: str) -> str:
-    """What a connection that was just throttled does with the next request."""
+    """The handling of the next request on a connection that was just throttled."""
     client.send(kafka.ApiVersionsRequest("test", "1"), 3, client_id)
     answering = asyncio.ensure_future(client.frame())
     await asyncio.wait([answering], timeout=SILENCE_S)
@@ -69,7 +70,7 @@ async def muted(client: Client, other: Client, client_id: str) -> str:
 
 
 async def _until_throttled(host: str, port: int, request: Any, version: int, client_id: str) -> None:
-    """A broker is told of quotas by its controller, some time after they are set."""
+    """A broker learns of quotas from its controller, some time after they are set."""
     async with asyncio.timeout(60):
         while True:
             async with connected(host, port) as probe:
@@ -78,7 +79,7 @@ async def _until_throttled(host: str, port: int, request: Any, version: int, cli
 
 
 async def played(host: str, port: int) -> dict[str, Any]:
-    """What each of the clients is told."""
+    """The answers that each of the clients gets."""
     found: dict[str, Any] = {}
     async with connected(host, port) as admin:
         made = await admin.call(create(TOPIC, 1), 7, "admin")

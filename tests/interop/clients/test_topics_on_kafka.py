@@ -38,7 +38,7 @@ async def until_owned(member: GroupMember, **shares: int) -> None:
 
 
 async def test_a_pattern(door: Door, group: str, request: pytest.FixtureRequest) -> None:
-    """Topics appear, grow, are created anew, and go; the members' names say which run it is."""
+    """Topics appear, grow, are created again, and go; the members' names say which run it is."""
     prefix = f"pattern-{request.node.callspec.id}"
     options = QUICK | door.security | {"assignors": ["cooperative-sticky"]}
     async with (

@@ -81,7 +81,7 @@ def watch(bootstrap: str, history: Path) -> Iterator[subprocess.Popen[str]]:
 
 
 def rebalance(watching: subprocess.Popen[str], generation: int) -> dict[str, Any]:
-    """What it says of the rebalance that led there."""
+    """The report of the rebalance that led there."""
     assert watching.stdout is not None
     for line in watching.stdout:
         said: dict[str, Any] = json.loads(line)

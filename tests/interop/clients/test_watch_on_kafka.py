@@ -47,7 +47,8 @@ def commit_in_transactions(bootstrap: str, group: str, topic: str) -> None:
 def test_killed_and_started_again_it_knows_the_same(secured: Secured, topic: str, tmp_path: Path) -> None:
     bootstrap = secured.broker.bootstrap
     whole, killed = tmp_path / "whole.sqlite", tmp_path / "killed.sqlite"
-    # Makes the topic of transactions, which only who asks for topics at the right time would see come.
+    # Makes the topic of transactions, which would be seen to come only by a client that asks for topics at
+    # the right time.
     commit_in_transactions(bootstrap, "before", topic)
     with watching(bootstrap, whole) as one:
         classic = Pods(bootstrap, "old-way", topic)

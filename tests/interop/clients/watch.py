@@ -1,4 +1,5 @@
-"""What tests of real clients look at: what happens to each member, and how often the group rebalances."""
+"""The observations of tests of real clients: the events of each member, and how often the group
+rebalances."""
 
 from __future__ import annotations
 
@@ -54,7 +55,7 @@ class WatchBoard(Board):
         return self.of(name, kind)[count - 1]
 
     async def until_read(self, total: int) -> None:
-        """Wait until the members together have received so many records, counting repeats."""
+        """Wait until the members together have received `count` records, counting repeats."""
         await self.until(lambda now: sum(map(len, now.got.values())) >= total)
 
 

@@ -1,4 +1,4 @@
-"""What tests of migrations have: a daemon to move, its records, and a look at the cluster."""
+"""Parts of tests of migrations: a daemon to move, its records, and a look at the cluster."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class Daemon:
 
 
 def read(bootstrap: str, topic: str, start: TopicPartition | None = None, at: int = 0) -> dict[int, Read]:
-    """What a reader of committed records sees; of one partition from that offset on."""
+    """The records that a reader of committed records sees; of one partition from that offset on."""
 
     async def consume() -> dict[int, Read]:
         found: dict[int, Read] = {}

@@ -62,7 +62,7 @@ class NodesAsOne(Daemon):
         return "\n".join(sorted(lines))
 
     def start(self, **_options: object) -> Daemon:
-        """What does not run."""
+        """Start the processes that do not run."""
         for node in self.nodes.values():
             if not node.running:
                 node.start()

@@ -29,7 +29,7 @@ class Proxies:
         self._tasks: set[asyncio.Task[Any]] = set()
 
     def let_go(self) -> None:
-        """What is held goes on, and nothing is held any more."""
+        """Bytes that are held go on, and nothing is held any more."""
         self.holds = lambda _api_key: False
         self._free.set()
 

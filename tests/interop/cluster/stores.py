@@ -62,7 +62,7 @@ async def nodes(brokers: KafkaCluster, **settings: Any) -> AsyncIterator[Nodes]:
 
 
 async def rows(store: KafkaStorage, partition: int) -> list[tuple[bytes, bytes | None]]:
-    """What a partition holds, tombstones included, in its order."""
+    """The records of a partition, tombstones included, in its order."""
     before, found = -1, []
     async for chunk in store.replay(partition):
         for position, _, key, value in chunk:

@@ -1,4 +1,4 @@
-"""What is passed on to Apache Kafka by nodes that ask the ACLs: a real client does all that it may, exactly
+"""Requests that nodes which ask the ACLs forward to Apache Kafka: a real client does all that it may, exactly
 once, and nothing else."""
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ def login(nodes: Nodes, **more: Any) -> dict[str, Any]:
 
 
 def copied(nodes: Nodes, count: int) -> list[bytes]:
-    """What a reader of committed records sees of `out`, when `in` was copied there in transactions of ten."""
+    """The records that a reader of committed records sees in `out`, when `in` was copied there in
+    transactions of ten."""
     reader = Consumer(
         login(nodes, **{"group.id": GROUP, "auto.offset.reset": "earliest", "enable.auto.commit": False})
     )
@@ -69,7 +70,7 @@ def copied(nodes: Nodes, count: int) -> list[bytes]:
 
 
 def refusals(nodes: Nodes) -> dict[str, int]:
-    """What is said of what it may not."""
+    """The errors of the requests that the client has no right to."""
     said = {}
     failed: list[Any] = []
     producer = Producer(login(nodes))

@@ -1,5 +1,5 @@
-"""Java clients and Kafka's console tools through nodes. What a restart of the daemon is in its own tests is
-here the end of the node that has the group."""
+"""Java clients and Kafka's console tools through nodes. Where the daemon's own tests restart it, here the
+node that has the group ends."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def take(source: str, target: str, *arguments: str) -> Done:
 
 
 def on_kafka(bootstrap: str, count: int) -> list[str]:
-    """What a consumer of librdkafka in the group reads of the next so many records; it commits them."""
+    """The next `count` records that a consumer of librdkafka in the group reads; it commits them."""
     options = {"bootstrap.servers": bootstrap, "group.id": "billing", "auto.offset.reset": "earliest"}
     one = confluent_kafka.Consumer(options | {"enable.auto.commit": False})
     one.subscribe([TOPIC])

@@ -34,7 +34,7 @@ from tests.interop.kafka_cluster import KafkaCluster
 WAIT_S = 60.0
 NODES_GROUP = str(Settings.model_fields["cluster_group_id"].default)
 SESSION_S = 6.0
-"""Of nodes. Who goes on sooner has noticed by itself."""
+"""Of nodes. A client that goes on sooner has noticed by itself."""
 CLIENT_TIMEOUT_MS = 1_500
 """A client waits so long for a node that hangs, once for its commit, once for the coordinator's address."""
 TOPIC = "orders"
@@ -82,7 +82,7 @@ class Nodes:
         return found.cluster
 
     def logs(self) -> str:
-        """What the nodes said last."""
+        """The last lines of the nodes' logs."""
         return "\n".join(
             f"node {node_id}: {node.log()[-LOG_CHARACTERS:]}" for node_id, node in self.by_id.items()
         )
@@ -155,7 +155,7 @@ class Worker:
                 await asyncio.sleep(0.01)
 
     async def commits(self, more: int) -> None:
-        """Wait for so many more."""
+        """Wait for `more` more."""
         goal = self.acknowledged + more
         async with asyncio.timeout(WAIT_S):
             while self.acknowledged < goal:
@@ -306,7 +306,7 @@ async def test_the_owner_hangs_and_wakes(nodes: Nodes) -> None:
 
 
 async def read_from(port: int, group: str) -> int | None:
-    """What this node itself says was committed; None if it refuses."""
+    """The committed offset that this node itself reports; None if it refuses."""
     topics = [kafka.OffsetFetchRequestTopics(name=TOPIC, partition_indexes=[0])]
     asked = kafka.OffsetFetchRequestGroup(group_id=group, topics=topics)
     async with Cluster(f"127.0.0.1:{port}") as cluster:

@@ -1,4 +1,4 @@
-"""Nodes that ask who comes and what they may, before Apache Kafka: what is changed at one node counts at all,
+"""Nodes that authenticate and authorize clients, before Apache Kafka: a change at one node counts at all,
 outlives them, and is not lost with a broker."""
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def java_clients(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JavaClien
 
 
 class SecuredNode(Node):
-    """One whose only listener asks who comes."""
+    """A node whose only listener authenticates."""
 
     def command(self) -> list[str]:
         """Of the next start."""
@@ -327,7 +327,7 @@ async def test_nodes_that_change_a_user_at_once_agree(one_broker: KafkaCluster, 
 
 
 async def until_made(bootstrap: str, user: str) -> None:
-    """Asks again while that is told to help."""
+    """Asks again while the error says that this helps."""
 
     async def made() -> bool:
         try:

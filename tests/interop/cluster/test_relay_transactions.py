@@ -62,7 +62,7 @@ async def filled(cluster: KafkaCluster, nodes: str, name: str, records: int) -> 
 
 
 class Mover:
-    """Consume, transform, produce, in transactions; as its application begins anew after an error."""
+    """Consume, transform, produce, in transactions; like its application it begins again after an error."""
 
     def __init__(self, nodes: str, name: str) -> None:
         self._nodes, self._name = nodes, name
@@ -145,7 +145,7 @@ async def patiently(function: Callable[..., T], *arguments: Any) -> T:
 
 
 def moved(nodes: str, name: str) -> Counter[bytes]:
-    """What readers of committed records see."""
+    """The records that readers of committed records see."""
     consumer = Consumer(
         {"bootstrap.servers": nodes, "group.id": f"{name}-reader", "isolation.level": "read_committed"}
     )
@@ -211,7 +211,8 @@ async def test_offsets_of_a_transaction_count_when_it_is_committed(
 
 
 async def written_late(cluster: KafkaCluster, name: str, group: str) -> None:
-    """What an owner leaves that dies before it drops the offsets of a transaction that was over already."""
+    """The records of an owner that dies before it drops the offsets of a transaction that was over
+    already."""
     store = KafkaStorage(
         cluster.bootstrap,
         Claim(9, "nowhere", 9092, "1.0"),
@@ -292,7 +293,7 @@ async def test_exactly_once_across_the_death_of_the_groups_owner(
                         await asyncio.to_thread(nodes[owner].kill)
                         await asyncio.to_thread(nodes[owner].start)
                     done += count
-            except (KafkaException, TimeoutError):  # as an application does: it begins anew
+            except (KafkaException, TimeoutError):  # as an application does: it begins again
                 await patiently(mover.end)
                 for node in nodes.values():
                     if not node.running:

@@ -31,7 +31,7 @@ TOPIC, PARTITIONS = "orders", 8
 PLACE = ("moved", 0)
 NAMES = ("--cluster-groups-topic", "--cluster-group-id", "--cluster-transactional-id-prefix")
 REFUSED_S = 20.0
-"""Whoever is not let in says so well before he would give up an absent cluster."""
+"""A daemon that is not let in says so well before it would give up an absent cluster."""
 
 pytestmark = pytest.mark.xdist_group("secured-cluster")
 
@@ -96,7 +96,7 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """What a daemon that is stopped has left."""
+    """The data that a stopped daemon has left."""
     directory = tmp_path / "daemon" / "data"
     with Coordinator(data_dir=directory, topics={"moved": 1}) as daemon:
         asyncio.run(commit(daemon.bootstrap, "lived-alone"))

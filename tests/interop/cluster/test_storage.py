@@ -13,7 +13,7 @@ from tests.interop.kafka_cluster import KafkaCluster
 
 
 async def refused(store: KafkaStorage, partition: int, epoch: int) -> Failure:
-    """Why an append is."""
+    """The reason why an append is refused."""
     with pytest.raises(StorageError) as error:
         await store.append([(partition, epoch, [(b"refused", b"1")])])
     assert not error.value.fatal

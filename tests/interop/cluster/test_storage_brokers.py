@@ -51,7 +51,7 @@ class Writing:
         self._stop = True
 
     async def more(self, count: int) -> None:
-        """Until each partition has so many more."""
+        """Wait until each partition has `count` more."""
         wanted = [written + count for written in self.written]
         async with self._news:
             await self._news.wait_for(

@@ -1,4 +1,4 @@
-"""What a cluster forgets: transactional ids that nobody uses, and producers that write nothing."""
+"""The ids that a cluster forgets: transactional ids that nobody uses, and producers that write nothing."""
 
 from __future__ import annotations
 

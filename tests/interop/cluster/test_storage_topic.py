@@ -133,7 +133,7 @@ async def test_a_topic_that_takes_less_than_it_did_ends_the_partition(one_broker
         large = random.Random(0).randbytes(100_000)
 
         async def append_for_ever() -> None:
-            while True:  # the broker has not heard of it yet
+            while True:  # the broker does not know it yet
                 await store.append([(0, epoch, [(b"b", large)])])
 
         with pytest.raises(StorageError, match=r"raise its max\.message\.bytes") as refused:

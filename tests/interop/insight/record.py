@@ -39,7 +39,7 @@ POLL_INTERVAL_MS = 12_000
 COMMIT_MS = 1_000
 OFFSETS_PARTITIONS = 3
 QUIET_S = 3.0
-"""What happens between two things that are done."""
+"""The quiet time between two actions."""
 
 PROPERTIES = {
     "offsets.topic.num.partitions": str(OFFSETS_PARTITIONS),
@@ -150,7 +150,7 @@ class JavaMember(Member):
 
 
 class Recorder:
-    """What was done, and the records that were written meanwhile."""
+    """The actions, and the records that were written meanwhile."""
 
     def __init__(self, broker: KafkaBroker) -> None:
         self.broker = broker
@@ -166,7 +166,7 @@ class Recorder:
         return result
 
     async def joins(self, group: str, what: str, members: int) -> None:
-        """Note it, and wait until the group is at rest with so many members."""
+        """Note it, and wait until the group is at rest with `members` members."""
         self.lines.append((now_ms(), {"did": what, "group": group}))
         while True:
             described = self.admin.describe_consumer_groups([group], request_timeout=10)[group]
