@@ -1,4 +1,4 @@
-"""What is stored is committed: every interval, before a share moves, at the end; never for a lost share."""
+"""Stored offsets are committed: every interval, before a share moves, at the end; never for a lost share."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ async def test_a_revocation_that_was_cut_off_commits_nothing(coordinator: Coordi
 async def test_a_cooperative_member_commits_before_it_joins_and_keeps_what_stays(
     coordinator: Coordinator,
 ) -> None:
-    """What moved away and could not be committed is dropped; what stays is committed later."""
+    """Progress that moved away and could not be committed is dropped; the rest is committed later."""
 
     def consumer(diary: Diary, **options: Any) -> GroupMember:
         return consumer_member(

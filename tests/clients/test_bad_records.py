@@ -1,4 +1,4 @@
-"""What cannot be read is told until it is skipped: nothing behind it is passed or committed."""
+"""A record that cannot be read is reported until it is skipped: nothing behind it is passed or committed."""
 
 from __future__ import annotations
 

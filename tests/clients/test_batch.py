@@ -1,4 +1,4 @@
-"""What a consumer hands out: records and columns, decoded when they are looked at, deserialized if asked."""
+"""The batches of a consumer: records and columns, decoded when they are looked at, deserialized if asked."""
 
 from __future__ import annotations
 

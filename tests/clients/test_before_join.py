@@ -1,4 +1,4 @@
-"""What is done before each JoinGroup: awaited, bounded, and never in the way."""
+"""The work before each JoinGroup: awaited, bounded, and never in the way."""
 
 from __future__ import annotations
 

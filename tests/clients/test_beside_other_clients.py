@@ -56,7 +56,7 @@ def info(name: str, owned: dict[str, list[int]] | None = None, generation: int =
 
 
 async def test_a_leader_of_ours_lets_nobody_have_what_is_held() -> None:
-    """What a member claims counts, as of its newest generation; and all rebalance once more."""
+    """The claims of a member count, of its newest generation; and all rebalance once more."""
     member = consumer_member("h:1", "g", "t")
     leading = Leading(Choice(["t"], None), SubscriptionSettings())
     leading.bind(member.settings, member.machine)

@@ -1,4 +1,5 @@
-"""Applications whose event loop stands still, and applications that stop: as processes, and what is told."""
+"""Applications whose event loop stands still, and applications that stop: as processes, with their
+messages."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ PATIENCE_S = 20.0
 
 
 class Ends:
-    """What became of jobs; `done` may come from any thread."""
+    """The outcomes of jobs; `done` may come from any thread."""
 
     def __init__(self) -> None:
         self.results: dict[str, Any] = {}

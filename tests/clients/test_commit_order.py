@@ -1,4 +1,4 @@
-"""An older commit never overtakes a newer one, whatever goes wrong; and what became of each is told."""
+"""An older commit never overtakes a newer one, whatever goes wrong; and the outcome of each is reported."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PLACE = ("t", 0)
 
 
 class Ends:
-    """What became of commits that nobody waits for."""
+    """The outcomes of commits that nobody waits for."""
 
     def __init__(self) -> None:
         self.told: list[Exception | None] = []
@@ -63,7 +63,7 @@ def seen_offsets(coordinator: Coordinator, place: TopicPartition = PLACE) -> lis
 
 
 class Maker:
-    """Makes commits when it is told to."""
+    """Makes commits on request."""
 
     def __init__(self) -> None:
         self.made: list[dict[TopicPartition, Any]] = []
@@ -132,7 +132,7 @@ async def test_a_commit_that_fails_does_not_stop_the_next() -> None:
 
 
 async def test_an_error_of_our_own_ends_the_queue() -> None:
-    """Whoever asked is told; and the driver, which ends the member."""
+    """The error reaches the caller; and the driver, which ends the member."""
     maker, ends, queue = Maker(), Ends(), CommitQueue(Counters(), lambda: 0, lambda: "over")
     queue.open()
     maker.go.set()
@@ -307,8 +307,8 @@ STEPS = st.lists(st.sampled_from(["wait", "no wait", "store", "pause", "rejoin"]
 @settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
 @given(faults=FAULTS, steps=STEPS)
 async def test_an_older_commit_never_overtakes_a_newer_one(faults: list[Any], steps: list[str]) -> None:
-    """What the coordinator is asked for never goes back, and what was committed is not undone: the last
-    commit that succeeded, or something newer, stands in the end."""
+    """The offsets sent to the coordinator never go back, and a commit is not undone: the last commit that
+    succeeded, or something newer, stands in the end."""
     with Coordinator(topics={"t": 4}) as coordinator:
         for nth, (kind, what) in enumerate(faults, start=1):
             if kind == "error":

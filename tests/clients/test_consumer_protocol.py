@@ -61,7 +61,7 @@ def test_a_heartbeat_tells_what_is_owned_and_then_only_what_has_changed() -> Non
 
 
 def test_after_news_it_asks_soon_whether_there_is_more() -> None:
-    """What others have to give up first is not assigned yet, and nobody owns it until it is."""
+    """A partition that others have to give up first is not assigned yet, and nobody owns it until it is."""
 
     def pace() -> list[int]:
         waits: list[int] = []
@@ -216,7 +216,7 @@ def test_nothing_is_taken_while_a_heartbeat_may_say_that_it_is_not_here() -> Non
 
 
 def test_a_topic_that_was_deleted_and_created_anew_is_another_one() -> None:
-    """Its offsets begin anew: the partition of the old one is given up, though the name stays."""
+    """Its offsets begin again: the partition of the old one is given up, though the name stays."""
     script = ConsumerProtocolScript().settled({"t": [0]})
     script.wait(INTERVAL_MS)
     other = b"another id of t-"

@@ -67,7 +67,7 @@ async def test_consumers_share_the_partitions(coordinator: Coordinator) -> None:
 
 
 async def test_beside_aiokafka_and_kafka_python_in_one_group(coordinator: Coordinator) -> None:
-    """All offer round-robin. Whoever leads, the shares are the same."""
+    """All offer round-robin. With any leader, the shares are the same."""
     board, at = Board(), coordinator.bootstrap
     aiokafka_options = {"session_timeout_ms": 6_000, "heartbeat_interval_ms": 100}
     async with Stage() as stage:

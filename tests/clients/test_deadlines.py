@@ -1,4 +1,4 @@
-"""Whoever waits for the cluster waits no longer than he said, and hears what is in the way."""
+"""A call waits for the cluster no longer than its time limit, and its error says what is in the way."""
 
 from __future__ import annotations
 

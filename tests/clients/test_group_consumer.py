@@ -343,7 +343,7 @@ async def test_positions_outside_of_the_log(
         with pytest.raises(OffsetGoneError, match="t-0 at offset 1000: the log does not hold") as found:
             await one.getone(PATIENCE_S)
         assert (found.value.topic, found.value.partition, found.value.offset) == ("t", 0, 1_000)
-        # The others can be read, and it can be mended.
+        # The others can be read, and it can be fixed.
         one.seek(("t", 0), 5)
         assert (await one.__anext__()).record.offset == 5
 

@@ -129,7 +129,7 @@ class World:
         return OffsetForLeaderEpochResponse(topics=[topic])
 
     def elect(self, node: int, *, keeps: int | None = None) -> None:
-        """Another leader, whose log has only so many of the records."""
+        """Another leader, whose log has only the first records."""
         self.epoch_ends[self.epoch] = len(self.log) if keeps is None else keeps
         self.log = self.log[:keeps]
         self.leader = self.told_leader = node
@@ -166,7 +166,7 @@ async def reader(
 
 
 async def take(one: Reader, count: int) -> list[int]:
-    """So many offsets."""
+    """Take `count` offsets."""
     got: list[int] = []
     async with asyncio.timeout(PATIENCE_S):
         while len(got) < count:

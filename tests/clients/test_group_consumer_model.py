@@ -22,7 +22,7 @@ TROUBLES = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH, Err
 
 
 class Model:
-    """What a consumer has to deliver next."""
+    """The records that a consumer has to deliver next."""
 
     def __init__(self, one: GroupConsumer, source: Source, chance: random.Random) -> None:
         self.one, self.source, self.chance = one, source, chance
@@ -30,7 +30,7 @@ class Model:
         self.processed = dict(self.next)
         self.in_hand: dict[TopicPartition, int] = {}
         self.of_another_task = False
-        """What is in hand was given to another task than the one that commits."""
+        """The records in hand were given to another task than the one that commits."""
 
     def delivered(self, batches: list[Batch]) -> None:
         for batch in batches:
@@ -45,7 +45,7 @@ class Model:
             self.next[batch.topic_partition] = self.in_hand[batch.topic_partition] = batch.next_offset
 
     def asks(self) -> None:
-        """What was in hand is processed."""
+        """The records in hand are processed."""
         self.processed |= self.in_hand
         self.in_hand.clear()
         self.of_another_task = False

@@ -32,7 +32,7 @@ class Victim:
         self.lines: Lines = []
 
     async def read(self, count: int) -> None:
-        """Until it has processed so many batches more."""
+        """Wait until it has processed `more` more batches."""
         assert self._process.stdout is not None
         async with asyncio.timeout(PATIENCE_S):
             for _ in range(count):

@@ -37,7 +37,7 @@ def source(coordinator: Coordinator) -> Source:
 
 
 class Told:
-    """What a consumer's callbacks were told."""
+    """The arguments of a consumer's callbacks."""
 
     def __init__(self) -> None:
         self.assigned: list[list[TopicPartition]] = []
@@ -53,7 +53,7 @@ class Told:
 
 
 async def shared(*consumers: GroupConsumer, sizes: list[int]) -> None:
-    """Until they have so many partitions each, all in one generation."""
+    """Wait until they have `each` partitions each, all in one generation."""
     await until(
         lambda: (
             [len(one.assignment()) for one in consumers] == sizes
@@ -206,7 +206,7 @@ async def test_the_wait_for_what_is_in_hand_is_bounded(coordinator: Coordinator,
             await shared(one, two, sizes=[2, 2])
             assert told.lost == [two.assignment()]
             assert told.revoked == []
-            # What was in hand was not committed for the one who lost it.
+            # The records in hand were not committed for the member that lost them.
             assert [await two.position(place) for place in two.assignment()] == [10, 10] or [
                 await two.position(place) for place in two.assignment()
             ] == [0, 0]
@@ -314,7 +314,7 @@ async def test_lost_partitions_are_forgotten(coordinator: Coordinator, source: S
         coordinator.expire_member("g", one.member.member_id)
         await until(lambda: len(told.lost) == 1)
         assert told.lost == [places(range(4))]
-        # What was in hand when it was lost is not counted; it comes again.
+        # Records in hand when their partition was lost are not counted; they come again.
         batch = await one.__anext__()
         assert batch.record.offset == 0
         assert await one.committed([("t", 0)]) == {}
@@ -360,7 +360,7 @@ async def test_static_members_come_back_to_their_own(coordinator: Coordinator, s
 async def test_what_was_lost_is_not_committed_by_its_reader(
     coordinator: Coordinator, source: Source, options: dict[str, Any]
 ) -> None:
-    """Who is slow with a batch hears of it, and what the new owner has committed stays."""
+    """A member that is slow with a batch gets an error, and the new owner's commit stays."""
     source.fill(batches=1, count=10)
     slow: dict[str, Any] = {"auto_commit": False, "quiesce_timeout_ms": 100, **options}
     async with consumer(coordinator, **slow) as one:
@@ -392,7 +392,7 @@ async def test_what_was_lost_is_not_committed_by_its_reader(
 
 
 async def test_another_subscription_at_run_time(coordinator: Coordinator, source: Source) -> None:
-    """What stays is read on, what is not wanted any more goes, what is new comes: by names, by a pattern."""
+    """Partitions that stay are read on, unwanted ones go, new ones come: by names, by a pattern."""
     for topic in ("u", "u2"):
         coordinator.create_topic(topic, 1)
         source.put((topic, 0), 5)

@@ -10,7 +10,7 @@ from ringleader.clients.connection.incoming import FIRST_BYTES, KEPT_BYTES, Inco
 
 
 def receive(incoming: Incoming, data: bytes, most: int) -> list[bytes]:
-    """The frames that end in `data`, which comes in pieces of at most so many bytes."""
+    """The frames that end in `data`, which comes in pieces of at most `piece` bytes."""
     frames = []
     while data:
         room = incoming.room()

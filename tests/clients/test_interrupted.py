@@ -39,11 +39,11 @@ TOTAL = 200
 
 
 class InterruptedByTestError(Exception):
-    """What a signal handler raises."""
+    """The exception that a signal handler raises."""
 
 
 class Ledger:
-    """What the application has: records that it got, and those that it has asked past."""
+    """The application's records: those that it got, and those that it has asked past."""
 
     def __init__(self) -> None:
         self.sink = Sink()
@@ -229,7 +229,7 @@ async def test_a_commit_of_another_task_leaves_out_what_is_worked_on(
     coordinator: Coordinator, source: Source, way: str
 ) -> None:
     """The task that was given the records has them in hand, and nobody else: `wait_for` makes a task of its
-    own before Python 3.12, and cannot be told from records that are fetched ahead."""
+    own before Python 3.12, and cannot be distinguished from records that are fetched ahead."""
     ledger = Ledger()
     async with consumer(coordinator, auto_commit=False, max_poll_records=10) as one:
 
@@ -355,7 +355,7 @@ EXITS: list[type[BaseException]] = [
 async def test_a_callback_that_raises_ends_the_next_call(
     coordinator: Coordinator, source: Source, exit_: type[BaseException], kind: str
 ) -> None:
-    """Nothing of its partitions is read or committed before the application has heard of it."""
+    """Nothing of its partitions is read or committed before the application has learned of it."""
     raised: list[str] = []
 
     def end(name: str) -> None:

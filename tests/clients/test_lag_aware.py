@@ -36,7 +36,7 @@ def consumer(where: Coordinator, name: str, diary: Diary | None = None, **option
 
 
 def produce(where: Coordinator, *counts: int) -> None:
-    """So many records into partitions 0, 1, ... of `t`."""
+    """Produce `counts` records into partitions 0, 1, ... of `t`."""
 
     async def append() -> None:
         for partition, count in enumerate(counts):

@@ -1,4 +1,4 @@
-"""What a member counts, and how it looks in Prometheus' text."""
+"""The metrics that a member counts, and how they look in Prometheus' text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Nothing is worked on by two members at a time, whoever comes and goes; rebalances while a loop is busy."""
+"""Nothing is worked on by two members at a time, whoever joins and leaves; rebalances while a loop is
+busy."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ Pieces = Callable[[Assigned], list[Any]]
 
 
 class Floor:
-    """Who works on what, right now. Whoever finds somebody else there writes it down."""
+    """The current worker of each partition. A member that finds another one there writes it down."""
 
     def __init__(self) -> None:
         self.busy: dict[Any, str] = {}

@@ -222,7 +222,7 @@ def test_options_are_the_fields_of_the_settings() -> None:
 
 
 def test_one_set_of_defaults() -> None:
-    """What a consumer says itself beside its member is there because a consumer asks for records."""
+    """The consumer's own options, beside its member's, are there because a consumer asks for records."""
     consumer = {one.name: one.default for one in fields(ConsumerSettings)}
     differ = {
         one.name: (one.default, consumer[one.name])

@@ -38,7 +38,7 @@ def consumer(where: Coordinator, diary: Diary, topics: Any = None, **options: An
 
 
 async def until_owned(member: GroupMember, **shares: int) -> None:
-    """The member has so many partitions of these topics, and none of others."""
+    """The member has as many partitions of these topics as `shares` says, and none of others."""
     want = {(topic, partition) for topic, count in shares.items() for partition in range(count)}
     await until(lambda: member.assigned is not None and set(partitions_of(member.assigned)) == want)
 
@@ -50,12 +50,12 @@ async def until(true: Callable[[], bool]) -> None:
 
 
 def reasons(coordinator: Coordinator) -> list[str]:
-    """Why members joined, each reason once."""
+    """The reasons why members joined, each once."""
     return list(dict.fromkeys(one.request.reason for one in coordinator.faults.seen("JoinGroup")))
 
 
 def announced(coordinator: Coordinator) -> list[list[str]]:
-    """What the joins subscribed to, without repetitions."""
+    """The subscriptions of the joins, without repetitions."""
     said = [
         Subscription.decode(one.request.protocols[0].metadata).topics
         for one in coordinator.faults.seen("JoinGroup")
@@ -87,7 +87,7 @@ async def test_topics_that_match_come_and_go(coordinator: Coordinator) -> None:
 
 
 async def test_each_member_matches_its_own_pattern(coordinator: Coordinator) -> None:
-    """The leader has never heard of the topic that the follower's pattern finds."""
+    """The leader does not know the topic that the follower's pattern finds."""
     first, second = Diary(), Diary()
     async with consumer(coordinator, first, ["t"]) as leader:
         await until_owned(leader, t=4)
@@ -212,7 +212,7 @@ def test_a_pattern_without_an_event_loop(coordinator: Coordinator) -> None:
 
 
 class Looks:
-    """What the leader sees, step by step; the last one stays."""
+    """The leader's view of the cluster, step by step; the last one stays."""
 
     request_timeout_ms = 1_000
 

@@ -1,6 +1,6 @@
-"""What the assignors of aiokafka and kafka-python get wrong, and ours in their place do not.
+"""Faults of the assignors of aiokafka and kafka-python that ours in their place do not have.
 
-Each test first shows the fault in the library's own assignor: when that is mended, the test fails and can go.
+Each test first shows the fault in the library's own assignor: when that is fixed, the test fails and can go.
 """
 
 from __future__ import annotations
@@ -208,7 +208,8 @@ def test_mixed_topics_take_them_longer_and_longer(
 
 @pytest.mark.parametrize("same", [True, False])
 def test_the_work_on_the_loop_is_bounded(same: bool) -> None:
-    """aiokafka computes on the application's loop: so many calls for each partition and each subscription."""
+    """aiokafka computes on the application's loop: a bounded number of calls for each partition and each
+    subscription."""
     for members, partitions in ((20, 1_000), (100, 1_000), (20, 10_000), (100, 10_000)):
         wanted = {name: ["t0", "t1"] for name in mixed(members)} if same else mixed(members)
         topics = Topics(**{f"t{n}": partitions // (2 if same else 10) for n in range(2 if same else 10)})

@@ -56,7 +56,7 @@ with made(SyncGroupMember) as member:
 
 
 def run(coordinator: Coordinator, script: str, head: str = HEAD) -> str:
-    """What a process prints that runs it, and ends well."""
+    """The output of a process that runs it, and ends well."""
     ended = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(head + script), coordinator.bootstrap],
         capture_output=True,

@@ -1,4 +1,4 @@
-"""What a consumer commits, idle or in the middle of a batch; and what it says when it cannot go on."""
+"""The commits of a consumer, idle or in the middle of a batch; and its messages when it cannot go on."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def source(coordinator: Coordinator) -> Source:
 
 
 def committed(coordinator: Coordinator) -> dict[TopicPartition, int]:
-    """What has been committed, by what was asked for."""
+    """The committed offsets, by what was asked for."""
     return {
         (topic.name, part.partition_index): part.committed_offset
         for seen in coordinator.faults.seen("OffsetCommit")

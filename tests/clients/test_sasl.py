@@ -32,12 +32,12 @@ LIKELY = [
     b'{"status":7}',
     b"{}",
 ]
-"""What servers say, right and wrong."""
+"""Messages that servers send, right and wrong."""
 SERVER_FIRST = f"r={NONCE}%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096"
 
 
 def play(conversation: Conversation, *answers: str) -> list[str]:
-    """What the client says while the server answers so."""
+    """The client's messages while the server answers so."""
     said = [next(conversation)]
     try:
         for answer in answers:

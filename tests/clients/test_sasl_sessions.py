@@ -154,7 +154,8 @@ async def test_a_renewal_has_its_time_after_it_waited_for_others(monkeypatch: py
 
 
 async def test_a_renewal_that_is_late_costs_no_connection(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Requests wait for it: the server hangs up on who asks anything else after the end of the session."""
+    """Requests wait for it: the server hangs up on a client that asks anything else after the end of the
+    session."""
     monkeypatch.setattr("ringleader.clients.connection.authentication.LEAST_RENEWAL_S", 1.0)
     sasl = server(lifetime_ms=100)
     sasl.strict = True

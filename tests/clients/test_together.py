@@ -42,7 +42,7 @@ def test_a_killed_member_is_replaced_after_its_session(seed: int) -> None:
 
 
 def test_a_crashed_coordinator_costs_nobody_its_share(seed: int) -> None:
-    """Down for longer than the sessions: they start anew when it is back."""
+    """Down for longer than the sessions: they join again when it is back."""
     world = World(seed)
     for _ in range(5):
         world.add()

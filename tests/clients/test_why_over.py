@@ -133,7 +133,7 @@ def raises(*_: object, **__: object) -> Any:
 async def test_an_error_of_our_own_ends_the_member(
     coordinator: Coordinator, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
-    """It is told, by every call and `on_failed`, and the group does not wait for the session's end."""
+    """It is reported, by every call and `on_failed`, and the group does not wait for the session's end."""
     diary = Diary()
     if where == "cluster":
         monkeypatch.setattr(Cluster, "__init__", raises)

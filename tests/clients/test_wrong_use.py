@@ -1,4 +1,4 @@
-"""What an application gets wrong is told in one sentence, where it happens, and hurts nobody else."""
+"""A mistake of an application raises one sentence, where it happens, and hurts nobody else."""
 
 from __future__ import annotations
 

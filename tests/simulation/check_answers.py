@@ -1,4 +1,4 @@
-"""What is said to members: G1 to G9, G16, G17, G19, and the journal."""
+"""The answers to members: G1 to G9, G16, G17, G19, and the journal."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _UNKNOWN_MEMBER_ID = int(ErrorCode.UNKNOWN_MEMBER_ID)
 _FULL = int(ErrorCode.GROUP_MAX_SIZE_REACHED)
 _MEMBER_ID_REQUIRED = int(ErrorCode.MEMBER_ID_REQUIRED)
 _WITH_MEMORY = (_OK, _MEMBER_ID_REQUIRED, int(ErrorCode.INCONSISTENT_GROUP_PROTOCOL))
-"""What a JoinGroup that was refused for want of memory would have been told else."""
+"""The answers that a JoinGroup which was refused for want of memory could have had else."""
 _BY_CODE = {
     _FENCED: "G9",
     _FULL: "G15",
@@ -47,7 +47,7 @@ _BY_REQUEST = {
     JoinGroupRequest: "G17",
 }
 _LATER: dict[type, frozenset[int]] = {
-    # What may become of a request that was accepted: somebody else decides while it waits.
+    # The errors that an accepted request may get: somebody else decides while it waits.
     SyncGroupRequest: frozenset((_OK, _UNKNOWN_MEMBER_ID, _FENCED, int(ErrorCode.REBALANCE_IN_PROGRESS))),
     JoinGroupRequest: frozenset((_OK, _UNKNOWN_MEMBER_ID, _FENCED)),
     OffsetCommitRequest: frozenset((_OK, int(ErrorCode.OFFSET_METADATA_TOO_LARGE))),
@@ -175,7 +175,7 @@ class Answers:
             self.must(fits, name, f"{request!r} was told {code}, {right} is right in {call.facts.state}")
 
     def _excuses(self, call: Call) -> set[int]:
-        """What may become of a request while it waits, by no fault of its own."""
+        """The errors that a request may get while it waits, by no fault of its own."""
         world, excuses = self.memory.world, set[int]()
         if not isinstance(call.request, JoinGroupRequest | SyncGroupRequest):
             return excuses
@@ -254,7 +254,7 @@ class Answers:
     def _check_bytes(self, member_id: str, protocol: str, metadata: bytes) -> None:
         # A record may still hold what a static member offered before its restart.
         offers = self.offers.get(self.memory.person(member_id))
-        if offers is not None:  # else nobody was told of this member yet
+        if offers is not None:  # else no answer has named this member yet
             known = any(offer.get(protocol) == metadata for offer in offers)
             self.must(known, "G6", f"metadata of {member_id} is not what it sent")
 
@@ -282,7 +282,7 @@ class Answers:
     # ---- LeaveGroup ----
 
     def _leave_answered(self, call: Call, response: Any) -> None:
-        """Whoever was the last to leave stays away over a restart."""
+        """The member that left last stays away over a restart."""
         request: LeaveGroupRequest = call.request
         if not call.facts.emptied or response.error_code:
             return
@@ -315,7 +315,7 @@ class Answers:
         self.must(min(entry.join_ms, entry.leader_ms, entry.sync_ms) >= 0, "J1", "a negative phase")
 
     def _described(self, response: Any) -> None:
-        """What an operator sees is what members sent."""
+        """The group that an operator sees is the one that members sent."""
         if response.group_state != GroupState.STABLE.value:
             return
         for one in response.members:

@@ -40,7 +40,7 @@ _DEPENDS_ON_NOTHING = frozenset(
         ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
     )
 )
-"""What is said of a request, or of the shard, whatever its groups are."""
+"""Answers about a request, or about the shard, whatever its groups are."""
 
 
 class Durable:
@@ -130,7 +130,7 @@ class Durable:
         self._offsets.pop(number, None)
 
     def loaded(self, number: int) -> None:
-        """What a new shard begins with."""
+        """The state that a new shard begins with."""
         world = self.memory.world
         memory = self.memory
         for group_id in {*memory.tombstones, *memory.tombstones_landed}:
@@ -231,7 +231,7 @@ class Durable:
         self.must(reserved >= number, "O2", f"generation {number} was answered, {reserved} is reserved")
         if request.group_instance_id is None:
             return
-        # G9: whoever is told that it has the place keeps it over a restart.
+        # G9: a member that was given the place keeps it over a restart.
         value = self.memory.world.store.durable.get(records.group_key(group_id))
         stored = records.decode_group_value(value).members if value else []
         holders = [m.member_id for m in stored if m.group_instance_id == request.group_instance_id]

@@ -18,7 +18,7 @@ def groups(memory: Memory) -> list[str]:
 
 
 def complaint(memory: Memory, group_id: str) -> str:
-    """What is not yet as it must be; "" if all is well."""
+    """The first condition that does not hold yet; "" if all is well."""
     world = memory.world
     group = memory.group(group_id)
     if group is None:
@@ -29,8 +29,8 @@ def complaint(memory: Memory, group_id: str) -> str:
     stable = {one.member_id for one in workers if one.stable}
     if set(group.members) != stable:
         return f"members {list(group.members)}, workers that think so {sorted(stable)}"
-    # After a crash members are known with their elected protocol only (as in Kafka), so that whoever does not
-    # offer just that one is refused until they have rejoined.
+    # After a crash members are known with their elected protocol only (as in Kafka), so that a member that
+    # does not offer just that one is refused until they have rejoined.
     fitting = [one for one in workers if group.protocol in {offer.name for offer in one.protocols}]
     expected = min(len(fitting), world.settings.group_max_size)
     return "" if len(stable) >= expected else f"{len(stable)} of {expected} workers are in"

@@ -64,7 +64,7 @@ class Log:
         world = self.memory.world
         again = world.new_shard(partition.number)
         again.give_back()
-        # What a compaction leaves of the log must do; the whole log now and then.
+        # The part of the log that a compaction leaves must do; the whole log now and then.
         whole = world.store.version % _WHOLE_LOG_EVERY == 0
         if whole:
             again.replay([*world.store.logs[partition.number], *world.store.in_flight(partition.number)])
@@ -83,7 +83,7 @@ class Log:
 
 
 def durable_state(groups: dict[str, Group]) -> dict[str, Any]:
-    """What must survive a restart."""
+    """The state that must survive a restart."""
     return {
         group_id: (group.synced, group.floor, group.offsets, _open(group))
         for group_id, group in groups.items()

@@ -1,5 +1,5 @@
-"""Who is in a group, and for how long: G2 to G4, G9 to G15, G17. Groups are compared between steps; whoever
-came or went must have had a reason."""
+"""The members of a group, and how long they stay: G2 to G4, G9 to G15, G17. Groups are compared between
+steps; a member that came or went must have had a reason."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tests.simulation.world import Call
 
 _SLACK_MS = 30_000
-"""What a slow or failing store, and a process that stands still, may add to a bound."""
+"""The ms that a slow or failing store, and a process that stands still, may add to a bound."""
 _LONGEST_WAIT_MS = 35_000
 """The longest rebalance timeout and what may come before it: first delays, sessions of the absent."""
 _ACCEPTED = (int(ErrorCode.NONE), int(ErrorCode.REBALANCE_IN_PROGRESS))
@@ -32,7 +32,7 @@ _AT_WORK = (GroupState.COMPLETING, GroupState.STABLE)
 
 
 class Members:
-    """Remembers the groups of the last step, and when each member was last heard of."""
+    """Remembers the groups of the last step, and when each member was last active."""
 
     def __init__(self, memory: Memory, durable: Durable) -> None:
         self.memory = memory
@@ -205,12 +205,12 @@ class Members:
         )
 
     def _owes_answers(self, group_id: str) -> bool:
-        """Whether what its members are told waits for the log: then they are not silent, we are."""
+        """Whether answers to its members wait for the log: then they are not silent, we are."""
         world = self.memory.world
         return self.durable.since(world.partition(group_id).number, group_id) < world.steps
 
     def _left(self, group_id: str, member_id: str, seen: Seen) -> bool:
-        """Whether a LeaveGroup names it, or it was turned away from a full group."""
+        """Whether a LeaveGroup names it, or it was rejected by a full group."""
         for call in self.memory.open_calls:
             request = call.request
             if request.group_id != group_id:
@@ -405,7 +405,7 @@ class Members:
     # ---- lives of shards ----
 
     def ended(self, partition: Partition) -> None:
-        """What was only live is gone."""
+        """State that was only live is gone."""
         world = self.memory.world
         for group_id in [one for one in self.synced if world.partition(one) is partition]:
             del self.synced[group_id]
@@ -417,16 +417,16 @@ class Members:
     def loaded(self, groups: dict[str, Group]) -> None:
         """Sessions are full, the last synced generation is back."""
         for group_id in groups:
-            self.memory.learn(group_id)  # a place that was taken, though nobody has been told
+            self.memory.learn(group_id)  # a place that was taken, though no answer has said so
         for group in groups.values():
             life = self.memory.life_of_log(group.group_id, group)
             life.crashed_since, life.last_row = True, None
             life.begun.clear()  # rows that were on their way are lost
             life.current = group.generation
-            # What was not reserved was told to nobody.
+            # A number that was not reserved was in no answer.
             floor = self.memory.world.store.durable.get(records.floor_key(group.group_id))
             life.highest = min(life.highest, records.decode_floor_value(floor) if floor else 0)
-            # Nobody is told the number of an empty group; it counts when it is durable.
+            # The number of an empty group is in no answer; it counts when it is durable.
             life.emptied = min(life.emptied, group.generation)
             known = group.generation <= life.highest or not group.members
             self.must(known, "G2", f"generation {group.generation} from nowhere")

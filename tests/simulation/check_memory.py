@@ -28,7 +28,7 @@ def after_step(memory: Memory) -> None:
 
 
 def _check_counted(memory: Memory) -> None:
-    """Whatever was counted one by one is what there is, over all shards."""
+    """The counters agree with the groups, over all shards."""
     there = 0
     for partition in memory.world.partitions:
         if partition.being.value != "down":
@@ -79,7 +79,7 @@ def _check_tickets(memory: Memory, partition: Partition) -> None:
 
 
 def picture(partition: Partition) -> dict[str, Any]:
-    """What nobody may touch from outside."""
+    """The state that nobody may touch from outside."""
     groups = partition.shard._groups.values()
     return {
         "being": partition.being,

@@ -1,8 +1,7 @@
-"""What becomes of committed offsets: G8, O1, O2, O5 to O9.
+"""The rules for committed offsets: G8, O1, O2, O5 to O9.
 
 Every committed offset is used once. For each place there is a history of what was asked for, in the order of
-arrival: commits, and None for deletions. What may be there at some time is the last acknowledged entry or a
-later one.
+arrival: commits, and None for deletions. The entry at any time is the last acknowledged one or a later one.
 """
 
 from __future__ import annotations
@@ -69,7 +68,7 @@ class Offsets:
             facts.open = self._open_places()
 
     def _open_places(self) -> set[Place]:
-        """What open transactions have offsets for, with what is on its way."""
+        """The places of offsets in open transactions, those included that are on their way."""
         found = set()
         for key, value in self.memory.world.store.promised.items():
             named = records.decode_key(key) if value is not None else None
@@ -107,8 +106,8 @@ class Offsets:
         return {place: self._note(place, None) for place in places}
 
     def _now(self, group_id: str) -> int:
-        """Unix time, as far as the shard can know it: it may not have been told yet of a change, or only what
-        a clock shows that has jumped."""
+        """Unix time, as far as the shard can know it: it may not have been informed yet of a change, or only
+        have what a clock shows that has jumped."""
         world = self.memory.world
         return min(world.true_ms(), world.now_ms + max(world.partition(group_id).told_ms))
 
@@ -233,7 +232,7 @@ class Offsets:
     # ---- records ----
 
     def emitted(self, content: Records) -> None:
-        """Whatever goes to the log was asked for."""
+        """Every record that goes to the log was asked for."""
         for key, value in content:
             named = records.decode_key(key)
             if named is None:
@@ -292,7 +291,8 @@ class Offsets:
             self.must(unread, "O5", f"{place} expires while {group.state} and subscribed")
         in_use = place in self._open_places()
         self.must(not in_use, "O5", f"{place} expires in an open transaction")
-        # A clock that was set back for good counts when all that the shard still counts has been told since.
+        # A clock that was set back for good counts when the shard has been informed since of all that it
+        # still counts.
         true_ms = max(world.true_ms(), world.now_ms + min(world.partition(place[0]).told_ms))
         age_ms = true_ms - starts_ms
         whole_ms = world.settings.offsets_retention_minutes * _MS_PER_MINUTE

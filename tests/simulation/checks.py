@@ -1,7 +1,7 @@
 """The invariants of a simulated run, held after every step.
 
-What is checked is what an outside observer can hold against the machine: requests, answers, the log, and a
-look at the groups between two steps. Nothing here shares code with the machine but the record formats; what
+The checks use what an outside observer can hold against the machine: requests, answers, the log, and a look
+at the groups between two steps. Nothing here shares code with the machine but the record formats; what
 the machine concludes about its members is worked out again (oracle.py).
 
 Each check has the id of what it holds:
@@ -11,7 +11,7 @@ A1   No answer and no row of the journal leaves before what it depends on is in 
 F1   While the store is full nothing is written, and nothing that need not write is refused. [check_durable,
      check_answers._check_code]
 M1   What a shard keeps in memory stays within its bounds. [check_memory]
-R1   A shard that is loaded anew does not touch the others. [undisturbed]
+R1   A shard that is loaded again does not touch the others. [undisturbed]
 X1   Every exception of the machine is reported. [after_step]
 G1   One leader for each generation; only it gets the member list. [check_answers._check_leader]
 G2   Generations grow by one for each join phase; a number never means another member set, restarts
@@ -26,7 +26,7 @@ G7   No partition goes to two members of a generation, unless the leader said so
 G8   A commit succeeds only for a current member, or from outside into an empty group.
      [check_answers._check_code, by oracle.py]
 G9   One member id for each instance id. A replaced one never comes back and succeeds with nothing; the new
-     one is durable before it is told. [check_members._check_instances, check_durable._check_join,
+     one is durable before an answer has it. [check_members._check_instances, check_durable._check_join,
      check_answers._check_fenced]
 G10  A static member goes by session, leave, removal or sync timer only. [check_members._gone]
 G11  Who does not rejoin in time is out; nobody goes before its session ends, nobody who waits for us goes;
@@ -36,7 +36,7 @@ G13  The sync phase ends with the rebalance timeout, heartbeats or not. [check_m
 G14  Given-out member ids are bounded, expire in time and not before, and are waited for until then.
      [check_members._check_pending, _completed]
 G15  No more members join a generation than the limit. [check_members._completed, check_answers._check_code]
-G16  A heartbeat is told exactly what its group and generation call for. [check_answers._check_code]
+G16  A heartbeat's answer is exactly what its group and generation call for. [check_answers._check_code]
 G17  A repeated request makes no second member and no extra generation. [check_members._come,
      check_answers._join_answered]
 G18  After the faults every group with live members becomes stable in time, and stays. [check_end; settled]
@@ -206,7 +206,7 @@ class Checks:
         return check_memory.timers(partition)
 
     def wall_clock_set(self, partition: Partition, before: list[int]) -> None:
-        """The machine was told another Unix time."""
+        """The machine was given another Unix time."""
         same = self.timers(partition) == before and not partition.shard.dirty
         self.memory.must(same, "D6", "setting the wall clock moved a timer")
 

@@ -1,4 +1,4 @@
-"""What the checks of a simulated run keep in mind, and how they complain."""
+"""The memory of the checks of a simulated run, and their complaints."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ class ViolationError(AssertionError):
 
 @dataclass
 class Generation:
-    """What has been said about one generation."""
+    """The facts that answers have stated about one generation."""
 
     leaders: set[str]
     """The leader's member id, and for a static one those that it took later."""
     listed: dict[str, bytes] | None = None
     answered: set[str] = field(default_factory=set)
     owners: dict[tuple[str, int], str] = field(default_factory=dict)
-    """Partition -> who was told to read it."""
+    """Partition -> the member that it was assigned to."""
 
 
 @dataclass
@@ -55,7 +55,8 @@ class Life:
     current: int = 0
     generations: dict[int, Generation] = field(default_factory=dict)
     submissions: dict[int, list[dict[str, bytes]]] = field(default_factory=dict)
-    """Generation -> what its leader sent, or somebody in its name, perhaps before it was told."""
+    """Generation -> the assignments that its leader sent, or somebody in its name, perhaps before it had its
+    answer."""
     begun: set[int] = field(default_factory=set)
     """Generations that members were seen in, or that nobody was left in."""
     rows: set[int] = field(default_factory=set)
@@ -72,7 +73,7 @@ class Life:
 
 @dataclass
 class Facts:
-    """What held when a request arrived."""
+    """The facts that held when a request arrived."""
 
     serving: bool = False
     unloaded: bool = False
@@ -88,7 +89,7 @@ class Facts:
     fenced: bool = False
     """Its member id had been replaced."""
     holder: str = ""
-    """Who has the request's group instance id."""
+    """The holder of the request's group instance id."""
     places: dict[Place, int] = field(default_factory=dict)
     """Commits and deletions: where in the histories they stand."""
     taken: set[Place] = field(default_factory=set)
@@ -101,7 +102,7 @@ class Facts:
     offsets_position: int = 0
     """The same of the group's offsets."""
     counted_bytes: int = 0
-    """What all groups held."""
+    """The bytes that all groups held."""
     emptied: bool = False
     """The group was empty when it had been handed over."""
 
@@ -139,7 +140,7 @@ class GroupSeen:
 
 
 class Memory:
-    """What all checks of one run share."""
+    """The memory that all checks of one run share."""
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -167,7 +168,7 @@ class Memory:
             raise ViolationError(name, text, world.seed, f"{world.now_ms} ms, step {world.steps}")
 
     def person(self, member_id: str) -> str:
-        """Who has this member id: for a static member its instance id, which outlives its member ids."""
+        """The owner of this member id: for a static member its instance id, which outlives its member ids."""
         instance_id = self.instances.get(member_id)
         return member_id if instance_id is None else self.static(instance_id)
 

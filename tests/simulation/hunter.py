@@ -15,7 +15,7 @@ from tests.simulation.facts import ViolationError
 from tests.simulation.world import check_clocks, simulate
 
 CLOCKS_EVERY = 10
-"""So many runs come before one pair of runs that differ in their wall clocks."""
+"""This many runs come before one pair of runs that differ in their wall clocks."""
 
 
 def main(directory: str, first: int, count: int) -> None:

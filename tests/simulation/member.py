@@ -65,7 +65,7 @@ class Worker:
         self.alive = True
         self.paused = False
         self.waiting: Call | None = None
-        self.life = 0  # events of an earlier life are void
+        self.life = 0  # events of an earlier life do not count
 
     def offer(self) -> list[JoinGroupRequestProtocol]:
         """Protocols with metadata that nobody else sends; now and then not what the type promises."""
@@ -92,7 +92,7 @@ class Worker:
         self._misfortune()
 
     def calm_down(self) -> None:
-        """No more misfortunes; whoever is down comes back, whoever waits for an answer asks again."""
+        """No more misfortunes; a member that is down comes back, one that waits for an answer asks again."""
         rng = self.world.rng
         if not self.alive:
             return

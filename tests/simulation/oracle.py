@@ -1,5 +1,5 @@
-"""What a request must be told, worked out from the protocol's rules alone (Kafka's order of checks; KIP-345,
-389, 394). It reads the members of a group, and none of the machine's own judgements about them."""
+"""The answer that a request must get, worked out from the protocol's rules alone (Kafka's order of checks;
+KIP-345, 389, 394). It reads the members of a group, and none of the machine's own judgements about them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def holder_of(group: Group | None, instance_id: str | None) -> str:
 
 
 def member_code(group: Group, member_id: str, instance_id: str | None) -> int:
-    """Who is asking: 0, UNKNOWN_MEMBER_ID or FENCED_INSTANCE_ID."""
+    """The code for the member that asks: 0, UNKNOWN_MEMBER_ID or FENCED_INSTANCE_ID."""
     if instance_id is not None:
         holder = holder_of(group, instance_id)
         if not holder:

@@ -20,7 +20,7 @@ _FAILED = object()
 
 
 class Being(Enum):
-    """What a partition is doing."""
+    """The state of a partition."""
 
     DOWN = "down"
     """There is no process."""
@@ -31,16 +31,16 @@ class Being(Enum):
 
 
 class Partition:
-    """A shard that is made anew whenever it fails. `life` counts the shards."""
+    """A shard that is made again whenever it fails. `life` counts the shards."""
 
     def __init__(self, world: World, number: int) -> None:
         self.world = world
         self.number = number
         self.being = Being.LOADING
         self.life = 0
-        """Unix time as it was, less the monotonic clock, when this shard was told last."""
+        """Unix time as it was, less the monotonic clock, when this shard was last informed."""
         self._told = [(0, 0)]  # when, and how far Unix time is ahead of the steady clock
-        """The most that Unix time was ahead of the monotonic clock, of what this shard was told."""
+        """The most that Unix time was ahead of the monotonic clock, as far as this shard was informed."""
         self.calls: dict[Call, None] = {}  # handed over and not answered, in order
         self._waits_since_ms: int | None = None
         """Since when an append waits, and none has come back."""
@@ -117,7 +117,7 @@ class Partition:
 
     @property
     def told_ms(self) -> list[int]:
-        """How far Unix time was ahead of the steady clock, in what this shard was told and counts."""
+        """How far Unix time was ahead of the steady clock, as far as this shard was informed and counts."""
         since_ms = self._told[-1][0] - self.world.settings.offsets_retention_check_interval_ms
         return [ahead_ms for when_ms, ahead_ms in self._told if when_ms >= since_ms]
 
@@ -148,8 +148,8 @@ class Partition:
     # ---- its lives ----
 
     def reload(self, why: str) -> None:
-        """The shard's life is over: whoever waits is refused, and another one is loaded, while the other
-        partitions serve."""
+        """The shard's life is over: each waiting request is refused, and another one is loaded, while the
+        other partitions serve."""
         world = self.world
         if self.being is Being.DOWN:
             return
@@ -194,7 +194,7 @@ class Partition:
             self.start(0)
 
     def die(self) -> None:
-        """The process is gone; nobody is told but by their connections."""
+        """The process is gone; only their connections let others know."""
         world = self.world
         self._end(Being.DOWN)
         gone, self.calls = self.calls, {}

@@ -1,5 +1,5 @@
 """A transactional producer: it commits a group's offsets in transactions and ends them, one way or the
-other. What the transaction coordinator checks (that the transaction is open) is checked here."""
+other. A condition that the transaction coordinator checks (that the transaction is open) is checked here."""
 
 from __future__ import annotations
 

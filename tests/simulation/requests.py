@@ -130,14 +130,14 @@ def hand_over(shard: Shard, call: Call, now_ms: int) -> Any:
 
 
 def refusal(request: Any, code: int) -> Any:
-    """What the runtime answers for a shard that is gone. Operators' requests: just the code."""
+    """The answer of the runtime for a shard that is gone. Operators' requests: just the code."""
     if isinstance(request, JoinGroupRequest):
         return JoinGroupResponse(error_code=code, generation_id=-1, protocol_name="", member_id="")
     if isinstance(request, SyncGroupRequest):
         return SyncGroupResponse(error_code=code)
     if isinstance(request, HeartbeatRequest):
         return HeartbeatResponse(error_code=code)
-    return LeaveGroupResponse(error_code=code)  # whoever asked looks at nothing else
+    return LeaveGroupResponse(error_code=code)  # the caller looks at nothing else
 
 
 def _is_plain(request: OffsetCommitRequest) -> bool:

@@ -14,7 +14,7 @@ from tools import proof
 SEED_BITS = 48
 
 Run = Callable[[int, bool, Callable[[str], None] | None], Any]
-"""The world that a seed makes, whether the option is given, and who is told the story."""
+"""The world that a seed makes, whether the option is given, and the listener to the story."""
 
 
 def run_seeds(program: str, about: str | None, count: int, option: str, meaning: str, run: Run) -> int:

@@ -23,7 +23,7 @@ FULL_MAX_MS = 6_000
 
 
 class Failure(Enum):
-    """Why an append failed."""
+    """The reason why an append failed."""
 
     LOST = "lost"
     FULL = "full"
@@ -66,7 +66,7 @@ class Store:
         self._begin()
 
     def in_flight(self, partition: int) -> list[Row]:
-        """What is on its way for a partition, in order."""
+        """The appends on their way for a partition, in order."""
         return [row for one in self._all() if one.partition == partition for row in one.append.records]
 
     def is_idle(self, partition: int) -> bool:
@@ -121,7 +121,7 @@ class Store:
         return Failure.LOST if fate < 0.016 else None
 
     def _fail(self, batch: list[_Entry], failure: Failure) -> None:
-        """What is in the batch is not in the log, and nothing later of the same shards will be."""
+        """The batch is not in the log, and nothing later of the same shards will be."""
         world = self.world
         gone = {one.partition for one in batch}
         for later in self._under_way:
@@ -176,7 +176,7 @@ class Store:
 
 
 def _compact(kept: dict[bytes, bytes | None], content: Iterable[Row]) -> None:
-    """What a compaction keeps: the last record of each key, where that stood."""
+    """The records that a compaction keeps: the last record of each key, where that stood."""
     for key, value in content:
         kept.pop(key, None)
         kept[key] = value

@@ -1,4 +1,4 @@
-"""Who is not a member: a liar that sends what it likes with ids that it heard of, and an operator."""
+"""Actors that are not members: a liar that sends what it likes with ids that it learned, and an operator."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _CLIENT_IDS = (
     "\x00\x1b[2J\r\n",
     "\ufffd" * 8_000,
 )
-"""What stands in the header: a client id that is no UTF-8 arrives as three times its length."""
+"""Values in the header: a client id that is no UTF-8 arrives as three times its length."""
 OPERATORS_VERSION = 8
 _FIRST_STATIC = {JoinGroupRequest: 5, SyncGroupRequest: 3, HeartbeatRequest: 3, LeaveGroupRequest: 3}
 

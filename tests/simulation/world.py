@@ -55,7 +55,7 @@ class Call:
     api_version: int
     client_id: str | None
     reply: Callable[[Any], None]
-    """What the actor does with the answer; None stands for a closed connection."""
+    """The actor's handler of the answer; None stands for a closed connection."""
     coin: bool = False
     """Takes the machine's hot path where there is one."""
     sent_ms: int = 0
@@ -91,14 +91,14 @@ class World:
         self.true_shift_ms = 1_700_000_000_000
         """Unix time less the monotonic clock, as it is agreed upon in the end."""
         self.wrong_by_ms = 0
-        """What a clock that has jumped for a moment shows too much."""
+        """The ms by which a clock is ahead that has jumped for a moment."""
         self.wall_jumps = wall_jumps
         self.keep_offsets = keep_offsets
         self.settings = self._choose_settings(keep_offsets)
         self.faulty_ms = self.rng.choice(FAULTY_MS)
         self.faults = True
         self.full = False
-        """What the runtime has told the machines."""
+        """Whether the machines take the store for full."""
         self.full_spans: list[list[int]] = []
         """When the machines held back: from, to (with their time until they try again)."""
         self.full_step = -1
@@ -115,7 +115,7 @@ class World:
         self.store = Store(self, PARTITIONS)
         self._routes = {"h": self.rng.choice((0, 1, 1, 1)), "simple": self.rng.randrange(PARTITIONS)}
         self.memory = MemoryTotal()
-        """What all groups of the process hold."""
+        """The memory that all groups of the process hold."""
         self.partitions: list[Partition] = []
         self.checks = Checks(self)
         self.partitions += [Partition(self, number) for number in range(PARTITIONS)]
@@ -334,7 +334,7 @@ class World:
             ask(number)
 
     def admits(self, request: Any) -> bool:
-        """What the node itself asks."""
+        """Whether the node itself lets the request in."""
         return True
 
     def close(self, call: Call) -> None:
@@ -378,7 +378,7 @@ class World:
     # ---- the store ----
 
     def store_is_full(self) -> None:
-        """The runtime has noticed: every machine is told, and the store is tried now and then."""
+        """The runtime has noticed: every machine is informed, and the store is tried now and then."""
         if self.full:
             return
         self.say("full", "")
@@ -459,8 +459,8 @@ class World:
                     self.checks.wall_clock_set(one, before)
 
     def wall_jump(self, by_ms: int, for_good: bool) -> None:
-        """Somebody sets the wall clock, for a moment or for good; the machines are told at once, or with the
-        next turn. No timer may notice."""
+        """Somebody sets the wall clock, for a moment or for good; the machines learn of it at once, or with
+        the next turn. No timer may notice."""
         told = self.rng.random() < 0.5
         self.say("wall clock", (by_ms, for_good, told))
         if for_good:

@@ -118,10 +118,10 @@ def settle(
     counts: Mapping[str, int],
     weights: Mapping[str, float] | None = None,
 ) -> tuple[dict[Place, str], int]:
-    """Who holds what once nobody loses anything, and after how many rounds."""
+    """The owners once nobody loses anything, and after how many rounds."""
     for rounds in range(1, 6):
         got = holders(assignor.assign(joined(assignor, topics, places, weights), counts))
-        # What is withheld from its owner is in nobody's share: the owner gives it up and rejoins.
+        # A partition that is withheld from its owner is in nobody's share: the owner gives it up and rejoins.
         if assignor is STICKY or all(place in got for place in places if counts[place[0]]):
             return got, rounds
         places = got
@@ -144,7 +144,8 @@ def test_the_most_even_one_with_the_fewest_moves(
 
 
 def reachable(start: str, got: Assignment, topics: Mapping[str, Sequence[str]]) -> set[str]:
-    """Whom a partition of `start` could end up with, each on the way handing on one of its own for it."""
+    """The members that a partition of `start` could end up with, each on the way handing on one of its own
+    for it."""
     found, row = {start}, [start]
     for giver in row:
         for taker, wanted in topics.items():

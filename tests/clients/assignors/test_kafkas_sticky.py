@@ -34,7 +34,7 @@ def group(assignor: Assignor, racks: str) -> StickyGroup:
 
 
 def withheld(group: StickyGroup, cooperative: str) -> bool:
-    """What the first round withheld: this if the group is cooperative, else nothing."""
+    """The partitions that the first round withheld: this if the group is cooperative, else nothing."""
     return group.withheld() == (cooperative if group.assignor.cooperative else "")
 
 
@@ -446,7 +446,7 @@ def goes_round(before: Mapping[str, str], after: Mapping[str, str]) -> bool:
                 edges.setdefault(one.rpartition("-")[0], set()).add((had[one], name))
     for moved in edges.values():
         left = set(moved)
-        while left:  # whoever only gives, or only takes, is in no circle
+        while left:  # a member that only gives, or only takes, is in no circle
             givers, takers = {a for a, _ in left}, {b for _, b in left}
             inner = {(a, b) for a, b in left if a in takers and b in givers}
             if inner == left:

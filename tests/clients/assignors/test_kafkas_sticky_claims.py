@@ -26,7 +26,7 @@ def group(assignor: Assignor, racks: str) -> StickyGroup:
 
 
 def withheld(group: StickyGroup, cooperative: str) -> bool:
-    """What the first round withheld: this if the group is cooperative, else nothing."""
+    """The partitions that the first round withheld: this if the group is cooperative, else nothing."""
     return group.withheld() == (cooperative if group.assignor.cooperative else "")
 
 

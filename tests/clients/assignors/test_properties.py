@@ -1,4 +1,4 @@
-"""What range and round-robin promise, on generated groups."""
+"""The promises of range and round-robin, on generated groups."""
 
 from __future__ import annotations
 

@@ -83,8 +83,8 @@ def settled(
     where: PartitionRacks,
     generation: int,
 ) -> tuple[Assignment, int]:
-    """What the group has when another round moves nothing, and the generation of that. That it comes to this
-    is promised where all read the same topics."""
+    """The assignment when another round moves nothing, and its generation. That it comes to this is promised
+    where all read the same topics."""
     for _ in range(ROUNDS):
         before = assignor.assign(members, counts, where)
         once_each(members, counts, before, all_of_them=assignor is not COOPERATIVE_STICKY)

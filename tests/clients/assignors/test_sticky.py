@@ -48,8 +48,8 @@ def claiming(
 def settle(
     assignor: Assignor, members: Sequence[AssignorMember], counts: Mapping[str, int], generation: int = 1
 ) -> tuple[Assignment, int]:
-    """What the group ends with, and after how many rounds: members of a cooperative group rejoin when they
-    have lost something, until nobody does."""
+    """The assignment that the group ends with, and after how many rounds: members of a cooperative group
+    rejoin when they have lost something, until nobody does."""
     rounds = 0
     while True:
         rounds += 1
@@ -343,7 +343,7 @@ def test_the_order_of_the_input_does_not_matter(assignor: Assignor, data: st.Dat
 
 @given(data=st.data())
 def test_no_partition_has_two_owners_at_any_time(data: st.DataObject) -> None:
-    """Whatever members claim, true or not: what is given to one is claimed by no other in the newest
+    """For any claims of members, true or not: a partition given to one is claimed by no other in the newest
     generation."""
     counts = data.draw(counts_of)
     claim: Callable[[], Owned] = lambda: data.draw(  # noqa: E731

@@ -63,7 +63,7 @@ class Checks(logging.Handler):
         self.calls[who, self.world.turns.now_us // 1_000_000] += 1
 
     def owns(self, group: str, who: str, generation: int, partitions: Iterable[TopicPartition]) -> None:
-        """A client was told that these are its own."""
+        """A client was informed that these are its own."""
         self.counts["assigned"] += 1
         for partition in partitions:
             owner = self._owners.setdefault((group, generation, partition), who)
@@ -97,7 +97,7 @@ class Checks(logging.Handler):
         found: dict[TopicPartition, int],
         who: str,
     ) -> None:
-        """A client was told what is committed in the group `asked`; what was `known` when it asked."""
+        """A client got the committed offsets of the group `asked`; what was `known` when it asked."""
         self.counts["fetched"] += 1
         self._learn(asked, found)
         for (group, topic, partition), offset in known.items():

@@ -1,4 +1,4 @@
-"""The applications of a simulated run: real clients of the library, and what they are told is checked."""
+"""The applications of a simulated run: real clients of the library, whose answers are checked."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ MAX_POLL_MS = 8_000
 
 
 class Client:
-    """An application in a process of its own. It goes on until it is told to stop, or killed."""
+    """An application in a process of its own. It goes on until it is stopped or killed."""
 
     is_member = False
 
@@ -334,7 +334,7 @@ class Operator(Client):
 
 
 class Writer(Client):
-    """Produces what it is told to, with the library's blocking producer."""
+    """Produces the records that it is given, with the library's blocking producer."""
 
     def __init__(self, world: DaemonWorld, name: str) -> None:
         super().__init__(world, name)

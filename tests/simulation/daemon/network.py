@@ -16,7 +16,7 @@ from tests.simulation.daemon.turns import Process, Turns
 HOST, PORT, SASL_PORT = "127.0.0.1", 9092, 9093
 """Where the daemon listens: for everybody, and for who says who he is."""
 _SINGLE_BYTES_MAX = 300
-"""So many bytes of one write come one by one at most; the rest in one piece."""
+"""The most bytes of one write that come one by one; the rest comes in one piece."""
 _RESET = errno.ECONNRESET
 
 
@@ -67,7 +67,7 @@ class Connection:
         self.net, self.client = net, client
         self.there, self.back = Pipe(net, client, rng), Pipe(net, net.server_process, rng)
         self.ended: dict[str, Callable[[Exception | None], None]] = {}
-        """How each side, client and server, is told of the end."""
+        """The callback by which each side, client and server, learns of the end."""
         self._apis: dict[int, str] = {}
         self._request = bytearray()
 
@@ -159,7 +159,7 @@ class Network:
         self.single_until_us: dict[str, int] = {}
         self.hole_until_us: dict[str, int] = {}
         self.late: dict[str, tuple[int, int]] = {}
-        """Client -> so many ms late at most, until."""
+        """Client -> the most ms that it is late, and until when."""
         self.counts: Counter[str] = Counter()
         self.requests: Counter[tuple[str, str, int]] = Counter()
         """By client, API and simulated second."""
@@ -196,7 +196,8 @@ class Network:
             one.reset()
 
     def mute(self, client: str) -> None:
-        """As if a router had forgotten a client's connections: nothing comes through, and nobody is told."""
+        """As if a router had forgotten a client's connections: nothing comes through, and neither side learns
+        of it."""
         for one in [one for one in self.connections if one.client.name == client]:
             one.there.gone = one.back.gone = True
             self.connections.remove(one)

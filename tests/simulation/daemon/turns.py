@@ -21,7 +21,7 @@ from typing import Any
 
 WALL_START_US = 1_700_000_000_000_000
 STUCK_TURNS = 30_000
-"""So many turns without time passing are a loop that never waits."""
+"""This many turns without time passing are a loop that never waits."""
 _LAST_JOIN_S = 10.0
 
 
@@ -59,7 +59,7 @@ class Turns:
     """All threads of one run, and their clock. The calls of `at` and `later` come between two turns."""
 
     def __init__(self, seed: int, wrong: Callable[[str, str], None]) -> None:
-        """`wrong(name, text)` is told of what must not be."""
+        """`wrong(name, text)` gets each breach."""
         self.now_us = 0
         self.wall_offset_us = 0
         self.switches = 0

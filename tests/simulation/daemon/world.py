@@ -31,7 +31,7 @@ from tests.simulation.facts import ViolationError
 CONVERGED_MS = 60_000
 """After the last fault all is in order again within so long."""
 LAST_RECORDS = 20
-"""So many more go to each topic after the last fault: all of them have to arrive."""
+"""The number of further records that go to each topic after the last fault: all of them have to arrive."""
 ENDED_MS = 40_000
 """So long everything takes to stop."""
 _LOOK_MS = 1_000
@@ -163,7 +163,7 @@ class DaemonWorld:
         self.say("turns", sorted(now.items()))
 
     def _calm_down(self) -> None:
-        """Nothing goes wrong from here on: whoever should be there is."""
+        """Nothing goes wrong from here on: every client that should be there comes back."""
         self._calm = True
         self.say("calm")
         self.turns.wall_offset_us = 0

@@ -10,7 +10,7 @@ from tests.simulation.nodes.world import NodesWorld, simulate
 from tests.simulation.seeds import run_seeds
 
 counts: Counter[str] = Counter()
-"""What happened in all runs."""
+"""The events of all runs."""
 
 
 def run(seed: int, calm: bool, tell: Callable[[str], None] | None) -> NodesWorld:

@@ -1,8 +1,8 @@
 """The invariants of a run with several nodes. Each has the id of what it holds:
 
-D1   Only who has claimed a partition last writes to it. [appended]
-D2   A node that lost or gave up a shard says nothing of it, keeps nothing, and takes it back when it is told
-     to, not before. [answered, after_step, opened]
+D1   Only the node that claimed a partition last writes to it. [appended]
+D2   A node that lost or gave up a shard says nothing of it, keeps nothing, and takes it back when the map
+     says so, not before. [answered, after_step, opened]
 D3   Nothing is served before the load ends. [answered]
 D4   A move alone, planned or not, changes no generation and drops no member. [_check_calm; runs with `calm`]
 Z1   Whatever a node says of a group is proven: an append of its own was taken, as the owner's, after the
@@ -12,7 +12,7 @@ O1   A fetch shows the last commit that was acknowledged before it was sent, or 
 O2   Success is said of what is in the log only. [_committed]
 O3   What an owner knows is what the log says, when it begins to serve and whenever nothing is on its way.
      [_check_rebuilt]
-G1   One leader for each generation, whoever of the nodes says so. [_joined]
+G1   One leader for each generation, on all nodes. [_joined]
 G2   A generation has one set of members. [_joined]
 G5   SyncGroup returns what a leader sent for this member in this generation. [_synced]
 G12  Every request that a node has is answered in time. [_check_waiting]
@@ -77,7 +77,7 @@ class Checks:
         self.world = world
         self.dead: list[Node] = []
         self.counts: Counter[str] = Counter()
-        """What happened how often."""
+        """The number of each event."""
         self.acknowledged: dict[Place, int] = {}
         """The highest offset in the log of what was acknowledged."""
         self.told: dict[str, tuple[int, float]] = {}
@@ -109,7 +109,7 @@ class Checks:
         return f"python -m tests.simulation.nodes --seed {self.world.seed}{' --calm' * self.world.calm}"
 
     def wrong(self, name: str, text: str) -> None:
-        """Noted: whoever calls may be within a node, which survives exceptions."""
+        """Noted: the caller may be within a node, which survives exceptions."""
         self._wrong = self._wrong or (name, text)
 
     def must(self, condition: Any, name: str, text: str) -> None:
@@ -286,7 +286,7 @@ class Checks:
             self.world.later(self.world.rng.randint(0, 500), partial(call.reply, None))
 
     def opened(self, node: Node, partition: int) -> None:
-        """A node's store is asked to fence whoever has a partition."""
+        """A node's store is asked to fence the owner of a partition."""
         asked = partition in node.acquiring
         self.must(asked, "D2", f"{node} takes partition {partition}, and nobody told it to")
 
@@ -356,7 +356,7 @@ class Checks:
             generations = {one.generation for one in members}
             known = self._stable.get(group)
             if known is None:
-                # Not while somebody is in it whose answer was lost, and who came anew.
+                # Not while a member is in it whose answer was lost, and which joined again.
                 if len(generations) == 1 and not self._complaint(group):
                     self._stable[group] = generations.pop()
                 continue

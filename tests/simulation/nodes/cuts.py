@@ -75,7 +75,7 @@ class Group:
             node.confirmed_s = self._world.time_s
 
     def look(self) -> None:
-        """Whose session is over, and whether all are back."""
+        """Remove members whose session is over, and note whether all are back."""
         now_s = self._world.time_s
         for node, heard_s in list(self._heard_s.items()):
             if now_s - heard_s > SESSION_S:
@@ -176,7 +176,7 @@ class CutNode(Node):
         self.ownership.follow(cluster)
 
     def state(self) -> MemberState:
-        """What it tells the controller."""
+        """The state that it reports to the controller."""
         loads = dict.fromkeys(self.runtime.serving, 0)
         return MemberState(self.info, self.map, loads, unable=self.ability.unable, wary=self.ability.wary)
 
@@ -280,7 +280,7 @@ class CutWorld(NodesWorld):
         node.link.cut_from.discard(broker)
 
     def move_leaders(self, broker: int) -> None:
-        """What this broker led others lead."""
+        """Others lead the partitions that this broker led."""
         others = [number for number in self.kafka.brokers if number != broker]
         for places in (self.kafka.leaders, self.kafka.coordinators):
             places[:] = [self.rng.choice(others) if place == broker else place for place in places]

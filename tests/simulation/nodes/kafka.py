@@ -63,7 +63,7 @@ class Row(NamedTuple):
 
 @dataclass
 class Producer:
-    """What the leader knows of one."""
+    """The leader's knowledge of a producer."""
 
     epoch: int
     batches: deque[tuple[int, int, int]] = field(default_factory=lambda: deque(maxlen=_REMEMBERED_BATCHES))
@@ -86,7 +86,7 @@ class Partition:
 
     @property
     def owner(self) -> tuple[Node, int, int] | None:
-        """Who has claimed it last, and as which producer."""
+        """The producer that has claimed it last."""
         return self.claims[-1][1:] if self.claims else None
 
     def produce(self, node: Node, data: bytes) -> tuple[int, int, list[Row]]:
@@ -165,7 +165,7 @@ class Kafka:
         }
 
     def answer(self, node: Node, request: Any, broker: int) -> Any:
-        """What the brokers do with a request that has arrived at one of them."""
+        """The answer of the brokers to a request that has arrived at one of them."""
         return self._answers[type(request)](node, request)
 
     def forget_ids(self) -> None:
@@ -265,7 +265,8 @@ class Kafka:
 
 
 class Connection:
-    """One of a node's connections: in order, until it breaks. What was sent by then may still arrive."""
+    """One of a node's connections: in order, until it breaks. Bytes that were sent by then may still
+    arrive."""
 
     def __init__(self) -> None:
         self.arrival_s = 0.0
@@ -273,7 +274,7 @@ class Connection:
         self.waiting: dict[asyncio.Future[Any], None] = {}
 
     def lose(self) -> None:
-        """Who waits hears that nobody knows what became of it."""
+        """A caller that waits learns that the outcome is unknown."""
         waiting, self.waiting = self.waiting, {}
         for one in waiting:
             if not one.done():
@@ -351,7 +352,7 @@ class Link:
             connection.waiting.pop(answered, None)
 
     def _reached(self) -> list[int]:
-        """Whom it would ask if it does not matter whom."""
+        """The broker that it would ask if any will do."""
         brokers = self._world.kafka.brokers
         return [number for number in brokers if number not in self.cut_from] or list(brokers)
 

@@ -27,7 +27,7 @@ class NumberedTask(asyncio.Task[Any]):
 
 
 class NodeLoop(asyncio.BaseEventLoop):
-    """Whoever has it calls `step`. `clock()` is the time of all loops, in seconds."""
+    """Its owner calls `step`. `clock()` is the time of all loops, in seconds."""
 
     _ready: deque[asyncio.Handle]
     _scheduled: list[Any]
@@ -36,7 +36,7 @@ class NodeLoop(asyncio.BaseEventLoop):
     _asyncgen_finalizer_hook: Any
 
     def __init__(self, clock: Callable[[], float], wrong: Callable[[str], None]) -> None:
-        """`wrong(what)` is told of exceptions that nobody awaits."""
+        """`wrong(what)` gets exceptions that nobody awaits."""
         super().__init__()
         numbers = count()
         self.set_task_factory(

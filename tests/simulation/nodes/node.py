@@ -42,7 +42,7 @@ class WatchedStorage(KafkaStorage):
 
 
 class Node:
-    """It has what it was told to have; `wanted` is what it believes should be its own."""
+    """It has the shards that it was given; `wanted` is what it believes should be its own."""
 
     link_class: type[Link] = Link
 
@@ -54,14 +54,14 @@ class Node:
         self.cut = False
         """No way to the brokers, both ways."""
         self.uptime_more_s = 0.0
-        """What it was suspended beyond the time of this world."""
+        """The time that it was suspended beyond the time of this world."""
         self.wanted: set[int] = set()
         self.started = False
         self.lines: deque[Mapping[str, Any]] = deque(maxlen=50)
         self.loop = NodeLoop(lambda: world.time_s, lambda what: world.checks.wrong("P1", what))
         self.link = self.link_class(self)
         self.acquiring: set[int] = set()
-        """What its runtime was told to acquire just now."""
+        """The shards that its runtime was just asked to acquire."""
         self._pause_next = False
         self._moving: dict[int, asyncio.Task[None]] = {}
         log = structlog.wrap_logger(
@@ -145,7 +145,7 @@ class Node:
         self.alive = False
         self.loop.bury()
 
-    # ---- what it is told ----
+    # ---- calls from outside ----
 
     def want(self, partition: int, yes: bool) -> None:
         """The map says that a partition is its own, or not."""

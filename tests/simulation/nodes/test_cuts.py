@@ -41,7 +41,7 @@ def test_a_cut_of_a_minute_moves_each_partition_once_and_back(seed: int, coordin
 
 
 def test_a_broker_that_dies_is_no_reason_to_move_anything(seed: int) -> None:
-    """Kafka has another leader for each partition after some seconds: whoever owned it goes on."""
+    """Kafka has another leader for each partition after some seconds: the owner goes on."""
 
     def play(world: CutWorld) -> None:
         world.group.broker = 1

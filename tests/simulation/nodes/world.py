@@ -38,9 +38,9 @@ SETTLE_MS = 150_000
 NOT_COORDINATOR = int(ErrorCode.NOT_COORDINATOR)
 _LOOK_MS = 2_000
 _LOOK_AT_CLOCK_S = 0.0015
-"""What passes, to the scheduler of long work, from one look at its clock to the next."""
+"""The time that passes, to the scheduler of long work, from one look at its clock to the next."""
 _STAYS_AT_NODE = 0.9
-"""How likely a client that looks for its coordinator is told who really should be it."""
+"""How likely a client that looks for its coordinator gets the one that really should be it."""
 
 
 @dataclass(eq=False, slots=True)
@@ -75,7 +75,7 @@ def refusal(call: Call, code: int) -> Any:
 
 
 class NodesWorld:
-    """What the members and operators of `tests.simulation` need of a world, with nodes in it."""
+    """The world that the members and operators of `tests.simulation` need, with nodes in it."""
 
     def __init__(self, seed: int, *, calm: bool = False, tell: Callable[[str], None] | None = None) -> None:
         """`calm`: nothing goes wrong with members, and their network is good (D4)."""
@@ -116,7 +116,7 @@ class NodesWorld:
         self.nodes = [Node(self, number) for number in range(self.rng.choice([2, 3, 3]))]
         self._numbers = len(self.nodes)
         self.owners: list[Node] = [self.rng.choice(self.nodes) for _ in range(PARTITIONS)]
-        """What the map says."""
+        """The owners according to the map."""
         for partition, node in enumerate(self.owners):
             node.want(partition, True)
         self._at: dict[tuple[int, int], Node] = {}
@@ -335,7 +335,7 @@ class NodesWorld:
             self.give(partition, self.rng.choice(heirs))
 
     def give(self, partition: int, heir: Node) -> None:
-        """Change the map. Who had the partition is told now, or late, and gives up before the heir begins, or
+        """Change the map. The former owner learns of it now, or late, and gives up before the heir begins, or
         not."""
         former = self.owners[partition]
         if heir is former:
@@ -453,7 +453,7 @@ class NodesWorld:
 
 
 class Onlooker(Operator):
-    """An operator that deletes no group that has generations: they would begin anew. In calm runs it only
+    """An operator that deletes no group that has generations: they would begin again. In calm runs it only
     looks, and commits in a group without members."""
 
     def _do(self, group: str, fate: float) -> None:

@@ -10,7 +10,7 @@ from tests.simulation.seeds import run_seeds
 from tests.simulation.transactions.world import TxnWorld, simulate
 
 counts: Counter[str] = Counter()
-"""What happened in all runs."""
+"""The events of all runs."""
 
 
 def run(seed: int, quiet: bool, tell: Callable[[str], None] | None) -> TxnWorld:

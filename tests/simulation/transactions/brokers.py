@@ -46,7 +46,7 @@ class Log(Partition):
         self._waiting.append(ring)
 
     def ring(self) -> list[Callable[[], None]]:
-        """Who wanted to know."""
+        """The waiting callbacks, which do not wait any more."""
         waiting, self._waiting = self._waiting, []
         return waiting
 

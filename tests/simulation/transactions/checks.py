@@ -7,14 +7,14 @@ T2   Of the offsets that count the last one in the log is the committed one, whi
      in Kafka. [appended, settled]
 T3   What was acknowledged counts: at once outside of a transaction, else when its marker commits. [fetched,
      settled]
-T4   Who asks for stable offsets is not shown one that a transaction may still change. [fetched]
+T4   A client that asks for stable offsets is not shown one that a transaction may still change. [fetched]
 T5   What was shown once is not taken back, whichever node is asked, zombies included. [fetched]
 T6   No offset waits for ever for the end of a transaction. [settled]
 S1   A change of ACLs that is acknowledged was read back by the node that says so. [answered]
 S2   A node that begins to serve knows all that was acknowledged before. [began]
 S3   What a node knows of ACLs is what the topic says up to where it has read, and its verdicts follow.
      [after_step]
-S4   What leaves for a broker is allowed to who asks at that moment. [passed]
+S4   A request that leaves for a broker is allowed to its principal at that moment. [passed]
 G12  Every request is answered, or its connection closed, in time. [_check_waiting, has_settled]
 G18  After the faults every partition is served by whom the map names, and everything is at rest. [settled]
 
@@ -89,7 +89,7 @@ class TxnChecks(Checks):
         """By partition and producer id, in their order."""
         self._decisions: dict[int, bool] = {}
         self._effective: dict[Place, int] = {}
-        """The position of the last offset that is committed, as far as the log says so in so many words."""
+        """The position of the last offset that is committed, as far as the log says so explicitly."""
         self._shown: dict[Place, int] = {}
         self.half_done = False
         """Whether the last effect of a marker was written before that of another one that is there."""
@@ -166,7 +166,7 @@ class TxnChecks(Checks):
         return next((one for one in found if one.position > (write.position or 0)), None)
 
     def _may_count(self, write: Write) -> bool:
-        """Whether it is not known yet. What is aborted may go before its marker is there."""
+        """Whether it is not known yet. An aborted offset may go before its marker is there."""
         aborted = write.producer is not None and self._decisions.get(write.producer[1]) is False
         return not aborted and self._marker_of(write) is None
 
@@ -190,7 +190,7 @@ class TxnChecks(Checks):
         return [one for place, some in self._of_place.items() if place[0] == group_id for one in some]
 
     def _floor(self, request: kafka.OffsetFetchRequest) -> dict[Place, int]:
-        """What an answer has to show at least, by position."""
+        """The least that an answer has to show, by position."""
         floor = {place: shown for place, shown in self._shown.items() if place[0] == request.group_id}
         for write in self._of_group(request.group_id):
             if not write.acknowledged or write.position is None:
@@ -203,7 +203,7 @@ class TxnChecks(Checks):
         return floor
 
     def _unsure(self, request: kafka.OffsetFetchRequest) -> list[Write]:
-        """What a transaction has acknowledged."""
+        """The offsets that a transaction has acknowledged."""
         if not request.require_stable:
             return []
         found = self._of_group(request.group_id)
@@ -357,7 +357,7 @@ class TxnChecks(Checks):
     # ---- the end ----
 
     def complaint(self) -> str:
-        """What is not at rest."""
+        """The first thing that is not at rest."""
         world = self.world
         if self._misplaced():
             return f"partitions {self._misplaced()} are not served as the map says"

@@ -1,5 +1,5 @@
-"""Clients of the nodes: producers with offsets of groups in transactions, whoever commits without, readers,
-and an operator who changes ACLs."""
+"""Clients of the nodes: producers with offsets of groups in transactions, clients that commit without,
+readers, and an operator who changes ACLs."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class GoneError(Exception):
 
 
 class FencedError(Exception):
-    """The producer has to begin anew."""
+    """The producer has to begin again."""
 
 
 class AbortError(Exception):

@@ -31,7 +31,7 @@ Place = tuple[str, int]
 
 @dataclass(eq=False)
 class Transaction:
-    """What is known of a transactional id."""
+    """The state of a transactional id."""
 
     name: str
     producer_id: int

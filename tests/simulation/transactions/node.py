@@ -51,12 +51,12 @@ class Wire:
         self.principal = principal
         self.closed = False
         self.call: Call | None = None
-        """What the node has."""
+        """The call that the node has."""
         self.since_s = 0.0
         self.asked: asyncio.Future[Any] | None = None
         """The client waits for it."""
         self.begun: Any = None
-        """What was known when the request was sent."""
+        """The state that was known when the request was sent."""
 
     def call_answered(self, call: Call, response: Any) -> None:
         """See `Answerable`."""

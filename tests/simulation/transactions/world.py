@@ -31,7 +31,7 @@ FAULTY_MS = (20_000, 40_000, 60_000)
 SETTLE_MS = 120_000
 _LOOK_MS = 1_000
 _RIGHT = 0.9
-"""How likely a client that looks for a coordinator is told who it really should be."""
+"""How likely a client that looks for a coordinator gets the one that it really should be."""
 
 
 class TxnWorld(NodesWorld):
@@ -154,7 +154,7 @@ class TxnWorld(NodesWorld):
         self.later(0, partial(self._if_trouble, what))
 
     def transaction_took_effect(self, node: Node, partition: int) -> None:
-        """An owner has written what a marker means: perhaps this was its last deed."""
+        """An owner has written the effect of a marker: perhaps this was its last act."""
         chance = 0.6 if self.checks.half_done else self.strike_chance
         if not self.trouble or self.rng.random() >= chance:
             return
@@ -190,7 +190,7 @@ class TxnWorld(NodesWorld):
         return self.rng.choice(self.txn_nodes)
 
     def coordinator(self, group_id: str) -> TxnNode:
-        """Whom a client takes for that of a group."""
+        """The node that a client takes for a group's coordinator."""
         owner = cast(TxnNode, self.owners[self.partition_of_group(group_id)])
         right = not self.trouble or self.rng.random() < _RIGHT
         return owner if right else self.any_node()
