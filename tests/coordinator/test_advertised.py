@@ -1,4 +1,4 @@
-"""What clients are told that is served: every API in the versions whose whole behaviour there is.
+"""The APIs that are advertised: every API in the versions whose whole behaviour there is.
 
 Clients take the highest version that both sides know, so a range that is too wide breaks them, and one that
 is too narrow takes features away.

@@ -1,4 +1,4 @@
-"""What is remembered stays within its bytes, whatever the entries are."""
+"""A bounded memory stays within its bytes, whatever the entries are."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ ls "$1" && echo sees
 (: >> "$1/ringleader.lock") && echo writes the lock
 exit 0
 """
-"""What can be opened can be locked."""
+"""A file that can be opened can be locked."""
 
 
 @AS_ROOT

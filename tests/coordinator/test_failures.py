@@ -1,4 +1,4 @@
-"""What a client can repeat is logged once in a while for each place of the program."""
+"""An event that a client can repeat is logged once in a while for each place of the program."""
 
 from __future__ import annotations
 

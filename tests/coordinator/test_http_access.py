@@ -1,4 +1,5 @@
-"""Who may ask the endpoint of health and metrics, what every answer carries, and how long it waits."""
+"""Access to the endpoint of health and metrics: the clients that may ask, the headers of every answer, and
+how long it waits."""
 
 from __future__ import annotations
 
@@ -118,7 +119,7 @@ async def test_what_is_no_http_has_them_too(tmp_path: Path) -> None:
 
 
 def _say(node: Node, data: bytes) -> bytes:
-    """What is answered until the connection is closed."""
+    """The answer until the connection is closed."""
     assert node.http is not None
     host, _, port = node.http.address.rpartition(":")
     with socket.create_connection((host, int(port)), 60) as connection:

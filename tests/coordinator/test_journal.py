@@ -197,7 +197,7 @@ async def test_who_a_member_is_is_not_known_from_a_restart_until_it_joins_again(
 
 
 async def _rebalances(client: Client, count: int) -> list[dict[str, Any]]:
-    """So many, waiting for them on the broker."""
+    """`count` rebalances, waiting for them on the broker."""
     found: list[dict[str, Any]] = []
     offset = 0
     while len(found) < count:

@@ -1,4 +1,4 @@
-"""What is reported of turns that hold the loop."""
+"""The reports of turns that hold the loop."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def hold(ms: float) -> None:
 
 
 def turns(*, hold_ms: float = 0, wait_s: float = 0, garbage: int = 0) -> list[LongTurn]:
-    """What is reported of a turn that does this."""
+    """The report of a turn that does this."""
     found: list[LongTurn] = []
     watch = TurnWatch(MOST_MS, found.append)
 

@@ -27,7 +27,7 @@ LEFT = {
     "report": 10,
     "ringleader": 59,
     "spark_bridge": 63,
-    "tests": 512,
+    "tests": 0,
     "tools": 0,
 }
 """Sentences that begin wrongly, by folder; the numbers fall to 0 and never rise."""

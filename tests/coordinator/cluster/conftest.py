@@ -12,7 +12,7 @@ from tests.support.cluster_nodes import Lines, Nodes
 
 @pytest.fixture
 def lines() -> Lines:
-    """What was logged."""
+    """The lines that were logged."""
     return Lines()
 
 

@@ -1,4 +1,5 @@
-"""What a node tells of what it cannot serve: soon, not too often, and with care when it is well again."""
+"""A node's reports of shards that it cannot serve: soon, not too often, and with care when it is well
+again."""
 
 from __future__ import annotations
 

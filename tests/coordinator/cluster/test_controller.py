@@ -1,4 +1,4 @@
-"""The next map follows from what the members tell, whoever leads."""
+"""The next map follows from the members' reports, with any leader."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ GROUPS = [f"group-{number}" for number in range(20)]
 
 
 async def owners(bootstrap: str) -> dict[str, int]:
-    """Whom this node names for each group."""
+    """The owner that this node names for each group."""
     async with Cluster(bootstrap) as cluster:
         found = {}
         for group in GROUPS:
@@ -67,7 +67,7 @@ async def owners(bootstrap: str) -> dict[str, int]:
 
 
 async def alike(*asked: ClusterNode) -> dict[str, int]:
-    """What all of these say, as soon as nothing moves."""
+    """The common answer of all of these, as soon as nothing moves."""
 
     def at_rest() -> bool:
         maps = [node.map for node in asked]

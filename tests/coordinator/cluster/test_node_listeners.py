@@ -1,4 +1,4 @@
-"""Nodes with several listeners: who came through one is told where the nodes have one of that name."""
+"""Nodes with several listeners: a client that came through one is given the addresses of that name."""
 
 from __future__ import annotations
 

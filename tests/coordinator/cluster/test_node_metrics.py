@@ -1,4 +1,5 @@
-"""What one of several nodes tells of itself: what it should serve and does not, and whom it reaches."""
+"""The metrics of one of several nodes: the shards that it should serve and does not, and the nodes it
+reaches."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ async def test_clients_are_told_the_rack_of_every_node(nodes: Nodes) -> None:
 async def test_a_node_tells_its_rack_anew_when_the_map_has_another_of_it(
     nodes: Nodes, monkeypatch: pytest.MonkeyPatch, rack: str | None, joins: int
 ) -> None:
-    """None at all is an older controller's map: it would be told for ever."""
+    """None at all is an older controller's map: else it would be reported for ever."""
     node = await nodes.start(1, broker_rack="a")
     reasons: list[str] = []
 

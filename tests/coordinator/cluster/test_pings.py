@@ -14,7 +14,7 @@ from tests.support.served import serving, until
 
 
 class Seen(Suspicion):
-    """Keeps what it was told."""
+    """Keeps its events."""
 
     def __init__(self) -> None:
         super().__init__(1)

@@ -53,12 +53,12 @@ def others(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
 
 @pytest.fixture
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who is not believed is asked again at once."""
+    """A node that is not believed is asked again at once."""
     monkeypatch.setattr(pings_module, "DISBELIEF_S", 0.01)
 
 
 def shown(certificates: Certificates, **more: Any) -> dict[str, Any]:
-    """What nodes have in their settings."""
+    """The settings that nodes show."""
     return {
         "ssl_keystore_location": certificates.server,
         "ssl_truststore_location": certificates.authority,

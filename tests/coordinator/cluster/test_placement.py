@@ -1,4 +1,5 @@
-"""Who is to own what: even, sticky, with no more moves than needed; and the way there, a few at a time."""
+"""The owners of the next map: even, sticky, with no more moves than needed; and the way there, a few at a
+time."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ def moved(before: Sequence[int], after: Sequence[int]) -> int:
 
 
 def fewest_moves(owners: Sequence[int], able: set[int]) -> int:
-    """What belongs to nobody able, and what nodes own above an even share."""
+    """The shards that belong to no able node, and those that nodes own above an even share."""
     counts = sorted(
         (Counter(owner for owner in owners if owner in able)[node] for node in able), reverse=True
     )

@@ -1,5 +1,5 @@
-"""Which brokers answer: one that does not is told by the partitions that it leads, and an error of our own
-ends no look."""
+"""The brokers that answer: one that does not is known by the partitions that it leads, and an error of our
+own ends no look."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is taken for dead, by whom, and what keeps that from causing a storm."""
+"""The nodes that are taken for dead, by whom, and the limits that keep that from causing a storm."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def a_map(*node_ids: int, controller: int = 1) -> ClusterMap:
 
 
 def node(node_id: int, cluster: ClusterMap) -> Suspicion:
-    """One that has heard of all others."""
+    """A node that knows all others."""
     suspicion = Suspicion(node_id)
     suspicion.follow(cluster)
     for other in cluster.nodes:

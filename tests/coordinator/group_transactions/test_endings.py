@@ -1,4 +1,4 @@
-"""What the heir of a partition concludes about transactions, from whatever its owner left behind.
+"""The conclusions of a partition's heir about transactions, from whatever its owner left behind.
 
 A log is drawn: offsets of several producers over the same partitions, commits outside of transactions, the
 cluster's markers, and between them what owners write, one after the other. Wherever it is cut, and however it
@@ -60,14 +60,15 @@ Entry = Records | Marker
 
 @dataclass
 class Truth:
-    """What the log says by its order alone."""
+    """The outcome by the log's order alone."""
 
     committed: dict[Place, tuple[int, int]] = field(default_factory=dict)
     """Position and offset."""
     open: dict[int, dict[Place, tuple[int, int]]] = field(default_factory=dict)
 
     def take(self, position: int, event: Any) -> None:
-        """What a client, or the cluster, has done: (producer or None, place, offset or None), or a marker."""
+        """The events of a client, or of the cluster: (producer or None, place, offset or None), or a
+        marker."""
         if isinstance(event, Marker):
             for place, found in self.open.pop(event.producer, {}).items():
                 if event.committed and found[0] > self.committed.get(place, (-1, 0))[0]:
@@ -139,7 +140,7 @@ class Owner:
             yield
 
     def end_all(self) -> None:
-        """What has ended since the last time."""
+        """The transactions that have ended since the last time."""
         while self.read_to < len(self.log):
             entry = self.log[self.read_to]
             self.read_to += 1
@@ -155,7 +156,7 @@ class Owner:
         return [*outbox.answers, *self.shard.drain().answers]
 
     def said(self) -> tuple[Any, Any]:
-        """What is committed, and what is open."""
+        """The committed offsets, and the open transactions."""
         groups = self.shard._groups
         committed = {
             (group_id, partition): records.decode_offset_value(value).offset
@@ -206,11 +207,11 @@ class Run:
         self.may_commit = set(PRODUCERS)
         """The others have offsets from before the owner: see `group_transactions`."""
         self.cleaned_to = 0
-        """What the log was before it had so many entries is not to be known any more."""
+        """The log before this number of entries cannot be known any more."""
         self._offset = 0
 
     def play(self, steps: int) -> None:
-        """Whatever happens."""
+        """Any events, `steps` of them."""
         for _ in range(steps):
             fate = self.rng.random()
             if fate < 0.4:
@@ -284,7 +285,7 @@ class Run:
             truth = self.truth(length)
             heir = Owner(self.compacted(length))
             assert heir.said() == truth.said(), f"of {length} entries"
-            # What is open still has its place in the order.
+            # An open transaction still has its place in the order.
             still = list(truth.open)
             self.rng.shuffle(still)
             for position, producer in enumerate(still):

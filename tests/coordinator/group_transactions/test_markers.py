@@ -58,7 +58,7 @@ class Log:
 
 
 def pending(producer_id: int) -> tuple[bytes, bytes]:
-    """What the owner writes for an offset in a transaction."""
+    """The record that the owner writes for an offset in a transaction."""
     key = records.pending_key("g", "t", producer_id - COMMITTED, producer_id)
     return key, records.offset_value(OFFSETS[producer_id], -1, "", 0, -1)
 
@@ -74,7 +74,7 @@ def committed(runtime: GroupRuntime) -> dict[int, int]:
 
 @asynccontextmanager
 async def owner(kafka_cluster: Coordinator, log: Log) -> AsyncIterator[tuple[GroupRuntime, Markers]]:
-    """Whoever has just taken the partition over, and reads the log for markers."""
+    """An owner that has just taken the partition over, and reads the log for markers."""
     async with Cluster(kafka_cluster.bootstrap) as cluster:
         runtime = GroupRuntime(GroupSettings(), FencedStorage(log.shared), partitions=1)
         await runtime.start_empty()

@@ -118,7 +118,7 @@ class Script:
         self.hold = False
         self.said: list[str] = []
         self.events: list[Any] = []
-        """All that was told besides answers."""
+        """All events besides answers."""
         self._ids: dict[str, int] = {}
         self.settings = GroupSettings()
         self._start(GroupSettings())
@@ -154,7 +154,7 @@ class Script:
         self.said.append(f"{self.now_ms / 1000:g}s  {text}")
 
     def _pump(self) -> None:
-        """What the loop around a shard does until nothing is left to do at this time."""
+        """The work of the loop around a shard until nothing is left to do at this time."""
         while True:
             while (due := self.shard.next_deadline()) is not None and due <= self.now_ms:
                 self.shard.tick(self.now_ms)
@@ -229,7 +229,7 @@ class Script:
     # ---- time, store, life ----
 
     def do_settings(self, **named: str) -> None:
-        """Start anew with these settings (Kafka's names in snake case)."""
+        """Start again with these settings (Kafka's names in snake case)."""
         self._start(_settings(named))
 
     def do_tick(self, duration: str) -> None:
@@ -258,8 +258,8 @@ class Script:
 
     def do_store(self, what: str, count: str = "0") -> None:
         """`hold`: keep records undecided; `ok [COUNT]`: they are durable (the first ones only); `auto`: as
-        usual again; `fail`: they are lost, so the shard ends, and is loaded anew; `full`, `room`:
-        the store has no room, and has room again."""
+        usual again; `fail`: they are lost, so the shard ends, and is loaded again; `full`, `room`: the store
+        has no room, and has room again."""
         if what in ("full", "room"):
             self.shard.set_full(what == "full", self.now_ms)
             return
@@ -276,7 +276,7 @@ class Script:
             self._start(self.settings)
 
     def do_restart(self, **named: str) -> None:
-        """The process dies; another one loads the log. What was not durable is lost."""
+        """The process dies; another one loads the log. Records that were not durable are lost."""
         self.in_flight = []
         self.waiting.clear()
         self._start(_settings(named) if named else self.settings)

@@ -1,4 +1,4 @@
-"""What work costs, counted in calls instead of seconds: the same on every machine."""
+"""The cost of work, counted in calls instead of seconds: the same on every machine."""
 
 from __future__ import annotations
 

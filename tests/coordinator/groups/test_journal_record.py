@@ -1,4 +1,4 @@
-"""What the journal's records say of partitions: who had them, who has them, how long nobody did."""
+"""The journal's records of partitions: who had them, who has them, how long nobody did."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What is told for the journal besides the line of a rebalance: who members are, what was done to offsets,
-when a group first committed; and that nothing of it is told before it is in the log."""
+"""Entries for the journal besides the line of a rebalance: the members, changes to offsets, a group's first
+commit; and none of them is written before its cause is in the log."""
 
 from __future__ import annotations
 

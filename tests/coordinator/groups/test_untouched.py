@@ -82,7 +82,7 @@ class World:
         self.rng = random.Random(seed)
         self.now = 0
         self.steps: list[tuple[Step, bool]] = []
-        """What was done, and whether it was a request."""
+        """The steps, and whether each was a request."""
         self.shard = fresh_shard()
         self.ids: list[str] = [""]
         self.waiting: dict[Any, str] = {}
@@ -146,7 +146,7 @@ class World:
         self._learn(response)
 
     def until(self, number: int) -> Shard:
-        """A shard after so many steps."""
+        """A shard after the first `number` steps."""
         shard = fresh_shard()
         for step, _ in self.steps[:number]:
             step(shard)

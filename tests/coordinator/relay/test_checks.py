@@ -1,4 +1,5 @@
-"""What a node passes on to brokers it has asked the ACLs about: they know the node alone, and would do it."""
+"""Requests that a node forwards to brokers after it has checked the ACLs: they know the node alone, and would
+do it."""
 
 from __future__ import annotations
 
@@ -42,10 +43,10 @@ from tests.support.served import WAIT_S, connected
 from tests.support.two_brokers import fetched, two_brokers
 
 HERE = {8, 9, 10, 11, 12, 13, 14, 15, 16, 25, 28, 29, 30, 31, 42, 47, 48, 49, 50, 51, 60} | OPEN
-"""What a node answers itself: groups and their offsets, the nodes, and who may what. The marker that
+"""The APIs that a node answers itself: groups and their offsets, the nodes, and the ACLs. The marker that
 AddOffsetsToTxn asks for is an AddPartitionsToTxn."""
 LOOKS = {3, 10, 18}
-"""What a node asks brokers for itself: where topics and coordinators are."""
+"""The APIs that a node asks brokers for itself: where topics and coordinators are."""
 SECRET = "__secrets"
 OWN = said.OWN | {SECRET}
 
@@ -170,7 +171,7 @@ async def test_leaders_are_asked_about_what_may_be_read_alone(tmp_path: Path) ->
 
 
 def allowing(directory: Path, operation: Operation, topic: str) -> Security:
-    """Who says nothing may do that with the topic, and nothing else."""
+    """An anonymous client may do that with the topic, and nothing else."""
     authorizer = Authorizer([])
     authorizer.apply([acl_for(operation, topic)])
     return Security(FileStore(directory / "security.json"), authorizer)
@@ -274,7 +275,7 @@ async def test_topics_of_the_nodes_are_withheld_from_everybody(tmp_path: Path) -
 
 
 def by_id(topic_id: bytes) -> list[tuple[Any, int]]:
-    """What can be done with a topic without its name."""
+    """The operations on a topic that need no name."""
     topic = kafka.MetadataRequestTopic(topic_id=topic_id, name=None)
     state = kafka.DeleteTopicsRequestDeleteTopicState(topic_id=topic_id, name=None)
     return [(kafka.MetadataRequest(topics=[topic]), 12), (kafka.DeleteTopicsRequest(topics=[state]), 6)]
@@ -367,8 +368,8 @@ async def test_nobody_writes_in_the_transactions_of_nodes(tmp_path: Path) -> Non
 
 
 async def test_an_acl_that_goes_while_a_leader_is_looked_up_counts(tmp_path: Path) -> None:
-    """What has been checked, and was not passed on yet, is not: the client is cut off, and told when it asks
-    again."""
+    """A request that has been checked, and was not forwarded yet, is not sent: the client is cut off, and
+    refused when it asks again."""
     security = allowing(tmp_path, Operation.WRITE, "late")
     assert isinstance(security.authorizer, Authorizer)
     revoke = partial(security.authorizer.apply, [], [acl_for(Operation.WRITE, "late")])

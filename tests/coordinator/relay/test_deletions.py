@@ -44,7 +44,7 @@ def deletions(node: RelayNode) -> Deletions:
 
 
 def stale(cluster: TwoBrokers, broker: int) -> Any:
-    """What that broker said before."""
+    """The former answer of that broker."""
     leaders = dict(cluster.leaders)
 
     def metadata(*asked: Any) -> MetadataResponse:

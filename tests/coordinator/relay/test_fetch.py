@@ -163,7 +163,7 @@ async def test_records_of_one_leader_do_not_wait_for_another() -> None:
             assert [found[0].records, found[1].records, found[2].records] == [b"here", b"", b"here"]
             assert [found[index].high_watermark for index in range(3)] == [100, 101, 102]
 
-            # What waits at the second broker goes on waiting; what it brings is in the next answer.
+            # The fetch that waits at the second broker goes on waiting; its records are in the next answer.
             two.records.put_nowait(b"later" * 20_000)
             again = ask(0, 1, 2)
             for entry in again.topics[0].partitions:

@@ -1,4 +1,4 @@
-"""Who clients are told about: nodes, never brokers. And topics, which are the cluster's."""
+"""The addresses that clients are given: nodes, never brokers. And topics, which are the cluster's."""
 
 from __future__ import annotations
 

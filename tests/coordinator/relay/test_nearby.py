@@ -35,7 +35,7 @@ class Replicas:
         self.asked: list[tuple[int, str]] = []
         """Broker and rack of each Fetch."""
         self.refused: dict[int, int] = {}
-        """What the follower says of a partition in place of records."""
+        """The follower's error for a partition in place of records."""
         self.named = 2
         self.records = os.urandom(100)
         cluster.racks = {1: "a", 2: "b"}

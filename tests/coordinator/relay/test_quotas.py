@@ -1,4 +1,4 @@
-"""What a node passes on counts for the node's own quotas: of who asks, not of the node."""
+"""Forwarded requests count for the node's own quotas: for those of the caller, not of the node."""
 
 from __future__ import annotations
 

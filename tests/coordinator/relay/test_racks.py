@@ -68,7 +68,7 @@ def forget(node: RelayNode) -> None:
 
 
 async def replicas(node: RelayNode) -> dict[int, list[int]]:
-    """Of each partition, as clients find them there; racks are told, too."""
+    """The replicas of each partition, as clients find them there; racks are included."""
     asked = MetadataRequest(topics=[MetadataRequestTopic(name="orders")])
     async with Cluster(node.bootstrap) as cluster:
         answer = await cluster.send(None, plain(asked))
@@ -148,7 +148,7 @@ async def test_nobody_is_sent_to_a_node_that_clients_take_for_offline() -> None:
 
 
 async def test_a_rackless_fetch_waits_at_one_broker_as_before() -> None:
-    """The answer leaves as it came; only a question that is told something at once is not waited for."""
+    """The answer leaves as it came; only a fetch that gets something at once is not waited for."""
     async with two_brokers() as cluster, relaying(cluster.bootstrap, 2, racks=("a", "b")) as [one, _]:
         waits: list[int] = []
 

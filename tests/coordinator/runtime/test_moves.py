@@ -1,5 +1,5 @@
-"""Shards that come and go: acquired, released, lost to another node. Who has one answers for it, nobody else
-does, and what was acknowledged goes with it."""
+"""Shards that come and go: acquired, released, lost to another node. The node that has a shard answers for
+it, nobody else does, and acknowledged records go with it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.support.tables import (
 
 
 class Moving(Tables):
-    """A node that has the shards that it was told to acquire, and what it said of those it lost."""
+    """A node that has the shards that it was given, and its reports of those it lost."""
 
     def __init__(self, log: FencedLog | None = None, storage_timeout_ms: int = 30_000) -> None:
         self.store = FencedStorage(log)

@@ -1,4 +1,5 @@
-"""The group machine on an event loop: what is acknowledged is durable, what fails is told, time wakes it."""
+"""The group machine on an event loop: acknowledged records are durable, failures are answered, time wakes
+it."""
 
 from __future__ import annotations
 

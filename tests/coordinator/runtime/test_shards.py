@@ -1,6 +1,6 @@
 """The runtime of shards with a machine of a few lines: a table of numbers, in as many partitions as needed.
 
-What is acknowledged is durable, what fails is contained and told, and one shard's end is no other one's.
+Acknowledged records are durable, failures are contained and answered, and one shard's end is no other one's.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ async def test_an_exception_of_a_machine_ends_that_shards_life_and_no_other_ones
         assert line["partition"] == 1
         assert line["exc_info"]
         assert line["doing"] == method.removesuffix(" late")
-        # Whoever shares the store's transactions with it is not harmed.
+        # A shard that shares the store's transactions with it is not harmed.
         assert await runtime.put(2, b"a", 2).result() == 0
         await runtime.served(1)
         assert await runtime.put(1, b"c", 3).result() == 0
@@ -171,7 +171,7 @@ async def test_an_exception_that_changed_nothing_ends_nothing() -> None:
 
 
 async def test_an_exception_at_nobodys_request_ends_the_shards_life() -> None:
-    """Nobody would be told, and nobody would ask again."""
+    """Nobody would get an error, and nobody would ask again."""
     async with tables() as runtime:
         runtime.broken[1]["put"] = 1
         nobody = Ticket()

@@ -31,7 +31,7 @@ REFUSED = {
     32: {TOPIC, CLUSTER}, 33: {TOPIC}, 37: {TOPIC}, 42: {GROUP}, 44: {TOPIC}, 47: {GROUP}, 48: {CLUSTER},
     49: {CLUSTER}, 50: {CLUSTER}, 51: {CLUSTER},
 }  # fmt: skip
-"""What nobody's friend is told, by API."""
+"""The errors for a principal without rights, by API."""
 HIDDEN = {16, 60}
 """Here nothing is refused: there are no groups to see, no operations to do."""
 
@@ -93,7 +93,7 @@ async def test_what_may_not_be_seen_is_not_listed(tmp_path: Path) -> None:
 
 
 async def test_nobody_creates_a_topic_by_looking_that_is_not_to_be_seen(tmp_path: Path) -> None:
-    """Not even who may create any: it is told nothing, so nothing is to happen."""
+    """Not even a principal that may create any: it gets no answer about it, so nothing is to happen."""
     async with Node(guarded(tmp_path)) as node, connected_as(node, ADMINISTRATOR) as root:
         await prepare(root)
         looked = kafka.MetadataRequest(topics=[kafka.MetadataRequestTopic(name="gone")])

@@ -1,4 +1,5 @@
-"""Listeners by name: what is read, what clients are told, and what is refused."""
+"""Listeners by name: settings that are read, addresses that clients are given, and settings that are
+refused."""
 
 from __future__ import annotations
 

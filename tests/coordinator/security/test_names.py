@@ -1,4 +1,4 @@
-"""Distinguished names. What is expected was printed by Java (X500Principal.getName()) for the same
+"""Distinguished names. The expected names were printed by Java (X500Principal.getName()) for the same
 certificates."""
 
 from __future__ import annotations

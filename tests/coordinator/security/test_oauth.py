@@ -256,7 +256,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
 class _Server(http.server.ThreadingHTTPServer):
     def handle_error(self, *_: Any) -> None:
-        """Who does not trust it hangs up."""
+        """A client that does not trust it hangs up."""
 
 
 Answers = list[tuple[int, bytes]]

@@ -142,7 +142,7 @@ def test_a_flood_of_client_ids_takes_no_more_than_so_much(monkeypatch: pytest.Mo
     kept = found.sensors("u", "busy", 1_000)
     assert kept is not None
     assert kept.produce is not None
-    assert kept.produce.throttle_ms(1_000) > 0  # who is heard of is not forgotten
+    assert kept.produce.throttle_ms(1_000) > 0  # an active client is not forgotten
     found.sensors("u", "c" * 100_000, 2_000)
     assert all(len(key[2]) <= quotas.MAX_NAME_BYTES for key in found._rates)
 

@@ -105,7 +105,7 @@ Asked = dict[int, set[Right]]
 
 
 def recorded(monkeypatch: pytest.MonkeyPatch, key: list[int]) -> Asked:
-    """What handlers ask while the last of `key` is served."""
+    """The rights that handlers check while the last of `key` is served."""
     asked: Asked = defaultdict(set)
     may, may_some = Services.may, Services.may_some
 

@@ -177,7 +177,7 @@ async def test_a_last_message_is_good_for_its_own_exchange_only(tmp_path: Path) 
 
 
 async def test_keys_that_are_kept_prove_nothing(tmp_path: Path) -> None:
-    """Who steals the file knows stored keys; with one in place of the client's key nobody gets in."""
+    """A thief of the file knows stored keys; with one in place of the client's key nobody gets in."""
     users = (await registered(tmp_path)).users
     known = users.credential(ALICE, SHA_512)
     asked, client = exchange(users), ScramClient()

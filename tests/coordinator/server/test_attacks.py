@@ -1,5 +1,5 @@
-"""Attacks on listeners that ask who somebody is: they cost whoever attacks more than the others, whose
-heartbeats are answered meanwhile."""
+"""Attacks on listeners that authenticate: they cost the attacker more than the others, whose heartbeats are
+answered meanwhile."""
 
 from __future__ import annotations
 
@@ -205,7 +205,7 @@ async def test_a_peer_of_tls_that_takes_no_answers_holds_no_more_than_its_bound(
             sent = greedy.send(asked, 5)
             await beats(bystander, member)
             most = max(most, connection._transport.get_write_buffer_size())
-        # What one turn of the loop hands over comes on top.
+        # The bytes that one turn of the loop hands over come on top.
         assert most <= bound + 2 * (answer_bytes + FLUSH_BYTES)
         # All of them are answered once it takes them.
         for number in range(2, sent + 1):
@@ -252,7 +252,7 @@ async def test_a_flood_of_passwords_keeps_nobody_from_elsewhere_waiting(
             assert answer.error_code == 0
             assert sasl.failed < count / 2
             await beats(bystander, member)
-        # Whoever hangs up has nothing more checked.
+        # A client that hangs up has nothing more checked.
         await stack.aclose()
         await until(lambda: len(served.server.connections) == 1)
         assert served.server.held_bytes == 0

@@ -1,4 +1,4 @@
-"""Refusals are logged once per connection, and never so many that they fill a log."""
+"""Refusals are logged once per connection, and never so often that they fill a log."""
 
 from __future__ import annotations
 

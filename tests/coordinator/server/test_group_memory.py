@@ -1,4 +1,4 @@
-"""What groups hold in memory has a bound together (`group.metadata.max.bytes`), and no client takes another
+"""The memory of all groups has a bound together (`group.metadata.max.bytes`), and no client takes another
 one's place in it."""
 
 from __future__ import annotations

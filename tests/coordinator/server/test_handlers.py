@@ -1,4 +1,4 @@
-"""What the server adds to the group machine: topic checks, several groups in a request, older forms."""
+"""The server's additions to the group machine: topic checks, several groups in a request, older forms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Who asks about many topics that are hidden from him holds up no other: the ACLs are asked in slices."""
+"""A client that asks about many topics that are hidden from it holds up no other: the ACLs are asked in
+slices."""
 
 from __future__ import annotations
 

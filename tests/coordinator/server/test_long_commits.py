@@ -48,7 +48,7 @@ class Asker:
 
 
 class Steps:
-    """A request whose handler goes on when it is told to."""
+    """A request whose handler goes on when a test lets it."""
 
     def __init__(self, node: Node, request: Any, version: int) -> None:
         self._asker = Asker()
@@ -139,7 +139,7 @@ async def test_a_transaction_that_ends_between_any_two_turns_of_a_commit_has_all
 
 
 async def test_a_commit_is_one_append(tmp_path: Path) -> None:
-    """What another client reads between any two of its turns is all old or all new."""
+    """Another client reads between any two of its turns all old or all new offsets."""
     async with Node(settings(tmp_path)) as node:
         client = Client(*await asyncio.open_connection(node.host, node.port))
         talk = Talk(client)

@@ -1,4 +1,4 @@
-"""What takes long for one client holds up no other: it is refused, or worked on in slices."""
+"""Long work for one client holds up no other: it is refused, or worked on in slices."""
 
 from __future__ import annotations
 

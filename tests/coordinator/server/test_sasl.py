@@ -1,4 +1,4 @@
-"""Connections that have to say who they are: what they are told before, and what counts after."""
+"""Connections that have to authenticate: the answers before, and the rules after."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ async def steps() -> AsyncIterator[SlowSteps]:
 
 
 class Gate:
-    """Steps that end when they are told to, and the order in which they did."""
+    """Steps that end when a test lets them, and the order in which they did."""
 
     def __init__(self) -> None:
         self.ended: list[str] = []

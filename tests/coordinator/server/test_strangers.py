@@ -83,7 +83,7 @@ async def log_in(client: Client) -> None:
 
 @contextlib.contextmanager
 def strangers(address: tuple[str, int], count: int) -> Iterator[list[socket.socket]]:
-    """So many, connected."""
+    """`count` strangers, connected."""
     with contextlib.ExitStack() as stack:
         found = []
         for _ in range(count):
@@ -213,7 +213,7 @@ async def _logged_in(served: Served, certificates: Certificates) -> None:
 async def test_turns_go_round_addresses(
     certificates: Certificates, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One turn at a time, held for ever by whoever has it; then the next is of another address."""
+    """One turn at a time, held for ever by its owner; then the next is of another address."""
     monkeypatch.setattr(handshakes, "TURN_S", 600.0)
     hello = client_hello()
     async with asking(tmp_path, certificates, tls_max_handshakes=1) as served:
@@ -429,7 +429,7 @@ class Peer:
 
 
 def test_the_pool_is_never_above_its_bound(seed: int) -> None:
-    """Whatever comes, grows, logs in and leaves; and the sums are right at the end."""
+    """The bound holds while clients come, send more, log in and leave; and the sums are right at the end."""
     drawn = random.Random(seed)
     most = drawn.choice((100_000, 1_000_000))
     pool = Strangers(most, monotonic_ms, get_log())

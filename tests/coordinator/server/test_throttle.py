@@ -1,4 +1,4 @@
-"""Who goes beyond a quota is told so at once and not read from for a while; nobody else notices."""
+"""A client beyond a quota learns so at once and is not read from for a while; nobody else notices."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.support.topiclog import batch
 Values = dict[str, float | None]
 CLIENT: Named = {"client-id": "client"}
 FOR_LONG = 100.0
-"""Bytes per second, of which a test's records are so many that no test sees the end of the throttle."""
+"""Bytes per second, of which a test's records are enough that no test sees the end of the throttle."""
 
 
 @contextlib.asynccontextmanager
@@ -130,7 +130,7 @@ async def test_who_hangs_up_while_muted_is_forgotten_at_its_end(tmp_path: Path) 
 
 
 async def test_who_is_muted_for_longer_than_anybody_idles_is_closed(tmp_path: Path) -> None:
-    """Who hung up would be kept for as long as the throttle else, which may be days."""
+    """A client that hung up would else be kept for as long as the throttle, which may be days."""
     quota: tuple[Named, Values] = (CLIENT, {"producer_byte_rate": 1.0})
     async with limited(tmp_path, quota, connections_max_idle_ms=1_000) as node:
         async with connected(node.host, node.port) as client:
@@ -187,7 +187,7 @@ async def test_a_connection_rests_while_its_user_is_beyond_request_percentage(tm
         before = node.server.routes[kafka.MetadataRequest.API_KEY].requests
         for one in (client, second):
             one.send(kafka.MetadataRequest(topics=[]), 9)
-        # The throttle that they were told is over, and they rest on.
+        # The throttle that they were given is over, and they rest on.
         await until(lambda: all(of(node, one)._muted is not handle for one, handle in told.items()))
         assert node.server.routes[kafka.MetadataRequest.API_KEY].requests == before
         assert all(of(node, one).is_muted for one in told)

@@ -1,4 +1,4 @@
-"""TLS listeners: who comes in, as whom, and what those cannot do who do not."""
+"""TLS listeners: accepted clients, their principals, and the limits of clients that do not get in."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ async def test_a_listener_has_settings_of_its_own(certificates: Certificates, al
 
 
 async def refused(served: Served, context: ssl.SSLContext) -> str:
-    """What a client is told, at the handshake or, with TLS 1.3, behind it."""
+    """The error that a client gets, at the handshake or, with TLS 1.3, behind it."""
     try:
         async with come(served, context) as client:
             client.send(ApiVersionsRequest(), 0)

@@ -42,7 +42,8 @@ async def write(store: SqliteStorage, transactions: int, draw: random.Random) ->
 
 
 async def crashed(path: Path, transactions: int, draw: random.Random) -> list[State]:
-    """A store at `path` whose process was killed after so many transactions, all of them in its WAL."""
+    """A store at `path` whose process was killed after `transactions` transactions, all of them in its
+    WAL."""
     working = path.with_name("working.db")
     store = SqliteStorage(working)
     await store.start()
@@ -69,7 +70,7 @@ async def read(path: Path) -> State:
 
 
 async def refused(path: Path) -> str | None:
-    """What the refusal says; None if the store can be read."""
+    """The text of the refusal; None if the store can be read."""
     try:
         await read(path)
     except StorageError as error:
@@ -200,7 +201,7 @@ async def test_a_wal_that_is_damaged_before_its_end_is_refused_each_time(tmp_pat
         log.write_bytes(damaged)
         says = await refused(path)
         if says is None:
-            # In the last transaction it cannot be told from one that was cut off by a crash.
+            # In the last transaction it cannot be distinguished from one that was cut off by a crash.
             assert await read(path) in states[-2:], f"bit {bit}: synced transactions are gone"
             continue
         refusals += 1

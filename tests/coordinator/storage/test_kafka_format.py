@@ -1,4 +1,4 @@
-"""What the Kafka store reads back from the bytes of a partition; no broker is needed."""
+"""The rows that the Kafka store reads back from the bytes of a partition; no broker is needed."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ async def node(cluster: Cluster, node_id: int) -> AsyncIterator[KafkaStorage]:
 
 
 async def rows(store: KafkaStorage) -> list[tuple[bytes, bytes | None]]:
-    """What a replay gives."""
+    """The rows of a replay."""
     return [(key, value) async for chunk in store.replay(0) for _, _, key, value in chunk]
 
 

@@ -1,4 +1,4 @@
-"""The groups' topic while nodes run: deleted and made anew, or set to something else."""
+"""The groups' topic while nodes run: deleted and made again, or set to something else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the Kafka store does with answers that a real broker gives rarely."""
+"""The Kafka store's handling of answers that a real broker gives rarely."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TOPIC = "groups"
 
 
 class Log:
-    """A broker of one topic that takes batches in their order, and says something else when it is told to."""
+    """A broker of one topic that takes batches in their order, and answers something else on request."""
 
     def __init__(self, verdicts: Iterable[Any] = ()) -> None:
         self.verdicts = list(verdicts)
@@ -41,7 +41,7 @@ class Log:
         self.broker = ScriptedBroker({0: self._produce, 3: self._metadata}, {**VERSIONS, 0: (3, 9)})
         self.offset_of: Callable[[int], int] = lambda sequence: sequence
         self.sequences = 2**31
-        """After so many a sequence number is 0 again."""
+        """The number after which a sequence number is 0 again."""
         self.order: list[int] = []
         """Of the batches that were taken, the partitions."""
         self.requests = 0
@@ -103,7 +103,7 @@ def append(sender: Sender, writer: Writer, value: bytes, timeout_s: float = 30) 
 
 
 async def failure(future: asyncio.Future[int]) -> StorageError:
-    """What it fails with."""
+    """The error that it fails with."""
     with pytest.raises(StorageError) as failed:
         await future
     return failed.value
@@ -146,7 +146,7 @@ async def test_a_log_that_begins_anew_acknowledges_nothing(offset: int) -> None:
     async with sending(log) as (sender, writers):
         for value in (b"1", b"2", b"3"):
             await append(sender, writers[0], value)
-        log.offset_of = lambda _sequence: offset  # made anew, it takes what comes
+        log.offset_of = lambda _sequence: offset  # made again, it takes what comes
         failed = await failure(append(sender, writers[0], b"3"))
         assert failed.failure is Failure.AWAY
         assert "what was acknowledged is gone" in str(failed)

@@ -1,4 +1,4 @@
-"""What both stores promise, and what only the SQLite one has to."""
+"""The promises of both stores, and those that only the SQLite one has to keep."""
 
 from __future__ import annotations
 

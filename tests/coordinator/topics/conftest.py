@@ -1,4 +1,4 @@
-"""What several tests of the topic log need."""
+"""Fixtures of several tests of the topic log."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ GROUP, OFFSET = "readers", 7
 
 
 class Held:
-    """What makes groups forget a topic; it waits until it is let."""
+    """The part that makes groups forget a topic; it waits until it is let."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []

@@ -1,4 +1,5 @@
-"""After a failed sync nothing is believed: it is told once, never tried again, and everything is refused."""
+"""After a failed sync nothing is believed: it is reported once, never tried again, and everything is
+refused."""
 
 from __future__ import annotations
 

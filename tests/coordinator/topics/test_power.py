@@ -1,4 +1,4 @@
-"""What was promised to be on the disk is there when the machine loses its power at once after the answer."""
+"""Records promised to be on the disk are there when the machine loses its power at once after the answer."""
 
 from __future__ import annotations
 
@@ -235,7 +235,7 @@ async def test_what_was_put_aside_at_a_start_does_not_come_back(tmp_path: Path, 
 
 @dataclass
 class Promised:
-    """What was answered for one partition."""
+    """The answers for one partition."""
 
     start: int = 0
     values: dict[int, bytes | None] = field(default_factory=dict)

@@ -20,7 +20,7 @@ async def test_a_made_up_id_is_not_remembered(tmp_path: Path, made_up: int) -> N
     async with topic_log(tmp_path, given_ids=GIVEN) as topics:
         await topics.create("orders", 1)
         batch = produced(made_up, 7, epoch=32_767)
-        for expected in range(2):  # whoever has the id could not have sent the batch before
+        for expected in range(2):  # the owner of the id could not have sent the batch before
             assert (await topics.append("orders", 0, batch)).base_offset == expected
         given = {await topics.new_producer_id() for _ in range(3)}
         assert given == {GIVEN, GIVEN + 1, GIVEN + 2}

@@ -1,4 +1,5 @@
-"""What a crash leaves: torn tails, broken batches, indexes that are missing, half written, another file's."""
+"""The remains of a crash: torn tails, broken batches, indexes that are missing, half written, another
+file's."""
 
 from __future__ import annotations
 
@@ -121,7 +122,7 @@ async def test_files_that_are_missing_at_the_beginning_are_told_of(
     assert line.levelname == "ERROR"
     assert (line.topic, line.partition) == ("orders", 0)
     assert line.offsets == line.start_offset == int(second.stem)
-    # What was deleted is not missed, with or without its files.
+    # Deleted records are not missed, with or without their files.
     async with topic_log(tmp_path, **TINY) as topics:
         assert bounds(topics) == (155, 300)
     assert not lines_of(caplog, MISSING)
@@ -130,7 +131,7 @@ async def test_files_that_are_missing_at_the_beginning_are_told_of(
 async def test_a_partition_without_any_of_its_files_is_told_of(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """What it was is known by the indexes; offsets do not begin anew."""
+    """The indexes still know its former end; offsets do not begin again."""
     await filled(tmp_path)
     (tmp_path / ENDS_FILE).unlink()
     for path in files(tmp_path):

@@ -1,4 +1,4 @@
-"""What goes: by time, by size, by DeleteRecords; offsets never start anew."""
+"""The segments that go: by time, by size, by DeleteRecords; offsets never start again."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ STEPS = 150
 
 
 class Reader:
-    """What a client does with the answers to its fetches (Java's `CompletedFetch`)."""
+    """A client that handles the answers to its fetches (Java's `CompletedFetch`)."""
 
     def __init__(self, aborted: list[tuple[int, int]]) -> None:
         self._coming = sorted(aborted, key=lambda entry: entry[1])

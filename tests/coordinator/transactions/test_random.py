@@ -1,7 +1,7 @@
 """Random schedules: producers, their doubles, timeouts, failed and lost records, restarts.
 
-Whatever happens: a transaction has one outcome, the one that was answered; it covers every partition that was
-answered; and whoever was told an epoch is never let in again once a newer one was given out.
+In any order of events: a transaction has one outcome, the one that was answered; it covers every partition
+that was answered; and a producer with an old epoch is never let in again once a newer one was given out.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ STEPS = 300
 
 
 class Told:
-    """What clients of one transactional id were told."""
+    """The answers that clients of one transactional id got."""
 
     def __init__(self) -> None:
         self.newest = (-1, -1)
@@ -33,7 +33,7 @@ class Told:
         self.outcome: bool | None = None
         """The answered end of the open transaction."""
         self.finish: Finish | None = None
-        """What the partitions are being told."""
+        """The outcome that the partitions are given."""
 
 
 class Schedule:
@@ -76,7 +76,7 @@ class Schedule:
             case 6:
                 world.fail()
             case 7:
-                # What was on its way to the store is lost, as is every answer that waited for it.
+                # A write on its way to the store is lost, as is every answer that waited for it.
                 self.boot += 1
                 self.world = world.restarted()
         self.look()
@@ -137,7 +137,7 @@ class Schedule:
         self.completed += 1
 
     def look(self) -> None:
-        """What partitions are told fits what clients were told."""
+        """The outcome at the partitions fits the clients' answers."""
         for found in self.world.finishes:
             told = self.told[found.transactional_id]
             if told.finish is not None and told.finish == found:

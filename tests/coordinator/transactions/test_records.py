@@ -1,4 +1,4 @@
-"""What is stored of transactions, byte for byte as Kafka's records."""
+"""The stored records of transactions, byte for byte as Kafka's records."""
 
 from __future__ import annotations
 

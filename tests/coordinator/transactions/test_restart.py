@@ -1,4 +1,4 @@
-"""What a transaction coordinator goes on with after a restart, and how long it waits."""
+"""The state with which a transaction coordinator goes on after a restart, and how long it waits."""
 
 from __future__ import annotations
 

@@ -194,7 +194,7 @@ async def test_a_decided_transaction_is_finished_by_the_next_process(committed: 
         producer = await world.begin()
         assert await world.ask("end", "t", producer, committed) == 0
         assert (await world.init()).error == ErrorCode.CONCURRENT_TRANSACTIONS
-    # What was not synced is lost: nothing, for all of it was.
+    # Writes that were not synced are lost: nothing, for all of them were.
     async with coordinator(world.storage.power_loss()) as after:
         assert await after.settled() == (State.COMPLETE_COMMIT if committed else State.COMPLETE_ABORT)
         assert after.log.markers == [("a", 0, 41, 0, committed), ("b", 1, 41, 0, committed)]

@@ -1,4 +1,4 @@
-"""Whatever a request of these families says, it is answered, and the answer fits its version."""
+"""Any request of these families is answered, and the answer fits its version."""
 
 from __future__ import annotations
 

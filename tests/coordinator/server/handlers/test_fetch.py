@@ -1,4 +1,4 @@
-"""Fetch: what is there, what is waited for, what is told at once."""
+"""Fetch: records that are there, records that are waited for, errors that are answered at once."""
 
 from __future__ import annotations
 

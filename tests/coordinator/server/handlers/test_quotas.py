@@ -1,4 +1,5 @@
-"""Quotas over the wire: what is kept, and what is told of it (compared with Kafka in tests/interop)."""
+"""Quotas over the wire: how they are kept, and how they are described (compared with Kafka in
+tests/interop)."""
 
 from __future__ import annotations
 
