@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
+from ringleader.insight.codec import MEMBER_AND_END, REBALANCE, STATE
 from ringleader.insight.history.errors import HistoryError
 from ringleader.insight.history.lock import WriterLock
 from ringleader.insight.history.queries import Position, Queries, sentence
 from ringleader.insight.history.tables import FOREVER, connect
-from ringleader.insight.history.values import gone_row, member_row, packed, rebalance_data, state_data
 from ringleader.insight.model import (
     Commit,
     Event,
@@ -251,7 +251,7 @@ class _Rows:
         return self.change
 
     def _rebalance(self, one: Rebalance) -> tuple[Any, tuple[Any, ...]]:
-        return one.id, (one.id, one.group, one.at_ms, self._next(), rebalance_data(one))
+        return one.id, (one.id, one.group, one.at_ms, self._next(), REBALANCE.pack(one))
 
     def _event(self, one: Event) -> tuple[Any, tuple[Any, ...]]:
         return one.id, (one.id, one.group, one.at_ms, self._next(), one.kind.value, one.text)
@@ -261,12 +261,12 @@ class _Rows:
             one.group,
             one.since_ms if one.state == DEAD else FOREVER,
             self._next(),
-            state_data(one),
+            STATE.pack(one),
         )
 
     def _memberspan(self, one: MemberSpan) -> tuple[Any, tuple[Any, ...]]:
         key = (one.group, one.member.member_id, one.since_ms)
-        value = packed([member_row(one.member), one.gone and gone_row(one.gone)])
+        value = MEMBER_AND_END.pack((one.member, one.gone))
         return key, (*key, FOREVER if one.until_ms is None else one.until_ms, one.rebalance_id, value)
 
     def _ownership(self, one: Ownership) -> tuple[Any, tuple[Any, ...]]:

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
+from ringleader.insight.codec import MEMBER_AND_END, REBALANCE, STATE
 from ringleader.insight.history.errors import HistoryError
 from ringleader.insight.history.tables import FOREVER
-from ringleader.insight.history.values import gone_of, member_of, rebalance_of, state_of, unpacked
 from ringleader.insight.model import (
     Commit,
     Event,
@@ -105,12 +105,12 @@ class Queries:
 
     def groups(self) -> list[GroupState]:
         """All that were seen, by name; those that are gone have the state Dead."""
-        return [state_of(row[0]) for row in self._all("SELECT value FROM state ORDER BY grp")]
+        return [STATE.unpack(row[0]) for row in self._all("SELECT value FROM state ORDER BY grp")]
 
     def group(self, group: str) -> GroupState | None:
         """None: never seen."""
         return next(
-            (state_of(row[0]) for row in self._all("SELECT value FROM state WHERE grp = ?", group)), None
+            (STATE.unpack(row[0]) for row in self._all("SELECT value FROM state WHERE grp = ?", group)), None
         )
 
     def rebalances(
@@ -128,12 +128,12 @@ class Queries:
         asked.equal("grp", group)
         order = "DESC" if newest_first else "ASC"
         query = f"SELECT value FROM rebalance{asked} ORDER BY at_ms {order}, rowid {order} LIMIT ?"
-        return [rebalance_of(row[0]) for row in self._all(query, *asked.values, limit)]
+        return [REBALANCE.unpack(row[0]) for row in self._all(query, *asked.values, limit)]
 
     def rebalance(self, id: str) -> Rebalance | None:  # noqa: A002
         """None: there is none, or no longer."""
         found = self._all("SELECT value FROM rebalance WHERE id = ?", id)
-        return next((rebalance_of(row[0]) for row in found), None)
+        return next((REBALANCE.unpack(row[0]) for row in found), None)
 
     def members(
         self, group: str, *, since_ms: int | None = None, until_ms: int | None = None
@@ -147,9 +147,9 @@ class Queries:
             f"FROM member{asked} ORDER BY since_ms, rowid"
         )
         return [
-            MemberSpan(group, member_of(member), since, until, gone and gone_of(gone), rebalance_id)
+            MemberSpan(group, member, since, until, gone, rebalance_id)
             for since, until, rebalance_id, value in self._all(query, FOREVER, *asked.values)
-            for member, gone in [unpacked(value)]
+            for member, gone in [MEMBER_AND_END.unpack(value)]
         ]
 
     # ---- partitions ----
@@ -313,9 +313,9 @@ def _event(row: Iterable[Any]) -> Event:
 
 
 _READ: dict[str, Callable[[Any], Rebalance | Event | GroupState]] = {
-    "rebalance": lambda row: rebalance_of(row[0]),
+    "rebalance": lambda row: REBALANCE.unpack(row[0]),
     "event": _event,
-    "state": lambda row: state_of(row[0]),
+    "state": lambda row: STATE.unpack(row[0]),
 }
 
 

@@ -1,13 +1,20 @@
-"""Why a classic group rebalanced: concluded from the difference between two of its records."""
+"""Why a group rebalanced: concluded from the difference between two of its records, for every protocol.
+
+`RULES` decides: the first rule whose `when` holds. Their order: without the record before there is no
+difference; then an outage of the coordinator, which explains departures and restarts; then members that came
+and went, from which subscriptions and assignments follow; then static members that came back, subscriptions,
+and last topics, which alone change a group whose members stay as they are. Where none of these changed, a
+classic group's leader asked for it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
+from ringleader.insight.inference.changes import Change, place
 from ringleader.insight.inference.words import count, listed, members, seconds
 from ringleader.insight.inference.world import change_text
-from ringleader.insight.model import Cause, Confidence, Departure, Gone, GroupState, Member, TopicPartition
+from ringleader.insight.model import Cause, Confidence, Departure, Gone, Member
 
 _RUN_MS = 20_000
 """Generations in a row, each within this of the one before, belong to one change."""
@@ -18,68 +25,21 @@ _LATE_MS = 1_500
 _YOUNG = 5
 """A group that is seen first in a generation up to this may be new."""
 
-_ANOTHER = "others have the same client id and host: it may be another one"
-
 _AGAIN_MS = 2 * 60_000
 """The second half of a cooperative rebalance comes within this."""
 
-BY_DEPARTURE = {
+_BY_DEPARTURE = {
     Departure.LEFT: Cause.MEMBER_LEFT,
     Departure.SESSION_EXPIRED: Cause.SESSION_EXPIRED,
     Departure.POLL_INTERVAL_EXCEEDED: Cause.POLL_INTERVAL_EXCEEDED,
+    # It held the group up: it was busy for longer than it may be.
+    Departure.NOT_REJOINED: Cause.POLL_INTERVAL_EXCEEDED,
     Departure.REMOVED: Cause.MEMBER_REMOVED,
 }
 
 
-class Earlier(Protocol):
-    """Who went not long ago."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def at_ms(self) -> int: ...
-    @property
-    def why(self) -> Departure: ...
-    @property
-    def sure(self) -> bool: ...
-
-
-class Change(NamedTuple):
-    """What differs between two records of a group, and what else was seen between them."""
-
-    at_ms: int
-    since_ms: int
-    generation: int
-    before: GroupState | None
-    known: bool
-    """The record before was read, or there was none."""
-    members: tuple[Member, ...]
-    joined: Sequence[Member]
-    missing: Sequence[Member]
-    left: Mapping[str, Gone]
-    taken: Sequence[tuple[Member, Member]]
-    """Static members that came back: before, after."""
-    changed: Sequence[tuple[Member, Member]]
-    """Members with another subscription: before, after."""
-    counts: Mapping[str, int]
-    """Topic -> partitions that assignments have had so far."""
-    topic_changes: Mapping[str, tuple[int, int]]
-    coordinator_ms: int | None
-    """When the coordinator was seen to be away or another."""
-    returned: Mapping[str, Earlier]
-    """Who joined now and had gone before: member id -> the one that went."""
-    visible_ms: int | None
-    """When something was last seen to change."""
-    glimpsed: Sequence[str]
-    """Names of members that polls saw between the records, and that are in neither."""
-    poll_missing: Mapping[str, int]
-    """Member id -> when a poll first missed it."""
-    poll_new: Mapping[str, int]
-    """Member id of a new member -> when a poll saw it."""
-
-
 class Verdict(NamedTuple):
-    """A cause, how sure it is, what tells, and who."""
+    """A cause, how sure it is, the evidence, and the members that caused it."""
 
     cause: Cause
     confidence: Confidence
@@ -87,152 +47,165 @@ class Verdict(NamedTuple):
     members: tuple[str, ...] = ()
 
 
+class Rule(NamedTuple):
+    """One row of the decision table."""
+
+    when: Callable[[Change], bool]
+    cause: Cause | Callable[[Change], Cause]
+    confidence: Confidence | Callable[[Change], Confidence]
+    text: Callable[[Change], Sequence[str]]
+    members: Callable[[Change], Sequence[Member]] = lambda change: ()
+
+
 def verdict(change: Change) -> Verdict:
-    """Why."""
-    if not change.known:
-        missing = f"the record before generation {change.generation} was not read"
-        if change.generation > _YOUNG or not change.members:
-            return Verdict(Cause.UNKNOWN, Confidence.UNKNOWN, (missing,))
-        # Where several start at once, their first generations may end before the leader has synced.
-        text = f"{missing}, or there was none: {members(change.members)} may have formed the group just now"
-        return Verdict(Cause.MEMBER_JOINED, Confidence.POSSIBLE, (text,), _ids(change.members))
-    outage = change.coordinator_ms is not None
-    if change.missing and change.joined:
-        said = _came_and_went(change)
-    elif change.missing:
-        said = _went(change)
-    elif change.joined:
-        said = _came(change)
-    elif change.taken:
-        return _taken(change)
-    elif change.changed:
-        return _subscribed(change)
-    else:
-        return _nobody(change)
-    # Who only joins needs no outage for it; who went and came back may have been put out by it.
-    if outage and (change.missing or said.cause is not Cause.MEMBER_JOINED):
-        ago = seconds(change.at_ms - (change.coordinator_ms or 0))
-        text = f"the coordinator was seen away or replaced {ago} before; {said.evidence[0]}"
-        return Verdict(Cause.COORDINATOR_CHANGED, Confidence.LIKELY, (text, *said.evidence[1:]))
-    return said
+    """The cause of a rebalance."""
+    return _decide(RULES, change)
 
 
-def _ids(some: Sequence[Member]) -> tuple[str, ...]:
-    return tuple(one.member_id for one in some)
-
-
-def _came(change: Change) -> Verdict:
-    back = [one for one in change.joined if one.member_id in change.returned]
-    whys = {change.returned[one.member_id].why for one in back}
-    evidence = []
-    for one in back:
-        earlier = change.returned[one.member_id]
-        evidence.append(
-            f"{one.name} went {seconds(change.at_ms - earlier.at_ms)} before ({earlier.why.value}), and came "
-            "back with the same client id from the same host"
-        )
-    if len(back) == len(change.joined) and whys <= {Departure.LEFT, Departure.UNKNOWN}:
-        likely = whys == {Departure.LEFT} and all(one.sure for one in change.returned.values())
-        sure = Confidence.LIKELY if likely else Confidence.POSSIBLE
-        if any(_shared(change, one) for one in back):
-            sure = Confidence.POSSIBLE
-            evidence.append(_ANOTHER)
-        return Verdict(Cause.MEMBER_RESTARTED, sure, tuple(evidence), _ids(change.joined))
-    new = (
-        f"{members(change.joined)} {'is' if len(change.joined) == 1 else 'are'} new in generation "
-        f"{change.generation}"
+def _decide(rules: Sequence[Rule], change: Change) -> Verdict:
+    rule = next(one for one in rules if one.when(change))
+    return Verdict(
+        rule.cause if isinstance(rule.cause, Cause) else rule.cause(change),
+        rule.confidence if isinstance(rule.confidence, Confidence) else rule.confidence(change),
+        tuple(rule.text(change)),
+        tuple(one.member_id for one in rule.members(change)),
     )
-    joined = set(_ids(change.joined))
-    others = {topic for one in change.members if one.member_id not in joined for topic in one.topics}
-    evidence += [
+
+
+def _is_are(some: Sequence[Member]) -> str:
+    return f"{members(some)} {'is' if len(some) == 1 else 'are'}"
+
+
+# ---- the record before was not read ----
+
+
+def _unread(change: Change) -> str:
+    return f"the record before {change.word} {change.generation} was not read"
+
+
+def _may_be_new(change: Change) -> bool:
+    """Where several start at once, their first generations may end before the leader has synced."""
+    return change.classic and change.generation <= _YOUNG and bool(change.members)
+
+
+# ---- an outage of the coordinator ----
+
+
+def _put_out(change: Change) -> bool:
+    """Members that only join need no outage for it; those that went and came back may have been put out."""
+    if change.coordinator_ms is None:
+        return False
+    return bool(change.missing) or _all_back(change)
+
+
+def _outage_text(change: Change) -> Sequence[str]:
+    first, *more = _decide(CAME_AND_WENT, change).evidence
+    return f"{_outage(change)}; {first}", *more
+
+
+def _outage(change: Change) -> str:
+    ago_ms = change.at_ms - (change.coordinator_ms or change.at_ms)
+    return f"the coordinator was seen away or replaced {seconds(ago_ms)} before"
+
+
+# ---- members went ----
+
+
+def _departure_cause(change: Change) -> Cause:
+    return _BY_DEPARTURE.get(change.gone.why, Cause.UNKNOWN)
+
+
+def _sure_of_departure(change: Change) -> Confidence:
+    if _departure_cause(change) is Cause.UNKNOWN:
+        return Confidence.UNKNOWN
+    confidence = change.gone.confidence
+    if change.gone.why is Departure.NOT_REJOINED:
+        return Confidence.POSSIBLE
+    if len(change.went_alike) != len(change.missing) and confidence is Confidence.LIKELY:
+        return Confidence.POSSIBLE
+    return confidence
+
+
+def _departure_text(change: Change) -> Sequence[str]:
+    where = f"generation {change.generation}" if change.classic else "the group"
+    name = f"{change.went_first.name}: " if len(change.missing) > 1 else ""
+    evidence = [
+        f"{_is_are(change.went_alike)} in {where} no more",
+        *(name + text for text in change.gone.evidence),
+        *(
+            f"one of the same client id came from the same host {seconds(change.at_ms - since_ms)} before"
+            for _, since_ms in change.twins
+        ),
+    ]
+    if change.classic and change.gone.why is Departure.NOT_REJOINED:
+        evidence.append("what the rebalance began with does not show")
+    return evidence
+
+
+# ---- members came ----
+
+
+def _all_back(change: Change) -> bool:
+    whys = {change.returned[one.member_id].why for one in change.back}
+    return 0 < len(change.back) == len(change.joined) and whys <= {Departure.LEFT, Departure.UNKNOWN}
+
+
+def _sure_of_return(change: Change) -> Confidence:
+    earlier = change.returned.values()
+    likely = all(one.why is Departure.LEFT and one.sure for one in earlier) and not change.shared(change.back)
+    return Confidence.LIKELY if likely else Confidence.POSSIBLE
+
+
+_ANOTHER = "others have the same client id and host: it may be another one"
+
+
+def _return_text(change: Change) -> Sequence[str]:
+    return *_back_text(change), *((_ANOTHER,) if change.shared(change.back) else ())
+
+
+def _back_text(change: Change) -> Sequence[str]:
+    return [
+        f"{one.name} went {seconds(change.at_ms - earlier.at_ms)} before ({earlier.why.value}), and came "
+        "back with the same client id from the same host"
+        for one in change.back
+        for earlier in (change.returned[one.member_id],)
+    ]
+
+
+def _joined_text(change: Change) -> Sequence[str]:
+    where = f" in generation {change.generation}" if change.classic else ""
+    evidence = [f"{_is_are(change.joined)} new{where}", *_back_text(change), *_two_applications(change)]
+    if change.silent_twins:
+        evidence.append(
+            f"{members(change.silent_twins)} of the same client id and host is still there, and nothing "
+            "shows that it is alive: the new one may be its restart"
+        )
+    return evidence
+
+
+def _two_applications(change: Change) -> Sequence[str]:
+    new = {one.member_id for one in change.joined}
+    others = {topic for one in change.members if one.member_id not in new for topic in one.topics}
+    return [
         f"{one.name} subscribes to {listed(one.topics)}, the others to {listed(sorted(others))}: two "
-        "applications "
-        "under one group id?"
+        "applications under one group id?"
         for one in change.joined
         if others and one.topics and not others & set(one.topics)
     ]
-    return Verdict(Cause.MEMBER_JOINED, Confidence.CERTAIN, (new, *evidence), _ids(change.joined))
 
 
-def _shared(change: Change, one: Member) -> bool:
-    """Others have its client id and host, too: these do not say who it is."""
-    joined = {new.member_id for new in change.joined}
-    return any(
-        (other.client_id, other.host) == (one.client_id, one.host)
-        for other in change.members
-        if other.member_id not in joined
-    )
+# ---- members came and went ----
 
 
-def _went(change: Change) -> Verdict:
-    first = _first_gone(change)
-    gone = change.left[first.member_id]
-    same = [one for one in change.missing if change.left[one.member_id].why is gone.why]
-    evidence = [
-        f"{members(same)} {'is' if len(same) == 1 else 'are'} in generation {change.generation} no more"
-    ]
-    evidence += [f"{first.name}: {text}" if len(change.missing) > 1 else text for text in gone.evidence]
-    if gone.why is Departure.NOT_REJOINED:
-        evidence.append("what the rebalance began with does not show")
-        return Verdict(Cause.POLL_INTERVAL_EXCEEDED, Confidence.POSSIBLE, tuple(evidence), _ids(same))
-    cause = BY_DEPARTURE.get(gone.why, Cause.UNKNOWN)
-    confidence = gone.confidence if cause is not Cause.UNKNOWN else Confidence.UNKNOWN
-    if len(same) != len(change.missing) and confidence is Confidence.LIKELY:
-        confidence = Confidence.POSSIBLE
-    return Verdict(cause, confidence, tuple(evidence), _ids(same))
+def _restarted(change: Change) -> bool:
+    pairs = len(change.pairs)
+    return bool(pairs) and pairs == len(change.joined) == len(change.missing)
 
 
-def _first_gone(change: Change) -> Member:
-    """Who most likely went first: those that polls missed, then the surest."""
-    order = list(Confidence)
-
-    def key(one: Member) -> tuple[int, int]:
-        missed = change.poll_missing.get(one.member_id, change.at_ms)
-        return missed, order.index(change.left[one.member_id].confidence)
-
-    return min(change.missing, key=key)
-
-
-def _came_and_went(change: Change) -> Verdict:
-    free = list(change.missing)
-    pairs: list[tuple[Member, Member]] = []
-    for new in change.joined:
-        old = next((one for one in free if (one.client_id, one.host) == (new.client_id, new.host)), None)
-        if old is not None:
-            free.remove(old)
-            pairs.append((old, new))
-    if len(pairs) == len(change.joined) and not free:
-        return _restarted(change, pairs)
-    went, came = _went(change), _came(change)
-    first = _first_gone(change)
-    gone_ms = change.poll_missing.get(first.member_id)
-    came_ms = min(change.poll_new.values(), default=None)
-    if gone_ms is not None or came_ms is not None:
-        if came_ms is None or (gone_ms is not None and gone_ms < came_ms):
-            return went._replace(evidence=(*went.evidence, *came.evidence))
-        if gone_ms is None or came_ms < gone_ms:
-            return came._replace(confidence=Confidence.LIKELY, evidence=(*came.evidence, *went.evidence))
-    told = "nothing shows which came first; polls while it moved would have"
-    said = went if change.left[first.member_id].why is Departure.LEFT else came
-    other = came if said is went else went
-    return said._replace(confidence=Confidence.POSSIBLE, evidence=(*said.evidence, *other.evidence, told))
-
-
-def _restarted(change: Change, pairs: Sequence[tuple[Member, Member]]) -> Verdict:
-    evidence = []
-    sure = Confidence.LIKELY
-    for old, new in pairs:
-        gone = change.left[old.member_id]
-        evidence.append(f"{new.name} came from the same host with the same client id as one that went")
-        evidence += gone.evidence
-        if not _as_if_ended(old, gone):
-            sure = Confidence.POSSIBLE
-    if any(_shared(change, new) for _, new in pairs):
-        sure = Confidence.POSSIBLE
-        evidence.append(_ANOTHER)
-    elif sure is Confidence.POSSIBLE:
-        evidence.append("a coordinator that was away for longer than the sessions would look the same")
-    return Verdict(Cause.MEMBER_RESTARTED, sure, tuple(evidence), _ids([new for _, new in pairs]))
+def _sure_of_restart(change: Change) -> Confidence:
+    as_if_ended = all(_as_if_ended(old, change.left[old.member_id]) for old, _ in change.pairs)
+    sure = as_if_ended and not change.shared([new for _, new in change.pairs])
+    return Confidence.LIKELY if sure else Confidence.POSSIBLE
 
 
 def _as_if_ended(old: Member, gone: Gone) -> bool:
@@ -243,112 +216,264 @@ def _as_if_ended(old: Member, gone: Gone) -> bool:
     return gone.silent_ms <= session_ms * 5 // 4 + _LATE_MS
 
 
-def _taken(change: Change) -> Verdict:
+def _restart_text(change: Change) -> Sequence[str]:
+    evidence = []
+    for old, new in change.pairs:
+        evidence.append(f"{new.name} came from the same host with the same client id as one that went")
+        evidence += change.left[old.member_id].evidence
+    if change.shared([new for _, new in change.pairs]):
+        evidence.append(_ANOTHER)
+    elif change.classic and _sure_of_restart(change) is Confidence.POSSIBLE:
+        evidence.append("a coordinator that was away for longer than the sessions would look the same")
+    return evidence
+
+
+def _came_ms(change: Change) -> int | None:
+    return min(change.poll_new.values(), default=None)
+
+
+def _seen_to_go_first(change: Change) -> bool:
+    gone_ms, came_ms = change.poll_missing.get(change.went_first.member_id), _came_ms(change)
+    return gone_ms is not None and (came_ms is None or gone_ms < came_ms)
+
+
+def _seen_to_come_first(change: Change) -> bool:
+    gone_ms, came_ms = change.poll_missing.get(change.went_first.member_id), _came_ms(change)
+    return came_ms is not None and (gone_ms is None or came_ms < gone_ms)
+
+
+_ORDER_UNSEEN = "nothing shows which came first; polls while it moved would have"
+
+
+def _went_text(change: Change) -> Sequence[str]:
+    return *_departure_text(change), *_decide(CAME, change).evidence
+
+
+def _came_text(change: Change) -> Sequence[str]:
+    return *_decide(CAME, change).evidence, *_departure_text(change)
+
+
+# ---- static members came back ----
+
+
+def _moved(change: Change) -> bool:
+    return place(change.taken[0][0]) != place(change.taken[0][1])
+
+
+def _taken_text(change: Change) -> Sequence[str]:
     old, new = change.taken[0]
     evidence = [f"{one.instance_id} came back with another member id" for _, one in change.taken]
-    if change.before is not None and change.generation == change.before.generation:
-        evidence.append(f"generation {change.generation} went on as it was")
-    moved = (old.client_id, old.host) != (new.client_id, new.host)
+    if change.generation == change.generation_before:
+        evidence.append(f"{change.word} {change.generation} went on as it was")
     if change.coordinator_ms is not None:
-        ago = seconds(change.at_ms - change.coordinator_ms)
-        evidence.append(f"the coordinator was seen away or replaced {ago} before: it may have joined again")
-    if moved:
+        evidence.append(f"{_outage(change)}: it may have joined again")
+    if _moved(change):
         evidence.append(
             f"from {new.client_id}@{new.host.lstrip('/')}, where it was "
-            f"{old.client_id}@{old.host.lstrip('/')}: "
-            "another process with the same instance id would look the same"
+            f"{old.client_id}@{old.host.lstrip('/')}: another process with the same instance id would look "
+            "the same"
         )
-    sure = Confidence.POSSIBLE if moved or change.coordinator_ms is not None else Confidence.LIKELY
-    return Verdict(
-        Cause.STATIC_MEMBER_REPLACED, sure, tuple(evidence), _ids([one for _, one in change.taken])
-    )
+    return evidence
 
 
-def _subscribed(change: Change) -> Verdict:
+def _sure_of_takeover(change: Change) -> Confidence:
+    doubtful = _moved(change) or change.coordinator_ms is not None
+    return Confidence.POSSIBLE if doubtful else Confidence.LIKELY
+
+
+# ---- subscriptions and topics ----
+
+
+def _subscription_text(change: Change) -> Sequence[str]:
     evidence = []
-    touched: set[str] = set()
     for old, new in change.changed:
         gained, lost = set(new.topics) - set(old.topics), set(old.topics) - set(new.topics)
-        touched |= gained | lost
         words = [f"gained {listed(sorted(gained))}"] if gained else []
         words += [f"lost {listed(sorted(lost))}"] if lost else []
         evidence.append(f"the subscription of {new.name} {' and '.join(words)}")
-    ids = _ids([new for _, new in change.changed])
-    told = {name: change.topic_changes[name] for name in sorted(touched & change.topic_changes.keys())}
-    if touched and touched == told.keys():
-        return Verdict(Cause.TOPICS_CHANGED, Confidence.LIKELY, (*evidence, change_text(told)), ids)
-    return Verdict(Cause.MEMBER_CHANGED, Confidence.CERTAIN, tuple(evidence), ids)
+    return evidence
 
 
-def _nobody(change: Change) -> Verdict:
-    """The same members with the same subscriptions."""
-    before = change.before
-    assert before is not None
-    had = {partition for one in before.members for partition in one.assigned}
-    has = {partition for one in change.members for partition in one.assigned}
-    since_ms = change.at_ms - change.since_ms
-    leader = next((one for one in before.members if one.member_id == before.leader), None)
-    who = (leader.member_id,) if leader is not None else ()
-    grown = _grown(change, has)
-    if grown:
-        text = listed(
-            [
-                f"{name} had {old} partitions in assignments so far, now {new}"
-                for name, (old, new) in grown.items()
-            ]
-        )
-        if any(old for old, _ in grown.values()) or grown.keys() & change.topic_changes.keys():
-            return Verdict(Cause.TOPICS_CHANGED, Confidence.CERTAIN, (text,))
-        text += ": its leader learned only now that they are there, or they were created"
-        return Verdict(Cause.LEADER_REJOINED, Confidence.POSSIBLE, (text,), who)
-    resumed = has - had
-    if resumed and since_ms <= _AGAIN_MS:
-        text = (
-            f"{count(len(resumed), 'partition')} that nobody had in generation {before.generation} "
-            f"{'was' if len(resumed) == 1 else 'were'} given out {seconds(since_ms)} later, to the "
-            "same members"
-        )
-        return Verdict(Cause.REBALANCE_CONTINUED, Confidence.CERTAIN, (text,))
-    gone = {topic for topic, _ in had} - {topic for topic, _ in has}
-    topics = {topic for one in change.members for topic in one.topics}
-    told = {
-        name: (old, new)
-        for name, (old, new) in change.topic_changes.items()
-        # What had been given out before it was seen made an earlier rebalance.
-        if name in topics | gone and not old < new <= change.counts.get(name, 0)
-    }
-    if told:
-        return Verdict(Cause.TOPICS_CHANGED, Confidence.LIKELY, (change_text(told),))
-    same = "the same members with the same subscriptions"
-    if change.coordinator_ms is not None:
-        ago = seconds(change.at_ms - change.coordinator_ms)
-        text = f"{same}; the coordinator was seen away or replaced {ago} before"
-        return Verdict(Cause.COORDINATOR_CHANGED, Confidence.LIKELY, (text,))
-    if change.glimpsed:
-        text = f"{same}, but polls saw {listed(sorted(change.glimpsed))} join and go in between"
-        return Verdict(Cause.MEMBER_JOINED, Confidence.POSSIBLE, (text,))
-    if change.visible_ms is not None and change.at_ms - change.visible_ms <= _RUN_MS:
-        text = (
-            f"{same}, {seconds(change.at_ms - change.visible_ms)} after the last change: some "
-            "clients' leaders "
-            "rejoin several times after one"
-        )
-        return Verdict(Cause.LEADER_REJOINED, Confidence.LIKELY, (text,), who)
-    text = (
-        f"{same}: only a leader asks for that unseen, but a member that joined and went at once would "
-        "look the same"
+def _resubscribed(change: Change) -> Sequence[Member]:
+    return [new for _, new in change.changed]
+
+
+def _grown_text(change: Change) -> str:
+    return listed(
+        f"{name} had {old} partitions in assignments so far, now {new}"
+        for name, (old, new) in change.grown.items()
     )
-    return Verdict(Cause.LEADER_REJOINED, Confidence.POSSIBLE, (text,), who)
 
 
-def _grown(change: Change, has: set[TopicPartition]) -> dict[str, tuple[int, int]]:
-    subscribed = {topic for one in change.members for topic in one.topics}
-    now: dict[str, int] = {}
-    for topic, number in has:
-        if topic in subscribed:
-            now[topic] = max(now.get(topic, 0), number + 1)
-    return {
-        name: (change.counts.get(name, 0), number)
-        for name, number in sorted(now.items())
-        if number > change.counts.get(name, 0)
-    }
+def _seen_to_grow(change: Change) -> bool:
+    grown = change.grown
+    return any(old for old, _ in grown.values()) or bool(grown.keys() & change.topic_changes.keys())
+
+
+# ---- the same members with the same subscriptions ----
+
+_SAME = "the same members with the same subscriptions"
+
+
+def _leader(change: Change) -> Sequence[Member]:
+    return [one for one in change.before if one.member_id == change.leader][:1]
+
+
+def _resumed(change: Change) -> bool:
+    return bool(change.has - change.had) and change.at_ms - change.since_ms <= _AGAIN_MS
+
+
+def _resumed_text(change: Change) -> Sequence[str]:
+    number = len(change.has - change.had)
+    return (
+        f"{count(number, 'partition')} that nobody had in generation {change.generation_before} "
+        f"{'was' if number == 1 else 'were'} given out {seconds(change.at_ms - change.since_ms)} later, to "
+        "the same members",
+    )
+
+
+def _in_a_run(change: Change) -> bool:
+    return change.visible_ms is not None and change.at_ms - change.visible_ms <= _RUN_MS
+
+
+CAME = (
+    Rule(
+        _all_back,
+        Cause.MEMBER_RESTARTED, _sure_of_return, _return_text, lambda c: c.joined,
+    ),
+    Rule(
+        lambda c: bool(c.joined),
+        Cause.MEMBER_JOINED,
+        lambda c: Confidence.POSSIBLE if c.silent_twins else Confidence.CERTAIN,
+        _joined_text, lambda c: c.joined,
+    ),
+)  # fmt: skip
+"""Members only joined."""
+
+CAME_AND_WENT = (
+    Rule(
+        _restarted,
+        Cause.MEMBER_RESTARTED, _sure_of_restart, _restart_text, lambda c: c.joined,
+    ),
+    Rule(
+        lambda c: bool(c.missing) and not c.joined,
+        _departure_cause, _sure_of_departure, _departure_text, lambda c: c.went_alike,
+    ),
+    Rule(
+        lambda c: bool(c.missing) and _seen_to_go_first(c),
+        _departure_cause, _sure_of_departure, _went_text, lambda c: c.went_alike,
+    ),
+    Rule(
+        lambda c: bool(c.missing) and _seen_to_come_first(c),
+        lambda c: _decide(CAME, c).cause, Confidence.LIKELY, _came_text, lambda c: c.joined,
+    ),
+    Rule(
+        lambda c: bool(c.missing) and c.gone.why is Departure.LEFT,
+        Cause.MEMBER_LEFT, Confidence.POSSIBLE,
+        lambda c: (*_went_text(c), _ORDER_UNSEEN), lambda c: c.went_alike,
+    ),
+    Rule(
+        lambda c: bool(c.missing),
+        lambda c: _decide(CAME, c).cause, Confidence.POSSIBLE,
+        lambda c: (*_came_text(c), _ORDER_UNSEEN), lambda c: c.joined,
+    ),
+    *CAME,
+)  # fmt: skip
+"""Members joined, went, or both; then the first of these that is sure to have come first."""
+
+RULES = (
+    Rule(
+        lambda c: not c.known and not _may_be_new(c),
+        Cause.UNKNOWN, Confidence.UNKNOWN, lambda c: (_unread(c),),
+    ),
+    Rule(
+        lambda c: not c.known,
+        Cause.MEMBER_JOINED, Confidence.POSSIBLE,
+        lambda c: (
+            f"{_unread(c)}, or there was none: {members(c.members)} may have formed the group just now",
+        ),
+        lambda c: c.members,
+    ),
+    Rule(
+        _put_out,
+        Cause.COORDINATOR_CHANGED, Confidence.LIKELY, _outage_text,
+    ),
+    *CAME_AND_WENT,
+    Rule(
+        lambda c: bool(c.taken),
+        Cause.STATIC_MEMBER_REPLACED, _sure_of_takeover, _taken_text, lambda c: [new for _, new in c.taken],
+    ),
+    Rule(
+        lambda c: bool(c.changed) and bool(c.resubscribed),
+        Cause.TOPICS_CHANGED, Confidence.LIKELY,
+        lambda c: (*_subscription_text(c), change_text(c.resubscribed)), _resubscribed,
+    ),
+    Rule(
+        lambda c: bool(c.changed),
+        Cause.MEMBER_CHANGED, Confidence.CERTAIN, _subscription_text, _resubscribed,
+    ),
+    Rule(
+        lambda c: bool(c.matched),
+        Cause.TOPICS_CHANGED, Confidence.LIKELY,
+        lambda c: (f"the pattern {listed(c.matched)} matches other topics than before",),
+    ),
+    Rule(
+        lambda c: c.hash_changed,
+        Cause.TOPICS_CHANGED, Confidence.CERTAIN,
+        lambda c: (
+            "the hash of its topics' partitions, which the group keeps, has changed",
+            *((change_text(c.touched),) if c.touched else ()),
+        ),
+    ),
+    Rule(
+        _seen_to_grow,
+        Cause.TOPICS_CHANGED, Confidence.CERTAIN, lambda c: (_grown_text(c),),
+    ),
+    Rule(
+        lambda c: bool(c.grown),
+        Cause.LEADER_REJOINED, Confidence.POSSIBLE,
+        lambda c: (
+            f"{_grown_text(c)}: its leader learned only now that they are there, or they were created",
+        ),
+        _leader,
+    ),
+    Rule(
+        _resumed,
+        Cause.REBALANCE_CONTINUED, Confidence.CERTAIN, _resumed_text,
+    ),
+    Rule(
+        lambda c: bool(c.touched),
+        Cause.TOPICS_CHANGED, Confidence.LIKELY, lambda c: (change_text(c.touched),),
+    ),
+    Rule(
+        lambda c: not c.classic,
+        Cause.UNKNOWN, Confidence.UNKNOWN, lambda c: (f"{_SAME} and topics; the broker does not say why",),
+    ),
+    Rule(
+        lambda c: c.coordinator_ms is not None,
+        Cause.COORDINATOR_CHANGED, Confidence.LIKELY, lambda c: (f"{_SAME}; {_outage(c)}",),
+    ),
+    Rule(
+        lambda c: bool(c.glimpsed),
+        Cause.MEMBER_JOINED, Confidence.POSSIBLE,
+        lambda c: (f"{_SAME}, but polls saw {listed(sorted(c.glimpsed))} join and go in between",),
+    ),
+    Rule(
+        _in_a_run,
+        Cause.LEADER_REJOINED, Confidence.LIKELY,
+        lambda c: (
+            f"{_SAME}, {seconds(c.at_ms - (c.visible_ms or 0))} after the last change: some clients' leaders "
+            "rejoin several times after one",
+        ),
+        _leader,
+    ),
+    Rule(
+        lambda c: True,
+        Cause.LEADER_REJOINED, Confidence.POSSIBLE,
+        lambda c: (
+            f"{_SAME}: only a leader asks for that unseen, but a member that joined and went at once would "
+            "look the same",
+        ),
+        _leader,
+    ),
+)  # fmt: skip

@@ -1,31 +1,21 @@
-"""One classic group: each of its records becomes a rebalance, with what tells why it happened.
+"""One classic group: each of its records becomes a rebalance, with the evidence of its cause.
 
-A record is written when the leader's assignment has come: the end of a rebalance, and nothing of what was
-before. What it was is concluded from the difference to the record before, from when partitions were
-committed, and from polls if there were any.
-"""
+A record is written when the leader's assignment has come: the end of a rebalance, and nothing of its
+beginning. The rest is concluded from the difference to the record before, from the times of commits, and from
+polls if there were any."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
 
-from ringleader.insight.history.values import (
-    member_of as stored_member,
-)
-from ringleader.insight.history.values import (
-    member_row,
-    packed,
-    rebalance_data,
-    rebalance_of,
-    unpacked,
-)
-from ringleader.insight.inference.causes import Change, verdict
+from ringleader.insight.inference.causes import verdict
+from ringleader.insight.inference.changes import RETURN_MS, Change, Departed, departed, returned
 from ringleader.insight.inference.commits import Commits, Slot, newest_ms, usual_gap_ms
 from ringleader.insight.inference.departures import Absence, why_gone
 from ringleader.insight.inference.facts import ClassicGroup, Described, Output, Source
 from ringleader.insight.inference.holders import Holders
+from ringleader.insight.inference.kept import Kept, Restorable
 from ringleader.insight.inference.members import by_id, member_of, partition_counts, taken_over
 from ringleader.insight.inference.polls import MOVING, Polls
 from ringleader.insight.inference.takeovers import Takeovers
@@ -33,7 +23,6 @@ from ringleader.insight.inference.words import count, seconds
 from ringleader.insight.inference.world import World
 from ringleader.insight.model import (
     Cause,
-    Confidence,
     Departure,
     Event,
     EventKind,
@@ -48,60 +37,51 @@ from ringleader.insight.model import (
 )
 from ringleader.protocol.messages import GroupMetadataValue
 
-DEPARTED_MS = 60_000
-"""Who comes within this after one of the same client id and host left has restarted."""
-
 _DEPARTED_MAX = 200
 _OUTAGE_MS = 120_000
-"""So long after its coordinator was away a group's rebalances may come of that."""
+"""A group's rebalances may follow from an outage of its coordinator within this."""
 _HEARTBEAT_MS = 3_000
 """The heartbeat interval of clients, unless a third of their session is shorter."""
 _HEARD_MS = 300
 """To hear and answer."""
 _STOPPED_MS = 60_000
-"""Commits that do not come for so long, and for ten times as long as usual, have stopped."""
+"""Commits that do not come for this time, and for ten times as long as usual, have stopped."""
 _NEAR_MS = 2_500
-"""Polls that near to the end of a rebalance show who was there until then."""
+"""Polls that near to the end of a rebalance show the members until then."""
 _SLOW_MS = 2_000
 """Phases that last this long are worth a sentence."""
 
 
-class Departed(NamedTuple):
-    """Who went not long ago."""
-
-    client_id: str
-    host: str
-    name: str
-    at_ms: int
-    why: Departure
-    sure: bool
-
-
-class Classic:
-    """A group of the classic protocol. What is concluded goes to `out`."""
+class Classic(Restorable):
+    """A group of the classic protocol. Conclusions go to `out`."""
 
     kind = Kind.CLASSIC
+    state: Kept[GroupState | None]
+    _holders: Kept[Holders]
+    _polls: Kept[Polls]
+    _last: Kept[Rebalance | None]
+    _departed: Kept[list[Departed]]
+    _takeovers: Kept[Takeovers]
+    _counts: Kept[dict[str, int]]
+    """Topic -> the number of partitions that assignments have had."""
+    _visible_ms: Kept[int | None]
+    """When something was last seen to change, but for who leads."""
+    _made: Kept[bool]
+    """The record was read with which it began."""
+    _stopped: Kept[dict[str, int]]
+    """Members whose commits were reported as stopped -> their last commit."""
 
     def __init__(self, group: str, commits: Commits, world: World, out: list[Output]) -> None:
         self.group = group
-        self.state: GroupState | None = None
+        self.state = self._last = self._visible_ms = None
         self._commits = commits
         self._world = world
         self._out = out
         self._holders = Holders(group, out)
         self._polls = Polls()
-        self._last: Rebalance | None = None
-        self._departed: list[Departed] = []
+        self._departed, self._counts, self._stopped = [], {}, {}
         self._takeovers = Takeovers(commits, out)
-        self._counts: dict[str, int] = {}
-        """Topic -> how many partitions assignments have had."""
-        self._visible_ms: int | None = None
-        """When something was last seen to change, but for who leads."""
-        self._made = False
-        """The record was read with which it began."""
-        self._cooperative = False
-        self._stopped: dict[str, int] = {}
-        """Members whose commits stopped, as was told: the last one's time."""
+        self._made = self._cooperative = False
         commits.on_first = self._first_commit
 
     # ---- facts ----
@@ -114,10 +94,8 @@ class Classic:
             self._made = True
             return
         members = tuple(member_of(one, value.protocol_type) for one in value.members)
-        before = self.state
-        self._commits.nobody = not members and value.protocol_type != ""
         after = self._polls.end(fact.at_ms)
-        made = self._rebalance(fact.source, fact.at_ms, value, members, before)
+        made = self._rebalance(fact.source, fact.at_ms, value, members)
         self._last = made
         self._stopped = {}
         self._counts = partition_counts(members, self._counts)
@@ -135,7 +113,8 @@ class Classic:
         )
         for old_id, new_id in taken_over(by_id(made.before), by_id(members)).items():
             self._takeovers.add(by_id(made.before)[old_id], by_id(members)[new_id], made)
-        self._commits.generation((one.topic, one.partition) for one in made.moves)
+        nobody = not members and value.protocol_type != ""
+        self._commits.generation(((one.topic, one.partition) for one in made.moves), nobody=nobody)
         self._out += (made, self.state)
         self._holders.hold(made)
 
@@ -156,11 +135,12 @@ class Classic:
             self._out.append(self.state)
 
     def tick(self, now_ms: int) -> bool:
-        """Whose commits have stopped, while the others' go on? Says whether that was anybody's."""
+        """Report members whose commits have stopped, while those of the others go on. Whether there were
+        any."""
         if self.state is None or len(self.state.members) < 2 or self.moving():
             return False
         slots = {one.member_id: list(self._commits.of(one.assigned)) for one in self.state.members}
-        told = False
+        found = False
         for one in self.state.members:
             gap_ms, last_ms = usual_gap_ms(slots[one.member_id]), newest_ms(slots[one.member_id])
             if gap_ms is None or last_ms is None or self._stopped.get(one.member_id) == last_ms:
@@ -171,15 +151,15 @@ class Classic:
             if silent_ms < max(_STOPPED_MS, 10 * gap_ms) or not active:
                 continue
             self._stopped[one.member_id] = last_ms
-            told = True
+            found = True
             text = (
                 f"{one.name} has committed nothing for {seconds(silent_ms)}: before it did every "
-                f"{seconds(gap_ms)}, "
-                f"and the others go on. It is still a member, with {count(len(one.assigned), 'partition')}."
+                f"{seconds(gap_ms)}, and the others go on. It is still a member, with "
+                f"{count(len(one.assigned), 'partition')}."
             )
             name = f"commits-stopped-{self.group}-{one.member_id}-{last_ms}"
             self._out.append(Event(name, self.group, now_ms, EventKind.COMMITS_STOPPED, text))
-        return told
+        return found
 
     def moving(self) -> bool:
         """Whether polls would show something now."""
@@ -188,112 +168,44 @@ class Classic:
     # ---- the rebalance ----
 
     def _rebalance(
-        self,
-        source: Source,
-        at_ms: int,
-        value: GroupMetadataValue,
-        members: tuple[Member, ...],
-        before: GroupState | None,
+        self, source: Source, at_ms: int, value: GroupMetadataValue, members: tuple[Member, ...]
     ) -> Rebalance:
-        old = {one.member_id: one for one in before.members} if before is not None else {}
-        new = {one.member_id: one for one in members}
-        taken = taken_over(old, new)
-        joined = [new[one] for one in new if one not in old and one not in taken.values()]
-        missing = [old[one] for one in old if one not in new and one not in taken]
-        rebalance_id = f"offsets-{source.partition}-{source.offset}"
-        polls = self._polls
-        stayed = [old[one] for one in old if one in new]
-        changed = [new[one.member_id] for one in stayed if new[one.member_id].topics != one.topics]
-        since_ms = before.since_ms if before is not None else at_ms
-        cooperative = self._cooperative = "cooperative" in (
-            value.protocol or (before.protocol if before is not None else "")
-        )
-        left = {
-            one.member_id: why_gone(
-                self._absence(
-                    one, at_ms, since_ms, stayed, len(missing) == 1, bool(joined or changed or taken)
-                )
-            )
-            for one in missing
-        }
-        # Static members that come back after it write a record each: it counts for the later ones, too.
-        recent_ms = at_ms - _OUTAGE_MS
-        coordinator_ms = self._world.coordinator_changed_ms(
-            source.partition, recent_ms if taken else max(since_ms, recent_ms), at_ms
-        )
-        if coordinator_ms is not None:
-            # Nobody could commit meanwhile: their silence is the coordinator's.
-            text = "its coordinator was seen away or replaced meanwhile: that would look the same"
-            left = {
-                one: Gone(Departure.UNKNOWN, Confidence.UNKNOWN, gone.silent_ms, (*gone.evidence, text))
-                for one, gone in left.items()
-            }
-        came = ("another process came with its instance id",)
-        sure = Confidence.LIKELY if coordinator_ms is None else Confidence.POSSIBLE
-        left |= {one: Gone(Departure.RESTARTED, sure, None, came) for one in taken}
-        change = Change(
-            at_ms=at_ms,
-            since_ms=since_ms,
-            generation=value.generation,
-            before=before,
-            known=before is not None or value.generation == 1 or self._made,
-            members=members,
-            joined=joined,
-            missing=missing,
-            left=left,
-            taken=[(old[a], new[b]) for a, b in taken.items()],
-            changed=[(old[one.member_id], one) for one in changed],
-            counts=self._counts,
-            topic_changes=self._topic_changes(at_ms, since_ms),
-            coordinator_ms=coordinator_ms,
-            returned=self._returned(joined, at_ms),
-            visible_ms=self._visible_ms,
-            glimpsed=[
-                polls.names[one]
-                for one in polls.there
-                if one not in old and one not in new and one in polls.names
-            ],
-            poll_missing=dict(polls.missing),
-            poll_new={one: polls.there[one] for one in new if one not in old and one in polls.there},
-        )
+        before = self.state
+        self._cooperative = "cooperative" in (value.protocol or (before.protocol if before else ""))
+        old, new = by_id(before.members if before else ()), by_id(members)
+        change = self._change(source, at_ms, value, old, new)
+        left = dict(change.left)
         said = verdict(change)
-        if taken:
+        if change.taken:
             said = self._takeovers.judge(said, change)
             why = Departure.FENCED if said.cause is Cause.INSTANCE_FENCED else Departure.RESTARTED
-            left |= {one: Gone(why, said.confidence, None, came) for one in taken}
-        if joined or missing or changed or taken or said.cause is Cause.TOPICS_CHANGED:
-            self._visible_ms = at_ms
-        self._remember(missing, left, at_ms)
-        evidence = list(said.evidence)
-        if before is not None and value.generation > before.generation + 1:
-            skipped = value.generation - before.generation - 1
-            evidence.append(
-                f"{count(skipped, 'generation')} before it never got an assignment, or is not in the topic"
-            )
-        began_ms, join_ms, leader_ms = self._phases(at_ms, evidence)
-        last_joiner, waited = self._last_joiner(at_ms, stayed, cooperative)
-        if waited:
-            evidence.append(waited)
-        moves, unowned_ms = self._moves(at_ms, old, new, began_ms, cooperative)
+            came = ("another process came with its instance id",)
+            left |= {one.member_id: Gone(why, said.confidence, None, came) for one, _ in change.taken}
+        self._remember(change, said.cause)
+        stayed = [old[one] for one in old if one in new]
+        began_ms, join_ms, leader_ms = self._phases(at_ms)
+        last_joiner, waited = self._last_joiner(at_ms, stayed)
+        moves, unowned_ms = self._moves(at_ms, old, new, began_ms)
         commits = [slot.at_ms for slot in self._commits.slots.values() if slot.count]
+        phases = (*self._skipped(value), *_slow(join_ms, leader_ms), *waited)
         return Rebalance(
-            id=rebalance_id,
+            id=f"offsets-{source.partition}-{source.offset}",
             group=self.group,
             kind=Kind.CLASSIC,
             generation=value.generation,
             at_ms=at_ms,
             cause=said.cause,
             confidence=said.confidence,
-            evidence=tuple(evidence),
+            evidence=(*said.evidence, *phases),
             cause_members=said.members,
             outcome=Outcome.STABLE if members else Outcome.EMPTY,
             protocol_type=value.protocol_type,
             protocol=value.protocol or "",
             leader=value.leader or "",
             members=members,
-            joined=tuple(one.member_id for one in joined) + tuple(taken.values()),
+            joined=tuple(one.member_id for one in (*change.joined, *(came for _, came in change.taken))),
             left=left,
-            before=before.members if before is not None else (),
+            before=before.members if before else (),
             began_ms=began_ms,
             join_ms=join_ms,
             join_last_member=last_joiner,
@@ -302,6 +214,79 @@ class Classic:
             unowned_ms=unowned_ms,
             last_commit_ms=max(commits, default=None),
         )
+
+    def _change(
+        self,
+        source: Source,
+        at_ms: int,
+        value: GroupMetadataValue,
+        old: dict[str, Member],
+        new: dict[str, Member],
+    ) -> Change:
+        before, polls = self.state, self._polls
+        since_ms = before.since_ms if before else at_ms
+        taken = taken_over(old, new)
+        joined = [new[one] for one in new if one not in old and one not in taken.values()]
+        missing = [old[one] for one in old if one not in new and one not in taken]
+        stayed = [old[one] for one in old if one in new]
+        changed = [(one, new[one.member_id]) for one in stayed if new[one.member_id].topics != one.topics]
+        # Static members that come back after it write a record each: it counts for the later ones, too.
+        recent_ms = at_ms - _OUTAGE_MS
+        coordinator_ms = self._world.coordinator_changed_ms(
+            source.partition, recent_ms if taken else max(since_ms, recent_ms), at_ms
+        )
+        other_cause = bool(joined or changed or taken)
+        return Change(
+            kind=Kind.CLASSIC,
+            at_ms=at_ms,
+            since_ms=since_ms,
+            generation=value.generation,
+            known=before is not None or value.generation == 1 or self._made,
+            members=tuple(new.values()),
+            joined=joined,
+            missing=missing,
+            left={
+                one.member_id: why_gone(
+                    self._absence(one, at_ms, since_ms, stayed, len(missing) == 1, other_cause)._replace(
+                        coordinator_changed=coordinator_ms is not None
+                    )
+                )
+                for one in missing
+            },
+            changed=changed,
+            # Clients look at metadata every five minutes at the latest.
+            topic_changes=self._world.topic_changes(
+                max(since_ms - 30_000, at_ms - 6 * 60_000), at_ms + 30_000
+            ),
+            returned=returned(joined, self._departed, at_ms),
+            before=before.members if before else (),
+            leader=before.leader if before else "",
+            generation_before=before.generation if before else 0,
+            taken=[(old[a], new[b]) for a, b in taken.items()],
+            counts=self._counts,
+            coordinator_ms=coordinator_ms,
+            visible_ms=self._visible_ms,
+            glimpsed=[
+                polls.names[one]
+                for one in polls.there
+                if one not in old and one not in new and one in polls.names
+            ],
+            poll_missing=polls.missing,
+            poll_new={one: polls.there[one] for one in new if one not in old and one in polls.there},
+        )
+
+    def _remember(self, change: Change, cause: Cause) -> None:
+        at_ms = change.at_ms
+        if change.joined or change.missing or change.changed or change.taken or cause is Cause.TOPICS_CHANGED:
+            self._visible_ms = at_ms
+        self._departed += departed(change.left, change.missing, at_ms)
+        kept = [one for one in self._departed if at_ms - one.at_ms <= RETURN_MS]
+        self._departed = kept[-_DEPARTED_MAX:]
+
+    def _skipped(self, value: GroupMetadataValue) -> Iterator[str]:
+        if self.state is not None and value.generation > self.state.generation + 1:
+            skipped = value.generation - self.state.generation - 1
+            yield f"{count(skipped, 'generation')} before it never got an assignment, or is not in the topic"
 
     def _absence(
         self, member: Member, at_ms: int, since_ms: int, stayed: list[Member], alone: bool, other_cause: bool
@@ -349,9 +334,9 @@ class Classic:
     ) -> int:
         """When a member whose last commit was at `last_ms` went, at the earliest.
 
-        A member that commits regularly hears of a rebalance within a heartbeat interval and joins as soon as
-        it polls, which is within the time between its commits. An eager one then commits no more. Whose
-        commits ceased earlier has nothing to read, and tells nothing.
+        A member that commits regularly learns of a rebalance within a heartbeat interval and joins as soon as
+        it polls, which is within the time between its commits. An eager one then commits no more. A member
+        whose commits ceased earlier has nothing to read, and shows nothing.
         """
         sessions = [one.session_timeout_ms for one in stayed if one.session_timeout_ms is not None]
         heartbeat_ms = min(_HEARTBEAT_MS, min(sessions, default=_HEARTBEAT_MS) // 3) + _HEARD_MS
@@ -366,65 +351,37 @@ class Classic:
                     heard.append(since_ms)
         return min(heard, default=0)
 
-    def _topic_changes(self, at_ms: int, since_ms: int) -> dict[str, tuple[int, int]]:
-        # Clients look at metadata every five minutes at the latest.
-        return self._world.topic_changes(max(since_ms - 30_000, at_ms - 6 * 60_000), at_ms + 30_000)
-
-    def _returned(self, joined: Iterable[Member], at_ms: int) -> dict[str, Departed]:
-        found: dict[str, Departed] = {}
-        free = [one for one in self._departed if at_ms - one.at_ms <= DEPARTED_MS]
-        for member in joined:
-            for gone in reversed(free):
-                if (gone.client_id, gone.host) == (member.client_id, member.host):
-                    found[member.member_id] = gone
-                    free.remove(gone)
-                    break
-        return found
-
-    def _remember(self, missing: Iterable[Member], left: dict[str, Gone], at_ms: int) -> None:
-        for one in missing:
-            if left[one.member_id].why is not Departure.RESTARTED:
-                gone = left[one.member_id]
-                sure = gone.confidence is not Confidence.POSSIBLE
-                self._departed.append(Departed(one.client_id, one.host, one.name, at_ms, gone.why, sure))
-        kept = [one for one in self._departed if at_ms - one.at_ms <= DEPARTED_MS]
-        self._departed = kept[-_DEPARTED_MAX:]
-
-    def _phases(self, at_ms: int, evidence: list[str]) -> tuple[int | None, int | None, int | None]:
-        polls = self._polls
-        began_ms = polls.began_ms
+    def _phases(self, at_ms: int) -> tuple[int | None, int | None, int | None]:
+        """When it began, and how long it waited for members and for the leader's assignment."""
+        began_ms, completing_ms = self._polls.began_ms, self._polls.completing_ms
         if began_ms is None or began_ms > at_ms:
             return None, None, None
-        if polls.completing_ms is None:
-            join_ms, leader_ms = at_ms - began_ms, None
-        else:
-            join_ms, leader_ms = polls.completing_ms - began_ms, max(0, at_ms - polls.completing_ms)
-        if join_ms >= _SLOW_MS:
-            evidence.append(f"polls saw it wait {seconds(join_ms)} for members to join")
-        if leader_ms is not None and leader_ms >= _SLOW_MS:
-            evidence.append(f"polls saw it wait {seconds(leader_ms)} for the leader's assignment")
-        return began_ms, join_ms, leader_ms
+        if completing_ms is None:
+            return began_ms, at_ms - began_ms, None
+        return began_ms, completing_ms - began_ms, max(0, at_ms - completing_ms)
 
-    def _last_joiner(self, at_ms: int, stayed: list[Member], cooperative: bool) -> tuple[str, str]:
-        """Eager members commit when they join: whose last commit is far behind the others' was waited for."""
-        if cooperative or len(stayed) < 2:
-            return "", ""
+    def _last_joiner(self, at_ms: int, stayed: Sequence[Member]) -> tuple[str, Sequence[str]]:
+        """The member that the others waited for, and the evidence. Eager members commit when they join: the
+        last commit of the last one is far behind those of the others."""
+        nobody = "", ()
+        if self._cooperative or len(stayed) < 2:
+            return nobody
         lasts = []
         for one in stayed:
             slots = list(self._commits.of(one.assigned))
             gap_ms = usual_gap_ms(slots)
             if gap_ms is None or gap_ms > _SLOW_MS:
-                return "", ""
+                return nobody
             lasts.append((max(slot.at_ms for slot in slots), one))
         lasts.sort(key=lambda one: one[0])
         (next_ms, _), (last_ms, last) = lasts[-2:]
         if last_ms - next_ms < _SLOW_MS:
-            return "", ""
-        return last.member_id, (
-            f"{last.name} committed until {seconds(at_ms - last_ms)} before the end, the others had "
-            "been silent "
-            f"for {seconds(at_ms - next_ms)}: it was waited for"
+            return nobody
+        text = (
+            f"{last.name} committed until {seconds(at_ms - last_ms)} before the end, the others had been "
+            f"silent for {seconds(at_ms - next_ms)}: it was waited for"
         )
+        return last.member_id, (text,)
 
     def _moves(
         self,
@@ -432,7 +389,6 @@ class Classic:
         old: dict[str, Member],
         new: dict[str, Member],
         began_ms: int | None,
-        cooperative: bool,
     ) -> tuple[tuple[Move, ...], int | None]:
         had = {partition: one for one in old.values() for partition in one.assigned}
         has = {partition: one for one in new.values() for partition in one.assigned}
@@ -443,7 +399,7 @@ class Classic:
             same = giver is not None and heir is not None and giver.member_id == heir.member_id
             idle_ms = None
             if giver is not None:
-                gave_up = began_ms if not (cooperative and giver.member_id in new) else None
+                gave_up = began_ms if not (self._cooperative and giver.member_id in new) else None
                 idle_ms = self._idle_ms(partition, at_ms, gave_up)
             else:
                 free_ms = self._holders.free_since_ms(partition)
@@ -480,40 +436,9 @@ class Classic:
             return True
         return False
 
-    # ---- snapshots ----
 
-    def dump(self) -> dict[str, Any]:
-        """JSON."""
-        state = self.state
-        return {
-            "state": None
-            if state is None
-            else [*state[:7], [member_row(one) for one in state.members], state[8]],
-            "holders": self._holders.dump(),
-            "polls": self._polls.dump(),
-            "last": None if self._last is None else unpacked(rebalance_data(self._last)),
-            "departed": self._departed,
-            "takeovers": self._takeovers.dump(),
-            "stopped": self._stopped,
-            "made": self._made,
-            "counts": self._counts,
-            "visible": self._visible_ms,
-            "nobody": self._commits.nobody,
-        }
-
-    def load(self, said: dict[str, Any]) -> None:
-        """What `dump` made."""
-        if said["state"] is not None:
-            row = said["state"]
-            self.state = GroupState(*row)._replace(
-                kind=Kind.CLASSIC, members=tuple(stored_member(one) for one in row[7])
-            )
-        self._holders.load(said["holders"])
-        self._polls = Polls.load(said["polls"])
-        self._last = None if said["last"] is None else rebalance_of(packed(said["last"]))
-        self._departed = [Departed(*one)._replace(why=Departure(one[4])) for one in said["departed"]]
-        self._takeovers.load(said["takeovers"])
-        self._stopped, self._made = said["stopped"], said.get("made", False)
-        self._counts = said["counts"]
-        self._visible_ms = said["visible"]
-        self._commits.nobody = said["nobody"]
+def _slow(join_ms: int | None, leader_ms: int | None) -> Iterator[str]:
+    if join_ms is not None and join_ms >= _SLOW_MS:
+        yield f"polls saw it wait {seconds(join_ms)} for members to join"
+    if leader_ms is not None and leader_ms >= _SLOW_MS:
+        yield f"polls saw it wait {seconds(leader_ms)} for the leader's assignment"

@@ -1,19 +1,18 @@
-"""The committed offsets of one group: the newest of each partition, how often it comes, and what is kept of
-all.
+"""The committed offsets of one group: the newest of each partition, how often it comes, and which are kept.
 
 A commit is by far the most frequent fact: it costs a few field writes.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any
 
+from ringleader.insight.codec import codec_of
 from ringleader.insight.inference.facts import COMMIT_EVERY_MS, Output, Source
 from ringleader.insight.model import Commit, Event, EventKind, TopicPartition
-
-FORMAT = 1
 
 NEVER = -(2**62)
 _TOGETHER_MS = 2_000
@@ -24,7 +23,12 @@ _SAME_MS = 50
 commit once more when they give partitions up."""
 
 _REGULAR = 3
-"""So many commits make a usual time between them."""
+"""The number of commits that make a usual time between them."""
+
+
+_SAVED = ("offset", "at_ms", "gap_ms", "count", "kept_ms", "fresh", "moved_ms")
+"""Attributes of a slot that stand in a snapshot."""
+_saved = attrgetter("topic", "partition", *_SAVED)
 
 
 class Slot:
@@ -57,8 +61,9 @@ class Slot:
 
 
 class Commits:
-    """All of a group. `out` gets what is kept, `changed` the group's name with every commit, `groups_changed`
-    where a commit told the group itself something. `events`: that offsets were reset or deleted comes out."""
+    """All of a group. `out` gets the commits that are kept, `changed` the group's name with every commit,
+    `groups_changed` where a commit changed the group itself. `events`: resets and deletions of offsets come
+    out."""
 
     def __init__(
         self,
@@ -72,7 +77,7 @@ class Commits:
         self.group = group
         self.slots: dict[TopicPartition, Slot] = {}
         self.nobody = False
-        """The group had members and has none: who commits now is a tool."""
+        """The group had members and has none: a tool commits now."""
         self.on_first: Callable[[int], bool] | None = None
         """Called with the time of a partition's first commit in a generation; whether that changed it."""
         self._out = out
@@ -135,9 +140,10 @@ class Commits:
         burst.partitions[topic, partition] = 0
         self._say(burst)
 
-    def generation(self, moved: Iterable[TopicPartition]) -> None:
+    def generation(self, moved: Iterable[TopicPartition], *, nobody: bool = False) -> None:
         """A generation ends: the last commits before it are kept, the first ones after it will be. Partitions
-        that `moved` have owners that may commit at other times."""
+        that `moved` have owners that may commit at other times. `nobody`: the group has no members now."""
+        self.nobody = nobody
         for slot in self.slots.values():
             if slot.kept_ms != slot.at_ms:
                 self._keep(slot)
@@ -152,7 +158,7 @@ class Commits:
             slot.gap_ms = 0
 
     def tick(self, now_ms: int) -> None:
-        """What is old and newest is kept."""
+        """Keep newest commits that are old by now."""
         due = [slot for slot in self._unkept if now_ms - slot.at_ms >= COMMIT_EVERY_MS]
         due.sort(key=lambda slot: (slot.topic, slot.partition))
         for slot in due:
@@ -173,7 +179,7 @@ class Commits:
         burst = self._burst
         if burst is None or burst.kind is not kind or at_ms - burst.last_ms > _TOGETHER_MS:
             name = "reset" if kind is EventKind.OFFSETS_RESET else "deleted"
-            burst = _Burst(f"offsets-{source.partition}-{source.offset}-{name}", kind, at_ms)
+            burst = _Burst(f"offsets-{source.partition}-{source.offset}-{name}", kind, at_ms, at_ms)
             self._burst = burst
         burst.last_ms = at_ms
         return burst
@@ -196,48 +202,29 @@ class Commits:
             text = f"Committed offsets of {where} went {moved}{who}."
         self._out.append(Event(burst.id, self.group, burst.at_ms, burst.kind, text))
 
-    def dump(self) -> bytes:
-        """One small row."""
-        slots = [
-            (
-                one.topic,
-                one.partition,
-                one.offset,
-                one.at_ms,
-                one.gap_ms,
-                one.count,
-                one.kept_ms,
-                one.fresh,
-                one.moved_ms,
-            )
-            for one in self.slots.values()
-        ]
-        if not slots:
-            return b""
-        said: dict[str, Any] = {"format": FORMAT, "slots": slots}
-        if self._burst is not None:
-            burst = self._burst
-            lost = [[*where, by] for where, by in burst.partitions.items()]
-            said["burst"] = [burst.id, burst.kind, burst.at_ms, burst.last_ms, lost]
-        return json.dumps(said, separators=(",", ":")).encode()
+    def dump(self) -> dict[str, Any] | None:
+        """The snapshot, as JSON; None: there is nothing to restore."""
+        if not self.slots and not self.nobody:
+            return None
+        return {
+            "slots": [_saved(slot) for slot in self.slots.values()],
+            "burst": _BURST.write(self._burst),
+            "nobody": self.nobody,
+        }
 
-    def load(self, data: bytes) -> None:
-        """What `dump` made. Raises `ValueError`."""
-        said = checked(data)
-        for topic, partition, *rest in said["slots"]:
+    def load(self, saved: Mapping[str, Any]) -> None:
+        """Take over a snapshot that `dump` of another one has made."""
+        for topic, partition, *values in saved["slots"]:
             slot = self.slot(topic, partition)
-            slot.offset, slot.at_ms, slot.gap_ms, slot.count, slot.kept_ms, slot.fresh, slot.moved_ms = rest
+            for name, value in zip(_SAVED, values, strict=True):
+                setattr(slot, name, value)
             if slot.kept_ms != slot.at_ms:
                 self._unkept.add(slot)
-        if "burst" in said:
-            name, kind, at_ms, last_ms, lost = said["burst"]
-            self._burst = _Burst(name, EventKind(kind), at_ms)
-            self._burst.last_ms = last_ms
-            self._burst.partitions = {(topic, number): by for topic, number, by in lost}
+        self._burst, self.nobody = _BURST.read(saved["burst"]), saved["nobody"]
 
 
 def usual_gap_ms(slots: Iterable[Slot]) -> int | None:
-    """The longest usual time between commits; None where there were too few to say."""
+    """The longest usual time between commits; None where there were too few."""
     gaps = [slot.gap_ms for slot in slots if slot.count >= _REGULAR]
     return max(gaps, default=None)
 
@@ -247,28 +234,19 @@ def newest_ms(slots: Iterable[Slot]) -> int | None:
     return max((slot.at_ms for slot in slots), default=None)
 
 
-def checked(data: bytes) -> Any:
-    """A snapshot's JSON. Raises `ValueError` for a format that is not known here."""
-    said = json.loads(data)
-    found = said.get("format") if isinstance(said, dict) else None
-    if found != FORMAT:
-        raise ValueError(
-            f"a snapshot of inference has format {found!r}; this version knows {FORMAT}: use a newer one"
-        )
-    return said
-
-
+@dataclass
 class _Burst:
     """Offsets that moved or went at about one time."""
 
-    __slots__ = ("at_ms", "id", "kind", "last_ms", "partitions")
+    id: str
+    kind: EventKind
+    at_ms: int
+    last_ms: int
+    partitions: dict[TopicPartition, int] = field(default_factory=dict)
+    """By how much each moved."""
 
-    def __init__(self, name: str, kind: EventKind, at_ms: int) -> None:
-        self.id = name
-        self.kind = kind
-        self.at_ms = at_ms
-        self.last_ms = at_ms
-        self.partitions: dict[TopicPartition, int] = {}
+
+_BURST = codec_of(_Burst | None)
 
 
 def _topics(partitions: Iterable[TopicPartition]) -> str:

@@ -1,10 +1,9 @@
 """Inference over all groups of a cluster: facts in, history out.
 
-Whoever feeds it calls `record` for each record of `__consumer_offsets`, `tell` for everything else, `tick`
-now and then, and takes what was concluded from `drain`. It goes on after a restart from `restore`d
-snapshots as if nothing had been: kept in one transaction with what was drained and with the positions that
-were read.
-"""
+The caller gives it each record of `__consumer_offsets` (`record`) and every other fact (`tell`), calls `tick`
+about once a second, and takes the conclusions from `drain`. It goes on after a restart from `restore`d
+snapshots as if nothing had happened: kept in one transaction with what was drained and with the positions
+that were read."""
 
 from __future__ import annotations
 
@@ -15,7 +14,7 @@ from struct import error as struct_error
 from typing import Any
 
 from ringleader.insight.inference.classic import Classic
-from ringleader.insight.inference.commits import FORMAT, Commits, Slot, checked
+from ringleader.insight.inference.commits import Commits, Slot
 from ringleader.insight.inference.exact import Exact
 from ringleader.insight.inference.facts import (
     ClassicGroup,
@@ -38,10 +37,13 @@ from ringleader.insight.inference.world import World
 from ringleader.insight.model import Commit, Event, EventKind, Rebalance
 from ringleader.protocol.errors import MalformedError
 
+FORMAT = 2
+"""Of snapshots."""
+
 _OFFSET_HEAD = Struct(">hq")
 _VERSIONS = 4
 _LOOK_MS = 10_000
-"""So often it is looked whose commits have stopped."""
+"""The interval of looking for members whose commits have stopped."""
 
 _CONVERTED_MS = 2_000
 """A group whose record ends and that is there under another protocol within this was converted, not
@@ -49,9 +51,9 @@ deleted."""
 
 
 class Inference:
-    """What happened to the groups of one cluster.
+    """The history of the groups of one cluster.
 
-    `exact`: the cluster has Ringleader's journal, so that groups are told by `Journalled`; of the records in
+    `exact`: the cluster has Ringleader's journal, so that groups are known by `Journalled`; of the records in
     `__consumer_offsets` only the offsets count.
 
     The empty group id, which Kafka lets commit, is not followed: "" stands for the cluster as a whole.
@@ -61,7 +63,7 @@ class Inference:
         self.unreadable = 0
         """Records that could not be read."""
         self.last_unreadable = ""
-        """What was wrong with the last of these."""
+        """The error of the last of these."""
         self._exact = exact
         self._out: list[Output] = []
         self._world = World(self._out)
@@ -74,8 +76,8 @@ class Inference:
         self._committed: set[str] = set()
 
     def record(self, partition: int, offset: int, at_ms: int, key: bytes | None, value: bytes | None) -> None:
-        """A record of `__consumer_offsets` as it was read. The same as `tell` of what it says, but quicker.
-        What cannot be read is counted in `unreadable`, never raised: one odd record stops no history."""
+        """A record of `__consumer_offsets` as it was read. The same as `tell` of its fact, but quicker. A
+        record that cannot be read is counted in `unreadable`, and nothing is raised: it stops no history."""
         if key is None:
             return
         slot = self._slots.get(key)
@@ -130,7 +132,7 @@ class Inference:
             self._modern(fact)
 
     def tick(self, now_ms: int) -> None:
-        """What waits for time is concluded: about once a second, when all that was there has been told."""
+        """Conclude from the time that passed: about once a second, when all facts until now are known."""
         for commits in self._commits.values():
             commits.tick(now_ms)
         for group in [one for one, (at_ms, _) in self._ending.items() if now_ms - at_ms > _CONVERTED_MS]:
@@ -142,7 +144,7 @@ class Inference:
                     self._changed.add(name)
 
     def drain(self) -> list[Output]:
-        """What was concluded since the last call, in order. What is said again replaces what was said."""
+        """The conclusions since the last call, in order. One with the id of an earlier one replaces it."""
         out = self._out[:]
         self._out.clear()
         return out
@@ -177,37 +179,38 @@ class Inference:
     def snapshot(self, group: str) -> bytes:
         """All that is known of the group but its commits: JSON with a format number. b"": nothing."""
         if not group:
-            return self._world.dump()
+            return _packed(self._world.dump())
         found = self._groups.get(group)
         if found is None:
             return b""
-        said: dict[str, Any] = {"format": FORMAT, "kind": found.kind, "group": found.dump()}
+        saved: dict[str, Any] = {"kind": found.kind, "group": found.dump()}
         if isinstance(found, Exact):
-            said["exact"] = True
+            saved["exact"] = True
         if group in self._ending:
-            said["ending"] = self._ending[group]
-        return json.dumps(said, separators=(",", ":")).encode()
+            saved["ending"] = self._ending[group]
+        return _packed(saved)
 
     def commits_snapshot(self, group: str) -> bytes:
         """The group's newest commits, one small row: JSON with a format number. b"": nothing."""
         commits = self._commits.get(group)
-        return b"" if commits is None else commits.dump()
+        saved = None if commits is None else commits.dump()
+        return b"" if saved is None else _packed(saved)
 
     def restore(self, snapshots: Iterable[tuple[str, bytes, bytes]]) -> None:
-        """Begin where another ended: (group, snapshot, commits) of each group. Before anything is told.
-        Raises `ValueError` for a format that this version does not know."""
+        """Begin where another ended: (group, snapshot, commits) of each group. Before the first fact. Raises
+        `ValueError` for a format that this version does not know."""
         for group, snapshot, commits in snapshots:
             if not group:
-                self._world.load(snapshot)
+                self._world.load(_unpacked(snapshot))
                 continue
             if commits:
-                self._commits_of(group).load(commits)
+                self._commits_of(group).load(_unpacked(commits))
             if snapshot:
-                said = checked(snapshot)
-                made = self._make(group, said["kind"], exact=said.get("exact", False))
-                made.load(said["group"])
-                if "ending" in said:
-                    self._ending[group] = tuple(said["ending"])
+                saved = _unpacked(snapshot)
+                made = self._make(group, saved["kind"], exact=saved.get("exact", False))
+                made.load(saved["group"])
+                if "ending" in saved:
+                    self._ending[group] = tuple(saved["ending"])
 
     # ---- inside ----
 
@@ -317,12 +320,26 @@ class Inference:
             return
         if any(slot.at_ms > at_ms for slot in commits.slots.values()):
             commits.on_first, commits.nobody = None, False  # it lives again, as offsets alone
+            self._committed.add(group)
             return
         del self._commits[group]
         for slot in commits.slots.values():
             if slot.key is not None:
                 self._slots.pop(slot.key, None)
         self._committed.add(group)
+
+
+def _packed(saved: dict[str, Any]) -> bytes:
+    return json.dumps({"format": FORMAT, **saved}, separators=(",", ":")).encode()
+
+
+def _unpacked(data: bytes) -> Any:
+    """A snapshot's JSON. Raises `ValueError` for a format that is not known here."""
+    saved = json.loads(data)
+    found = saved.get("format") if isinstance(saved, dict) else None
+    if found != FORMAT:
+        raise ValueError(f"its snapshots have format {found!r}, and this version reads format {FORMAT}")
+    return saved
 
 
 def _tombstone(fact: Any) -> bool:

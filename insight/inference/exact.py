@@ -1,11 +1,9 @@
-"""A group of Ringleader's own, whose journal knows: nothing is inferred."""
+"""A group of Ringleader's own, whose journal has the causes: nothing is inferred."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
-from ringleader.insight.history.values import packed, rebalance_data, rebalance_of, unpacked
 from ringleader.insight.inference.commits import Commits
 from ringleader.insight.inference.facts import (
     FirstCommit,
@@ -15,6 +13,7 @@ from ringleader.insight.inference.facts import (
     StaticReturned,
 )
 from ringleader.insight.inference.holders import Holders
+from ringleader.insight.inference.kept import Kept, Restorable
 from ringleader.insight.inference.words import seconds
 from ringleader.insight.model import (
     Cause,
@@ -31,19 +30,22 @@ from ringleader.insight.model import (
 _TAKEN_MAX = 20
 
 
-class Exact:
-    """What the journal says goes to `out`, with the spans that follow from it."""
+class Exact(Restorable):
+    """The journal's entries go to `out`, with the spans that follow from them."""
 
     kind = Kind.CLASSIC
+    _holders: Kept[Holders]
+    _last: Kept[Rebalance | None]
+    _taken: Kept[dict[str, Rebalance]]
+    """Static members whose place was taken: old member id -> where that stands."""
 
     def __init__(self, group: str, commits: Commits, out: list[Output]) -> None:
         self.group = group
         self._commits = commits
         self._out = out
         self._holders = Holders(group, out)
-        self._last: Rebalance | None = None
-        self._taken: dict[str, Rebalance] = {}
-        """Static members whose place was taken: old member id -> where that stands."""
+        self._last = None
+        self._taken = {}
 
     def told(self, said: Rebalance) -> None:
         """An entry."""
@@ -81,7 +83,7 @@ class Exact:
             (one for one in last.members if one.member_id == said.old_member_id), None
         )  # fmt: skip
         if last is None or old is None:
-            return  # told before anything else of the group was
+            return  # it stands in the journal before anything else of the group
         new = old._replace(
             member_id=said.member.member_id, client_id=said.member.client_id, host=said.member.host
         )
@@ -118,7 +120,7 @@ class Exact:
         self.told(made)
 
     def fenced(self, said: InstanceFenced) -> None:
-        """Who lost its place is still there: it was no restart."""
+        """The member that lost its place is still there: it was no restart."""
         made = self._taken.pop(said.member.member_id, None)
         if made is None:
             return
@@ -143,15 +145,3 @@ class Exact:
                     self.group, Kind.CLASSIC, "Dead", last.generation, last.protocol_type, "", "", (), at_ms
                 )
             )
-
-    def dump(self) -> dict[str, Any]:
-        """JSON."""
-        last = None if self._last is None else unpacked(rebalance_data(self._last))
-        taken = {one: unpacked(rebalance_data(made)) for one, made in self._taken.items()}
-        return {"holders": self._holders.dump(), "last": last, "taken": taken}
-
-    def load(self, said: dict[str, Any]) -> None:
-        """What `dump` made."""
-        self._holders.load(said["holders"])
-        self._last = None if said["last"] is None else rebalance_of(packed(said["last"]))
-        self._taken = {one: rebalance_of(packed(made)) for one, made in said["taken"].items()}

@@ -1,32 +1,35 @@
-"""Who holds which partition of a group, and who is a member, since when."""
+"""The members of a group and the owners of its partitions, and since when."""
 
 from __future__ import annotations
 
-from typing import Any
-
-from ringleader.insight.history.values import member_of, member_row
 from ringleader.insight.inference.facts import Output
+from ringleader.insight.inference.kept import Kept, Restorable
 from ringleader.insight.model import Gone, Member, MemberSpan, Ownership, Rebalance, TopicPartition
 
 _FREE_MAX = 100_000
 
 
-class Holders:
-    """Spans of members and of ownership, as `Rebalance`s tell them."""
+class Holders(Restorable):
+    """Spans of members and of ownership, as `Rebalance`s show them."""
+
+    _spans: Kept[dict[str, tuple[Member, int]]]
+    """Member id -> the member, and since when."""
+    _held: Kept[dict[TopicPartition, tuple[str, int, str]]]
+    """Partition -> its owner, since when, and by which rebalance."""
+    _free: Kept[dict[TopicPartition, int]]
+    """Partition without an owner -> since when."""
 
     def __init__(self, group: str, out: list[Output]) -> None:
         self.group = group
         self._out = out
-        self._spans: dict[str, tuple[Member, int]] = {}
-        self._held: dict[TopicPartition, tuple[str, int, str]] = {}
-        self._free: dict[TopicPartition, int] = {}
+        self._spans, self._held, self._free = {}, {}, {}
 
     def free_since_ms(self, partition: TopicPartition) -> int | None:
         """Since when nobody has a partition that somebody had; None if somebody has it, or never had."""
         return self._free.get(partition)
 
     def hold(self, rebalance: Rebalance) -> None:
-        """What a rebalance changed."""
+        """Report the spans that a rebalance began and ended."""
         at_ms = rebalance.at_ms
         now = {one.member_id: one for one in rebalance.members}
         for member_id in [one for one in self._spans if one not in now]:
@@ -67,19 +70,3 @@ class Holders:
         self, member: Member, since_ms: int, until_ms: int, gone: Gone | None, rebalance_id: str
     ) -> MemberSpan:
         return MemberSpan(self.group, member._replace(assigned=()), since_ms, until_ms, gone, rebalance_id)
-
-    def dump(self) -> dict[str, Any]:
-        """JSON."""
-        return {
-            "spans": [[member_row(member), since_ms] for member, since_ms in self._spans.values()],
-            "held": [[*partition, *held] for partition, held in self._held.items()],
-            "free": [[*partition, since_ms] for partition, since_ms in self._free.items()],
-        }
-
-    def load(self, said: dict[str, Any]) -> None:
-        """What `dump` made."""
-        for row, since_ms in said["spans"]:
-            member = member_of(row)
-            self._spans[member.member_id] = (member, since_ms)
-        self._held = {(topic, number): tuple(held) for topic, number, *held in said["held"]}
-        self._free = {(topic, number): since_ms for topic, number, since_ms in said["free"]}

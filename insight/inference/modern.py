@@ -1,8 +1,8 @@
 """One group of the consumer protocol (KIP-848), or a share group (KIP-932): the broker assigns, and writes
 down each step with its time.
 
-A rebalance begins with a new group epoch, and ends when every member has what the assignor gave it. Who
-came and who went stands in the records before the epoch; leave and expiry write the same ones, and only
+A rebalance begins with a new group epoch, and ends when every member has what the assignor gave it. The
+records before the epoch show the members that came and went; leave and expiry write the same ones, and only
 commits can tell them apart: share groups commit nothing here.
 """
 
@@ -10,17 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
-from ringleader.insight.history.values import (
-    member_of,
-    member_row,
-    packed,
-    rebalance_data,
-    rebalance_of,
-    unpacked,
-)
-from ringleader.insight.inference.causes import BY_DEPARTURE, Verdict
+from ringleader.insight.inference.causes import verdict
+from ringleader.insight.inference.changes import RETURN_MS, Change, Departed, departed, returned
 from ringleader.insight.inference.commits import Commits, usual_gap_ms
 from ringleader.insight.inference.departures import Absence, why_gone
 from ringleader.insight.inference.facts import (
@@ -33,8 +26,9 @@ from ringleader.insight.inference.facts import (
     Source,
     TargetEpoch,
 )
-from ringleader.insight.inference.words import listed, members, seconds
-from ringleader.insight.inference.world import World, change_text
+from ringleader.insight.inference.kept import Kept, Restorable
+from ringleader.insight.inference.words import seconds
+from ringleader.insight.inference.world import World
 from ringleader.insight.model import (
     Cause,
     Confidence,
@@ -56,25 +50,47 @@ MODERN = {"consumer": Kind.CONSUMER, "share": Kind.SHARE}
 DEFAULT_SESSION_MS = 45_000
 """Kafka's, for both."""
 
-_RESTART_MS = 60_000
 _JOINS_MAX = 20
 _NEW_GROUP_EPOCH = 2
 """The first member's epoch of a group is 1 or 2, by the broker's version."""
 _AWAY_EPOCH = -2
 
 
-class Left(NamedTuple):
-    """Who went not long ago."""
+class Modern(Restorable):
+    """A group whose broker assigns. Conclusions go to `out`."""
 
-    client_id: str
-    host: str
-    at_ms: int
-    why: Departure
-    sure: bool
-
-
-class Modern:
-    """What is concluded goes to `out`."""
+    _epoch: Kept[int | None]
+    _hash: Kept[int]
+    _members: Kept[dict[str, Member]]
+    _since: Kept[dict[str, int]]
+    """Member id -> since when it is there."""
+    _epochs: Kept[dict[str, int]]
+    """Member id -> the epoch it has reached; -2: a static member that is away."""
+    _revoking: Kept[dict[str, int]]
+    """Member id -> since when it has to give partitions up."""
+    _held: Kept[dict[tuple[str, int, str], tuple[int, str]]]
+    """Partition and member id -> since when, and by which rebalance."""
+    _free: Kept[dict[TopicPartition, tuple[int, str]]]
+    """Partition nobody has -> since when, and its last owner."""
+    _regexes: Kept[dict[str, tuple[str, ...]]]
+    """Pattern -> the topics that it matches."""
+    _came: Kept[dict[str, Member]]
+    """Since the last epoch."""
+    _gone: Kept[dict[str, tuple[Member, int | None]]]
+    """Since the last epoch; and since when it had been giving partitions up."""
+    _changed: Kept[dict[str, tuple[str, ...]]]
+    """Member id -> the topics it had, since the last epoch."""
+    _matched: Kept[list[str]]
+    """Patterns that match other topics, since the last epoch."""
+    _lately: Kept[list[Departed]]
+    _joins: Kept[dict[str, Rebalance]]
+    """Member id -> the rebalance in which it joined, lately."""
+    _open: Kept[Rebalance | None]
+    _closed: Kept[Rebalance | None]
+    """The one before, until something is committed."""
+    _target_ms: Kept[int | None]
+    """When the assignor had computed for the open one."""
+    _last_id: Kept[str]
 
     def __init__(self, group: str, kind: Kind, commits: Commits, world: World, out: list[Output]) -> None:
         self.group = group
@@ -82,35 +98,12 @@ class Modern:
         self._commits = commits
         self._world = world
         self._out = out
-        self._epoch: int | None = None
-        self._hash = 0
-        self._members: dict[str, Member] = {}
-        self._since: dict[str, int] = {}
-        self._epochs: dict[str, int] = {}
-        """Member id -> the epoch it has reached; -2: a static member that is away."""
-        self._revoking: dict[str, int] = {}
-        """Member id -> since when it has to give partitions up."""
-        self._held: dict[tuple[str, int, str], tuple[int, str]] = {}
-        """Partition and member id -> since when, and by which rebalance."""
-        self._free: dict[TopicPartition, tuple[int, str]] = {}
-        """Partition nobody has -> since when, and who had it."""
-        self._regexes: dict[str, tuple[str, ...]] = {}
-        self._came: dict[str, Member] = {}
-        """Since the last epoch."""
-        self._gone: dict[str, tuple[Member, int | None]] = {}
-        """Since the last epoch; and since when it had been giving partitions up."""
-        self._changed: dict[str, tuple[str, ...]] = {}
-        """Member id -> the topics it had, since the last epoch."""
-        self._matched: list[str] = []
-        """Patterns that match other topics, since the last epoch."""
-        self._lately: list[Left] = []
-        self._joins: dict[str, Rebalance] = {}
-        """Member id -> in which it joined, lately."""
-        self._open: Rebalance | None = None
-        self._closed: Rebalance | None = None
-        """The one before, until something is committed."""
-        self._target_ms: int | None = None
-        self._last_id = ""
+        self._epoch = self._open = self._closed = self._target_ms = None
+        self._hash, self._last_id = 0, ""
+        self._members, self._since, self._epochs, self._revoking = {}, {}, {}, {}
+        self._held, self._free, self._regexes = {}, {}, {}
+        self._came, self._gone, self._changed, self._joins = {}, {}, {}, {}
+        self._matched, self._lately = [], []
         commits.on_first = self._first_commit
 
     # ---- facts ----
@@ -194,27 +187,46 @@ class Modern:
     def _replaced(self, source: Source, at_ms: int, new: Member, old: Member) -> None:
         """A static member came back: no epoch follows."""
         rebalance_id = f"offsets-{source.partition}-{source.offset}"
-        text = f"{new.instance_id} came back with another member id; epoch {self._epoch} went on as it was"
-        came = ("another process came with its instance id",)
-        gone = Gone(Departure.RESTARTED, Confidence.LIKELY, None, came)
-        self._end_span(old, at_ms, gone, rebalance_id)
         now = tuple(self._members.values())
+        before = (*(one for one in now if one.member_id != new.member_id), old)
+        epoch = self._epoch or 0
+        said = verdict(
+            Change(
+                kind=self.kind,
+                at_ms=at_ms,
+                since_ms=at_ms,
+                generation=epoch,
+                generation_before=epoch,
+                known=True,
+                members=now,
+                joined=(),
+                missing=(),
+                left={},
+                changed=(),
+                topic_changes={},
+                returned={},
+                taken=[(old, new)],
+            )
+        )
+        came = ("another process came with its instance id",)
+        gone = Gone(Departure.RESTARTED, said.confidence, None, came)
+        self._end_span(old, at_ms, gone, rebalance_id)
         self._out.append(
             Rebalance(
                 id=rebalance_id,
                 group=self.group,
                 kind=self.kind,
-                generation=self._epoch or 0,
+                generation=epoch,
                 at_ms=at_ms,
-                cause=Cause.STATIC_MEMBER_REPLACED,
-                confidence=Confidence.LIKELY,
-                evidence=(text,),
-                cause_members=(new.member_id,),
+                cause=said.cause,
+                confidence=said.confidence,
+                evidence=said.evidence,
+                cause_members=said.members,
                 protocol_type=self.kind.value,
                 members=now,
                 joined=(new.member_id,),
                 left={old.member_id: gone},
-                before=(*(one for one in now if one.member_id != new.member_id), old),
+                before=before,
                 began_ms=at_ms,
             )
         )
@@ -234,24 +246,15 @@ class Modern:
         if self._open is not None:
             self._close(at_ms, Outcome.SUPERSEDED)
         rebalance_id = f"offsets-{fact.source.partition}-{fact.source.offset}"
-        known = (self._epoch is None and fact.epoch <= _NEW_GROUP_EPOCH) or fact.epoch == (
-            self._epoch or 0
-        ) + 1
-        left = {one: self._why_gone(member, at_ms, since) for one, (member, since) in self._gone.items()}
-        said = self._verdict(fact, left) if known else Verdict(
-            Cause.UNKNOWN, Confidence.UNKNOWN, (f"the record before epoch {fact.epoch} was not read",)
-        )  # fmt: skip
-        before = [one for one in self._members.values() if one.member_id not in self._came]
-        before += [one for one, _ in self._gone.values()]
-        for member_id, (member, _) in self._gone.items():
-            self._end_span(member, at_ms, left[member_id], rebalance_id)
-            gone = left[member_id]
-            sure = gone.confidence is not Confidence.POSSIBLE
-            self._lately.append(Left(member.client_id, member.host, at_ms, gone.why, sure))
-        self._lately = [one for one in self._lately if at_ms - one.at_ms <= _RESTART_MS]
+        change = self._change(fact)
+        left, said = change.left, verdict(change)
+        self._correct_restarts(change)
+        for one in change.missing:
+            self._end_span(one, at_ms, left[one.member_id], rebalance_id)
+        self._lately += departed(left, change.missing, at_ms)
+        self._lately = [one for one in self._lately if at_ms - one.at_ms <= RETURN_MS]
         commits = [slot.at_ms for slot in self._commits.slots.values() if slot.count]
-        self._commits.generation(())
-        self._commits.nobody = self.kind is Kind.CONSUMER and not self._members
+        self._commits.generation((), nobody=self.kind is Kind.CONSUMER and not self._members)
         self._open = Rebalance(
             id=rebalance_id,
             group=self.group,
@@ -267,7 +270,7 @@ class Modern:
             members=tuple(self._members.values()),
             joined=tuple(self._came),
             left=left,
-            before=tuple(before),
+            before=tuple(change.before),
             began_ms=at_ms,
             last_commit_ms=max(commits, default=None),
         )
@@ -281,30 +284,48 @@ class Modern:
         else:
             self._close(at_ms, Outcome.EMPTY)
 
-    def _why_gone(self, member: Member, at_ms: int, revoking_since: int | None) -> Gone:
-        limit_ms = member.rebalance_timeout_ms
-        if revoking_since is not None and limit_ms is not None and at_ms - revoking_since >= limit_ms - 500:
-            text = (
-                f"it had been asked {seconds(at_ms - revoking_since)} before to give partitions up, "
-                "and had not; "
-                f"its rebalance timeout is {seconds(limit_ms)}"
-            )
-            return Gone(Departure.NOT_REJOINED, Confidence.LIKELY, None, (text,))
-        if self.kind is Kind.SHARE:
-            text = (
-                "a share group's member that leaves and one that expires write the same records, and "
-                "commit nothing"
-            )
-            return Gone(Departure.UNKNOWN, Confidence.UNKNOWN, None, (text,))
+    def _change(self, fact: GroupEpoch) -> Change:
+        assert fact.epoch is not None
+        at_ms = fact.at_ms
+        now = tuple(self._members.values())
+        joined = tuple(self._came.values())
+        missing = tuple(member for member, _ in self._gone.values())
+        changed = [
+            (self._members[member_id]._replace(topics=topics), self._members[member_id])
+            for member_id, topics in self._changed.items()
+        ]
+        first = self._epoch is None and fact.epoch <= _NEW_GROUP_EPOCH
+        return Change(
+            kind=self.kind,
+            at_ms=at_ms,
+            since_ms=at_ms,
+            generation=fact.epoch,
+            known=first or fact.epoch == (self._epoch or 0) + 1,
+            members=now,
+            joined=joined,
+            missing=missing,
+            left={one: self._why_gone(member, at_ms, since) for one, (member, since) in self._gone.items()},
+            changed=changed,
+            topic_changes=self._world.topic_changes(at_ms - 10 * 60_000, at_ms + 30_000),
+            returned=returned(joined, self._lately, at_ms),
+            before=(*(one for one in now if one.member_id not in self._came), *missing),
+            twins=[
+                (twin, self._since[twin.member_id]) for twin in map(self._twin, missing) if twin is not None
+            ],
+            silent_twins=[twin for twin in map(self._silent_twin, joined) if twin is not None],
+            matched=self._matched,
+            hash_changed=fact.metadata_hash != self._hash and self._hash != 0,
+        )
+
+    def _why_gone(self, member: Member, at_ms: int, revoking_since_ms: int | None) -> Gone:
         slots = list(self._commits.of(member.assigned))
-        since_ms = self._since.get(member.member_id, at_ms)
         others = [slot for one in self._members.values() for slot in self._commits.of(one.assigned)]
         gap_ms = usual_gap_ms(slots)
         session_ms = member.session_timeout_ms or self._world.session_timeout_ms(self.kind)
         return why_gone(
             Absence(
                 at_ms=at_ms,
-                since_ms=since_ms,
+                since_ms=self._since.get(member.member_id, at_ms),
                 partitions=len(member.assigned),
                 last_commit_ms=max((slot.at_ms for slot in slots), default=None),
                 last_moved_ms=max((slot.moved_ms for slot in slots), default=None),
@@ -315,114 +336,51 @@ class Modern:
                 earliest_ms=at_ms,
                 latest_ms=at_ms,
                 session_timeout_ms=session_ms or DEFAULT_SESSION_MS,
-                rebalance_timeout_ms=limit_ms,
+                rebalance_timeout_ms=member.rebalance_timeout_ms,
                 other_cause=False,
                 waited_ms=None,
                 session_assumed=session_ms is None,
                 static=member.instance_id is not None,
                 commits_count=False,
+                revoking_ms=None if revoking_since_ms is None else at_ms - revoking_since_ms,
+                can_commit=self.kind is Kind.CONSUMER,
             )
         )
 
-    def _verdict(self, fact: GroupEpoch, left: Mapping[str, Gone]) -> Verdict:
-        at_ms = fact.at_ms
-        if self._gone:
-            first = next(iter(self._gone))
-            gone = left[first]
-            some = [member for member, _ in self._gone.values()]
-            text = f"{members(some)} {'is' if len(some) == 1 else 'are'} in the group no more"
-            twin = self._twin(some[0])
-            evidence = [text, *gone.evidence]
-            if twin is not None:
-                ago_ms = at_ms - self._since[twin.member_id]
-                evidence.append(f"one of the same client id came from the same host {seconds(ago_ms)} before")
-                if gone.silent_ms is not None and gone.silent_ms > ago_ms:
-                    self._was_restart(twin, gone.silent_ms - ago_ms)
-            cause = BY_DEPARTURE.get(gone.why, Cause.UNKNOWN)
-            sure = gone.confidence if cause is not Cause.UNKNOWN else Confidence.UNKNOWN
-            if gone.why is Departure.NOT_REJOINED:
-                cause, sure = Cause.POLL_INTERVAL_EXCEEDED, Confidence.POSSIBLE
-            return Verdict(cause, sure, tuple(evidence), tuple(self._gone))
-        if self._came:
-            return self._joined(at_ms)
-        if self._changed:
-            words = []
-            for member_id, had in self._changed.items():
-                now = self._members[member_id]
-                gained, lost = set(now.topics) - set(had), set(had) - set(now.topics)
-                said = [f"gained {listed(sorted(gained))}"] if gained else []
-                said += [f"lost {listed(sorted(lost))}"] if lost else []
-                words.append(f"the subscription of {now.name} {' and '.join(said)}")
-            return Verdict(Cause.MEMBER_CHANGED, Confidence.CERTAIN, tuple(words), tuple(self._changed))
-        if self._matched:
-            text = f"the pattern {listed(self._matched)} matches other topics than before"
-            return Verdict(Cause.TOPICS_CHANGED, Confidence.LIKELY, (text,))
-        topics = {topic for one in self._members.values() for topic in one.topics}
-        found = self._world.topic_changes(at_ms - 10 * 60_000, at_ms + 30_000)
-        told = {name: counts for name, counts in found.items() if name in topics}
-        if fact.metadata_hash != self._hash and self._hash:
-            text = "the hash of its topics' partitions, which the group keeps, has changed"
-            evidence = [text, *([change_text(told)] if told else [])]
-            return Verdict(Cause.TOPICS_CHANGED, Confidence.CERTAIN, tuple(evidence))
-        if told:
-            return Verdict(Cause.TOPICS_CHANGED, Confidence.LIKELY, (change_text(told),))
-        text = "the same members with the same subscriptions and topics; the broker does not say why"
-        return Verdict(Cause.UNKNOWN, Confidence.UNKNOWN, (text,))
-
-    def _was_restart(self, twin: Member, later_ms: int) -> None:
-        """Who joined took the place of one that had ended without leaving, as is known now."""
-        joined = self._joins.pop(twin.member_id, None)
-        if joined is None or joined.cause is not Cause.MEMBER_JOINED or len(joined.joined) != 1:
-            return
-        text = (
-            f"it came {seconds(later_ms)} after the last commit of one of the same client id and host, which "
-            "was put out later"
-        )
-        self._out.append(
-            replace(
-                joined,
-                cause=Cause.MEMBER_RESTARTED,
-                confidence=Confidence.LIKELY,
-                evidence=(*joined.evidence, text),
+    def _correct_restarts(self, change: Change) -> None:
+        """A member that joined while one of the same client id and host was silent took its place: that shows
+        when the silent one is put out."""
+        for gone in change.missing:
+            twin, silent_ms = self._twin(gone), change.left[gone.member_id].silent_ms
+            if twin is None or silent_ms is None:
+                continue
+            later_ms = silent_ms - (change.at_ms - self._since[twin.member_id])
+            joined = self._joins.get(twin.member_id)
+            if later_ms <= 0 or joined is None:
+                continue
+            del self._joins[twin.member_id]
+            if joined.cause is not Cause.MEMBER_JOINED or len(joined.joined) != 1:
+                continue
+            text = (
+                f"it came {seconds(later_ms)} after the last commit of one of the same client id and host, "
+                "which was put out later"
             )
-        )
+            self._out.append(
+                replace(
+                    joined,
+                    cause=Cause.MEMBER_RESTARTED,
+                    confidence=Confidence.LIKELY,
+                    evidence=(*joined.evidence, text),
+                )
+            )
 
     def _twin(self, gone: Member) -> Member | None:
+        """A member of the same client id and host that came later."""
         for one in self._members.values():
             same = (one.client_id, one.host) == (gone.client_id, gone.host)
             if same and self._since[one.member_id] > self._since.get(gone.member_id, 0):
                 return one
         return None
-
-    def _joined(self, at_ms: int) -> Verdict:
-        some = list(self._came.values())
-        text = f"{members(some)} {'is' if len(some) == 1 else 'are'} new"
-        evidence = [text]
-        free = [one for one in self._lately if at_ms - one.at_ms <= _RESTART_MS]
-        whys = []
-        for member in some:
-            for one in reversed(free):
-                if (one.client_id, one.host) == (member.client_id, member.host):
-                    free.remove(one)
-                    whys.append((one.why, one.sure))
-                    evidence.append(
-                        "one of the same client id went from the same host "
-                        f"{seconds(at_ms - one.at_ms)} before "
-                        f"({one.why.value})"
-                    )
-                    break
-        if len(whys) == len(some) and {why for why, _ in whys} <= {Departure.LEFT, Departure.UNKNOWN}:
-            sure = Confidence.LIKELY if {*whys} == {(Departure.LEFT, True)} else Confidence.POSSIBLE
-            return Verdict(Cause.MEMBER_RESTARTED, sure, tuple(evidence[1:]), tuple(self._came))
-        silent = [one for one in map(self._silent_twin, some) if one is not None]
-        if silent:
-            evidence.append(
-                f"{members(silent)} of the same client id and host is still there, and nothing shows "
-                "that it is "
-                "alive: the new one may be its restart"
-            )
-        sure = Confidence.POSSIBLE if silent else Confidence.CERTAIN
-        return Verdict(Cause.MEMBER_JOINED, sure, tuple(evidence), tuple(self._came))
 
     def _silent_twin(self, new: Member) -> Member | None:
         """One of the same client id and host that does not commit as usual."""
@@ -458,7 +416,7 @@ class Modern:
             self._revoking.setdefault(member_id, at_ms)
         else:
             self._revoking.pop(member_id, None)
-        # What it still has to give up, it reads on until it says so.
+        # Partitions that it has to give up, it reads on until it reports that it did.
         self._hold(member_id, (*assigned, *revoking), at_ms, {})
         if self._open is not None:
             self._out.append(
@@ -476,7 +434,7 @@ class Modern:
         )
 
     def _stopped_ms(self, member: Member, at_ms: int) -> dict[TopicPartition, int]:
-        """When a member that went stopped to read, where its commits show it."""
+        """When a member that went stopped reading, where its commits show it."""
         found: dict[TopicPartition, int] = {}
         slots = list(self._commits.of(member.assigned))
         gap_ms = usual_gap_ms(slots)
@@ -524,7 +482,7 @@ class Modern:
         )
 
     def _settle(self, at_ms: int) -> None:
-        """It is over when every member has reached the epoch and nobody has to give up anything."""
+        """It is over when every member has reached the epoch and none has to give up anything."""
         if self._open is None or self._target_ms is None or self._revoking:
             return
         epoch = self._open.generation
@@ -532,7 +490,7 @@ class Modern:
             self._close(at_ms, Outcome.STABLE)
 
     def _all_given(self) -> bool:
-        # Nobody gets what nobody subscribes to any more.
+        # A topic without subscribers is given to nobody.
         wanted = {topic for member in self._members.values() for topic in member.topics}
         free = any(giver is not None and topic in wanted for (topic, _), (_, giver) in self._free.items())
         return not free or self.kind is Kind.SHARE
@@ -571,56 +529,9 @@ class Modern:
         if self._open is not None and self._open.first_commit_ms is None:
             self._open = replace(self._open, first_commit_ms=at_ms)
         elif self._open is None and self._closed is not None:
-            told, self._closed = replace(self._closed, first_commit_ms=at_ms), None
-            self._out.append(told)
-            self._joins = {one: told if made.id == told.id else made for one, made in self._joins.items()}
+            known, self._closed = replace(self._closed, first_commit_ms=at_ms), None
+            self._out.append(known)
+            self._joins = {one: known if made.id == known.id else made for one, made in self._joins.items()}
         else:
             return False
         return True
-
-    # ---- snapshots ----
-
-    def dump(self) -> dict[str, Any]:
-        """JSON."""
-        return {
-            "epoch": self._epoch,
-            "hash": self._hash,
-            "members": [member_row(one) for one in self._members.values()],
-            "since": self._since,
-            "epochs": self._epochs,
-            "revoking": self._revoking,
-            "held": [[*where, *held] for where, held in self._held.items()],
-            "free": [[*where, *free] for where, free in self._free.items()],
-            "regexes": self._regexes,
-            "came": list(self._came),
-            "gone": [[member_row(member), since] for member, since in self._gone.values()],
-            "changed": self._changed,
-            "matched": self._matched,
-            "lately": self._lately,
-            "joins": {one: unpacked(rebalance_data(made)) for one, made in self._joins.items()},
-            "open": None if self._open is None else unpacked(rebalance_data(self._open)),
-            "closed": None if self._closed is None else unpacked(rebalance_data(self._closed)),
-            "target": self._target_ms,
-            "last": self._last_id,
-            "nobody": self._commits.nobody,
-        }
-
-    def load(self, said: dict[str, Any]) -> None:
-        """What `dump` made."""
-        self._epoch, self._hash = said["epoch"], said["hash"]
-        self._members = {one.member_id: one for one in map(member_of, said["members"])}
-        self._since, self._epochs, self._revoking = said["since"], said["epochs"], said["revoking"]
-        self._held = {(topic, number, of): (since, by) for topic, number, of, since, by in said["held"]}
-        self._free = {(topic, number): (since, of) for topic, number, since, of in said["free"]}
-        self._regexes = {regex: tuple(topics) for regex, topics in said["regexes"].items()}
-        self._came = {one: self._members[one] for one in said["came"]}
-        gone = [(member_of(row), since) for row, since in said["gone"]]
-        self._gone = {member.member_id: (member, since) for member, since in gone}
-        self._changed = {one: tuple(topics) for one, topics in said["changed"].items()}
-        self._matched = said["matched"]
-        self._lately = [Left(*one)._replace(why=Departure(one[3])) for one in said["lately"]]
-        self._joins = {one: rebalance_of(packed(made)) for one, made in said["joins"].items()}
-        self._open = None if said["open"] is None else rebalance_of(packed(said["open"]))
-        self._closed = None if said["closed"] is None else rebalance_of(packed(said["closed"]))
-        self._target_ms, self._last_id = said["target"], said["last"]
-        self._commits.nobody = said["nobody"]

@@ -1,8 +1,8 @@
-"""What DescribeGroups showed of a group while it was moving: the only trace of a rebalance's phases."""
+"""DescribeGroups of a group while it was moving: the only trace of a rebalance's phases."""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass, field
 
 from ringleader.insight.inference.facts import Described
 
@@ -11,27 +11,27 @@ _NEAR_MS = 2_500
 """Polls nearer to each other than this show when something happened between them."""
 
 
+@dataclass
 class Polls:
     """Since the group's last record."""
 
-    def __init__(self) -> None:
-        self.state = ""
-        self.rest_ms: int | None = None
-        """When it was last seen at rest,"""
-        self.moving_ms: int | None = None
-        """first seen moving,"""
-        self.completing_ms: int | None = None
-        """first seen waiting for its leader,"""
-        self.settled_ms: int | None = None
-        """first seen at rest again,"""
-        self.last_ms: int | None = None
-        """and last seen at all."""
-        self.there: dict[str, int] = {}
-        """When each member was last seen,"""
-        self.missing: dict[str, int] = {}
-        """and first missed."""
-        self.names: dict[str, str] = {}
-        """Member id -> client id and host, of those that were seen."""
+    state: str = ""
+    rest_ms: int | None = None
+    """When it was last seen at rest,"""
+    moving_ms: int | None = None
+    """first seen moving,"""
+    completing_ms: int | None = None
+    """first seen waiting for its leader,"""
+    settled_ms: int | None = None
+    """first seen at rest again,"""
+    last_ms: int | None = None
+    """and last seen at all."""
+    there: dict[str, int] = field(default_factory=dict)
+    """When each member was last seen,"""
+    missing: dict[str, int] = field(default_factory=dict)
+    """and first missed."""
+    names: dict[str, str] = field(default_factory=dict)
+    """Member id -> client id and host, of those that were seen."""
 
     def see(self, fact: Described) -> None:
         """An answer."""
@@ -45,7 +45,7 @@ class Polls:
             if fact.state == "CompletingRebalance":
                 self.completing_ms = self.completing_ms or at_ms
             else:
-                self.completing_ms = None  # it began anew
+                self.completing_ms = None  # it began again
         elif self.moving_ms is None:
             self.rest_ms = at_ms
         elif self.settled_ms is None:
@@ -60,7 +60,7 @@ class Polls:
                 self.missing.setdefault(member_id, at_ms)
 
     def end(self, at_ms: int) -> Polls:
-        """A record has come: what polls saw is told. What comes next begins with what is given back."""
+        """A record has come, with what polls saw. Returns the beginning of the time until the next one."""
         if self.settled_ms is not None and at_ms > self.settled_ms + _NEAR_MS:
             self.moving_ms = self.completing_ms = None  # that was another rebalance, which left no record
         after = Polls()
@@ -77,14 +77,3 @@ class Polls:
         if self.rest_ms is not None and self.moving_ms - self.rest_ms <= _NEAR_MS:
             return (self.rest_ms + self.moving_ms) // 2
         return self.moving_ms
-
-    def dump(self) -> dict[str, Any]:
-        """JSON."""
-        return dict(vars(self))
-
-    @classmethod
-    def load(cls, said: dict[str, Any]) -> Polls:
-        """What `dump` made."""
-        polls = cls()
-        vars(polls).update(said)
-        return polls

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from ringleader.insight.history.values import packed, rebalance_data, rebalance_of, unpacked
-from ringleader.insight.inference.causes import Change, Verdict
+from ringleader.insight.inference.causes import Verdict
+from ringleader.insight.inference.changes import Change
 from ringleader.insight.inference.commits import Commits, newest_ms, usual_gap_ms
 from ringleader.insight.inference.facts import Output
+from ringleader.insight.inference.kept import Kept, Restorable
 from ringleader.insight.inference.words import count, seconds
 from ringleader.insight.model import Cause, Confidence, Departure, Member, Rebalance
 
@@ -17,7 +18,7 @@ _REMEMBERED = 8
 _FENCING_MS = 10 * 60_000
 """Takeovers within this belong together."""
 _ALIVE_MS = 1_500
-"""Who commits more often than this, and did until its place was taken, was still there."""
+"""A member that commits more often than this, and did until its place was taken, was still there."""
 _RESTART_MS = 500
 """A process does not start faster than this."""
 
@@ -28,21 +29,23 @@ class Takeover(NamedTuple):
     instance_id: str
     at_ms: int
     left: str
-    """Who had it, as CLIENT_ID@HOST,"""
+    """The process before, as CLIENT_ID@HOST,"""
     came: str
-    """and who has it."""
+    """and the one that has it."""
     alive: bool
     """The one before had committed until then, as usual."""
     told: Rebalance
 
 
-class Takeovers:
-    """Of one group. Corrections of what was said go to `out`."""
+class Takeovers(Restorable):
+    """The takeovers of one group. Corrections of earlier rebalances go to `out`."""
+
+    _taken: Kept[list[Takeover]]
 
     def __init__(self, commits: Commits, out: list[Output]) -> None:
         self._commits = commits
         self._out = out
-        self._taken: list[Takeover] = []
+        self._taken = []
 
     def add(self, old: Member, new: Member, told: Rebalance) -> None:
         """One more, before the commits' generation ends."""
@@ -55,7 +58,8 @@ class Takeovers:
         self._taken = [one._replace(told=told) if one.told.id == told.id else one for one in self._taken]
 
     def judge(self, said: Verdict, change: Change) -> Verdict:
-        """What a change with static members that came back is: `said`, or two processes with one instance id.
+        """The cause of a change with static members that came back: `said`, or two processes with one
+        instance id.
 
         Apache Kafka keeps client id and host of the first one, so that these do not show it; commits that
         went on until the place was taken do.
@@ -100,7 +104,7 @@ class Takeovers:
         return True if silent_ms <= gap_ms <= _ALIVE_MS else None
 
     def _were_twice(self, earlier: Sequence[Takeover], text: str) -> None:
-        """What looked like restarts was not."""
+        """Correct rebalances that looked like restarts."""
         for one in earlier:
             if one.told.cause is Cause.STATIC_MEMBER_REPLACED:
                 gone = {
@@ -117,14 +121,6 @@ class Takeovers:
                 )
                 self._taken[self._taken.index(one)] = one._replace(told=told)
                 self._out.append(told)
-
-    def dump(self) -> list[Any]:
-        """JSON."""
-        return [[*one[:5], unpacked(rebalance_data(one.told))] for one in self._taken]
-
-    def load(self, said: list[Any]) -> None:
-        """What `dump` made."""
-        self._taken = [Takeover(*one)._replace(told=rebalance_of(packed(one[5]))) for one in said]
 
 
 def _place(one: Member) -> str:

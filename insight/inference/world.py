@@ -1,13 +1,12 @@
-"""What concerns all groups of a cluster: its topics, and who coordinates."""
+"""The facts that concern all groups of a cluster: its topics, and the coordinators."""
 
 from __future__ import annotations
 
 import base64
-import json
-from typing import Any
+from collections.abc import Mapping
 
-from ringleader.insight.inference.commits import FORMAT, checked
 from ringleader.insight.inference.facts import CoordinatorSeen, Output, SessionTimeouts, Topic, TopicsSeen
+from ringleader.insight.inference.kept import Kept, Restorable
 from ringleader.insight.inference.words import count, listed
 from ringleader.insight.model import Event, EventKind, Kind
 
@@ -17,42 +16,52 @@ REMEMBERED_MS = 15 * 60_000
 NAMES_MAX = 1_000_000
 """Topic ids whose names are known."""
 
-_TOLD_MAX = 10_000
-"""Changes of topics that the journal told of; all since the last poll."""
+_JOURNALLED_MAX = 10_000
+"""Changes of topics that the journal reported; all since the last poll."""
 
 _TOGETHER_MS = 10_000
 """Partitions that lose their coordinator within this are one event."""
 
 
-class World:
+class World(Restorable):
     """`out` gets events; `changed` says whether `dump` has changed."""
+
+    looked_ms: Kept[int]
+    """When all groups were last looked at, for commits that do not come."""
+    topics: Kept[dict[str, Topic] | None]
+    _names: Kept[dict[bytes, str]]
+    _sessions: Kept[dict[Kind, int]]
+    _moves: Kept[list[tuple[int, str, int, int]]]
+    """Topics whose partitions changed: when, the name, the number before and after."""
+    _leaders: Kept[dict[int, tuple[int, int, bool]]]
+    """Partition of `__consumer_offsets` -> broker, epoch, whether it answers."""
+    _away: Kept[list[tuple[int, int]]]
+    """When a partition's coordinator was seen away, back or another."""
+    _event: Kept[tuple[str, int, EventKind, int, list[int]] | None]
+    """The last event of a coordinator: id, time, kind, broker, partitions."""
 
     def __init__(self, out: list[Output]) -> None:
         self.changed = False
         self.looked_ms = 0
-        """When all groups were last looked at, for what does not happen in them."""
-        self.topics: dict[str, Topic] | None = None
-        self._names: dict[bytes, str] = {}
-        self._sessions: dict[str, int] = {}
-        self._moves: list[tuple[int, str, int, int]] = []
-        self._leaders: dict[int, tuple[int, int, bool]] = {}
-        self._away: list[tuple[int, int]] = []
-        self._event: tuple[str, int, EventKind, int, list[int]] | None = None
+        self.topics = None
+        self._names, self._sessions, self._leaders = {}, {}, {}
+        self._moves, self._away = [], []
+        self._event = None
         self._out = out
-        self._told: dict[tuple[EventKind, str], int] = {}
-        """Changes of topics that the journal told of, and no poll has seen: when."""
+        self._journalled: dict[tuple[EventKind, str], int] = {}
+        """Changes of topics that the journal reported, and no poll has seen: when."""
         self._seen: dict[tuple[EventKind, str], Event] = {}
-        """The other way round."""
+        """Changes of topics that a poll has seen, and the journal has not reported."""
 
     def session_timeouts(self, fact: SessionTimeouts) -> None:
         """The brokers' settings."""
-        now = {Kind.CONSUMER.value: fact.consumer_ms, Kind.SHARE.value: fact.share_ms}
+        now = {Kind.CONSUMER: fact.consumer_ms, Kind.SHARE: fact.share_ms}
         self.changed |= now != self._sessions
         self._sessions = now
 
     def session_timeout_ms(self, kind: Kind) -> int | None:
-        """Of groups whose members do not bring their own; None: not told."""
-        return self._sessions.get(kind.value)
+        """Of groups whose members do not bring their own; None: not known."""
+        return self._sessions.get(kind)
 
     def name(self, topic_id: bytes) -> str:
         """Of a topic; its id in Kafka's form where it is not known (deleted before it was ever seen)."""
@@ -82,23 +91,24 @@ class World:
                 kind, text = EventKind.TOPIC_DELETED, f"Topic {name} was deleted."
             else:
                 kind, text = EventKind.PARTITIONS_ADDED, f"Topic {name} has {has} partitions, it had {had}."
-            if self._told.pop((kind, name), None) is None:
+            if self._journalled.pop((kind, name), None) is None:
                 event = Event(f"topic-{name}-{fact.at_ms}", "", fact.at_ms, kind, text)
                 self._seen[kind, name] = event
                 self._out.append(event)
         since_ms = fact.at_ms - REMEMBERED_MS
         self._moves = [one for one in self._moves if one[0] >= since_ms]
-        self._told = {key: at_ms for key, at_ms in self._told.items() if at_ms >= since_ms}
+        self._journalled = {key: at_ms for key, at_ms in self._journalled.items() if at_ms >= since_ms}
         self._seen = {key: event for key, event in self._seen.items() if event.at_ms >= since_ms}
 
     def journalled(self, said: Event, topic: str) -> None:
-        """An event that the journal tells of. What polls see of topics, too, is one event: this one."""
+        """An event that the journal reports. A change of a topic that polls see, too, is one event: this
+        one."""
         if topic:
             seen = self._seen.pop((said.kind, topic), None)
             if seen is None:
-                self._told[said.kind, topic] = said.at_ms
-                if len(self._told) > _TOLD_MAX:
-                    del self._told[next(iter(self._told))]
+                self._journalled[said.kind, topic] = said.at_ms
+                if len(self._journalled) > _JOURNALLED_MAX:
+                    del self._journalled[next(iter(self._journalled))]
             else:
                 said = said._replace(id=seen.id)
         self._out.append(said)
@@ -152,42 +162,7 @@ class World:
         found = [at_ms for at_ms, of in self._away if of == partition and since_ms <= at_ms <= until_ms]
         return max(found, default=None)
 
-    def dump(self) -> bytes:
-        """JSON."""
-        topics = self.topics
-        said: dict[str, Any] = {
-            "format": FORMAT,
-            "topics": None
-            if topics is None
-            else {name: [one.partitions, one.topic_id.hex()] for name, one in topics.items()},
-            "names": {topic_id.hex(): name for topic_id, name in self._names.items()},
-            "looked": self.looked_ms,
-            "sessions": self._sessions,
-            "moves": self._moves,
-            "leaders": [[partition, *said] for partition, said in self._leaders.items()],
-            "away": self._away,
-            "event": self._event,
-        }
-        return json.dumps(said, separators=(",", ":")).encode()
 
-    def load(self, data: bytes) -> None:
-        """What `dump` made. Raises `ValueError`."""
-        said = checked(data)
-        if said["topics"] is not None:
-            self.topics = {
-                name: Topic(partitions, bytes.fromhex(topic_id))
-                for name, (partitions, topic_id) in said["topics"].items()
-            }
-        self._names = {bytes.fromhex(topic_id): name for topic_id, name in said["names"].items()}
-        self.looked_ms, self._sessions = said["looked"], said["sessions"]
-        self._moves = [tuple(one) for one in said["moves"]]
-        self._leaders = {partition: tuple(rest) for partition, *rest in said["leaders"]}
-        self._away = [tuple(one) for one in said["away"]]
-        if said["event"] is not None:
-            name, at_ms, kind, broker, partitions = said["event"]
-            self._event = (name, at_ms, EventKind(kind), broker, partitions)
-
-
-def change_text(changes: dict[str, tuple[int, int]]) -> str:
+def change_text(changes: Mapping[str, tuple[int, int]]) -> str:
     """Topics that changed, in words."""
     return listed([f"{name} had {had} partitions and has {has}" for name, (had, has) in changes.items()])

@@ -60,7 +60,6 @@ ONE_CONCEPT = {
     "coordinator/http.py": "every metric: how it is counted, and how it is told",
     "coordinator/config.py": "all settings of a daemon, and how they are read",
     "coordinator/topics/log.py": "the directory of topics: one class, its calls a few lines each",
-    "insight/inference/classic.py": "what one classic group's records say, one after the other",
     "insight/inference/modern.py": "what the records of one group say whose broker assigns",
     "clients/connection/connection.py": "one connection of a client: its requests, answers and deadlines",
     "coordinator/runtime/shards.py": "the life of shards: calls, drains, failures, timers of one runtime",

@@ -150,7 +150,7 @@ def test_the_empty_group_id_and_keys_without_anything_are_not_followed() -> None
     assert (inference.drain(), inference.unreadable, inference.dirty()) == ([], 0, (set(), set()))
 
 
-@pytest.mark.parametrize("snapshot", [b'{"format":2}', b"[]", b"{", b"nothing"])
+@pytest.mark.parametrize("snapshot", [b'{"format":1}', b'{"format":3}', b"[]", b"{", b"nothing"])
 def test_a_snapshot_of_another_format_is_refused(snapshot: bytes) -> None:
     for group in ("g", ""):
         with pytest.raises(ValueError, match=r"format|Expecting"):
@@ -161,4 +161,4 @@ def test_the_cluster_itself_has_a_snapshot() -> None:
     inference = Inference()
     inference.tell(TopicsSeen(0, {}))
     assert inference.dirty() == ({""}, set())
-    assert inference.snapshot("").startswith(b'{"format":1')
+    assert inference.snapshot("").startswith(b'{"format":2')
