@@ -1,8 +1,8 @@
-"""Makes the runtime follow the map: takes over what is this node's, gives up what is not.
+"""The runtime follows the map: it takes over this node's partitions, and releases the others.
 
-Nothing here makes a write safe; the fence in the store does. So a node takes over without asking whoever had
-a partition before; but only by a map of which the nodes' group said just now that it is the newest. By an
-older one two nodes would take a partition from each other in turn.
+Nothing here makes a write safe; the fence in the store does. So a node takes over without asking the owner
+before it; but only by a map which the nodes' group confirmed just now as the newest. By an older one two
+nodes would take a partition from each other in turn.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ import asyncio
 import math
 from asyncio import get_running_loop
 from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum, auto
 
 from ringleader.coordinator.cluster.map import ClusterMap
 from ringleader.coordinator.logs import Log
@@ -21,16 +23,49 @@ from ringleader.coordinator.storage.base import Failure, StorageError
 AT_A_TIME = 8
 """Partitions that are taken over at once; more would only wait for each other."""
 FENCED_WAIT_S = 1.0
-"""Who was fenced waits for the next map at least so long before it takes the partition back."""
+"""The least wait of a fenced node for the next map before it takes the partition back."""
 UNSURE_WAIT_S = 0.1
 RETRY_S = 0.1
 RETRY_MAX_S = 5.0
 NAMED = 10
-"""A log line names so many partitions at most."""
+"""The most partitions that a log line names."""
+
+
+class _Doing(Enum):
+    """The work on a partition that is under way."""
+
+    WAITING = auto()
+    """Its takeover is not due yet."""
+    TAKING = auto()
+    RELEASING = auto()
+
+
+@dataclass(slots=True)
+class _Partition:
+    """One partition on its way to where the map has it."""
+
+    task: asyncio.Task[None] | None = None
+    doing: _Doing | None = None
+    begun_s: float | None = None
+    """Since when it is to be taken over, without the wait for a turn."""
+    fenced_s: float = -math.inf
+    """When another node took it, since the map came."""
+    not_before_s: float = 0.0
+    """It is not tried again before."""
+    tries: int = 0
+    """Since the map came, or since it was taken over."""
+    taken_records: int | None = None
+    """For the log: the records that it had when it was taken over, since the last line."""
+    given: bool = False
+    """For the log: it was released since the last line."""
+
+    def forget_failures(self) -> None:
+        """Another map has come."""
+        self.tries, self.fenced_s, self.not_before_s = 0, -math.inf, 0.0
 
 
 class Ownership:
-    """Which partitions this node has, and is about to have."""
+    """The partitions that this node has, and is about to have."""
 
     def __init__(
         self,
@@ -41,8 +76,9 @@ class Ownership:
         silence_s: Callable[[], float],
         doubt_s: float,
     ) -> None:
-        """`on_settled()`: this node has what the map gives it, and has given up the rest. `silence_s()`: how
-        long ago the nodes' group said that the map is the newest; after `doubt_s` it may not be any more."""
+        """`on_settled()`: this node has the partitions that the map gives it, and no others. `silence_s()`:
+        how long ago the nodes' group confirmed that the map is the newest; after `doubt_s` it may not be any
+        more."""
         self._node_id = node_id
         self._runtime = runtime
         self._log = log
@@ -51,21 +87,10 @@ class Ownership:
         self._doubt_s = doubt_s
         runtime.vouch = self._vouch
         self._wanted: frozenset[int] = frozenset()
-        self._tasks: dict[int, asyncio.Task[None]] = {}
+        self._partitions: dict[int, _Partition] = {}
         self._slots = asyncio.Semaphore(AT_A_TIME)
-        self._sleeping: set[int] = set()
-        self._taking: set[int] = set()
-        self._begun_s: dict[int, float] = {}
-        """Partitions that are to be taken over: since when, without the wait for a turn."""
-        self._fenced_s: dict[int, float] = {}
-        """When another node took them, since the map came."""
         self.fences = 0
         """Partitions that another node took while this one had them, since the start."""
-        self._tries: dict[int, int] = {}
-        self._not_before_s: dict[int, float] = {}
-        self._taken: dict[int, int] = {}
-        """For the log: partition -> records that it had, since the last line; likewise the next two."""
-        self._given: set[int] = set()
         self._began_s: float | None = None
         self._more = False
         """Planned moves go on with the next map."""
@@ -86,20 +111,20 @@ class Ownership:
         return partition in self._wanted and self._silence_s() < self._doubt_s
 
     def late(self, now_s: float, for_s: float) -> frozenset[int]:
-        """The partitions that it tries to take over for so long, and the store has not given it any."""
+        """The partitions that it has tried to take over for `for_s`, and that the store has not given it."""
         return frozenset(
             partition
-            for partition, begun_s in self._begun_s.items()
-            if now_s - begun_s >= for_s and not self._runtime.opened(partition)
+            for partition, one in self._partitions.items()
+            if one.begun_s is not None
+            if now_s - one.begun_s >= for_s and not self._runtime.opened(partition)
         )
 
     def follow(self, cluster: ClusterMap) -> None:
         """A new map."""
-        self._tries.clear()
-        self._fenced_s.clear()
-        self._not_before_s.clear()
-        for partition in self._sleeping:
-            self._tasks[partition].cancel()
+        for one in self._partitions.values():
+            one.forget_failures()
+            if one.doing is _Doing.WAITING and one.task is not None:
+                one.task.cancel()
         self._more = bool(cluster.moving)
         self._want(cluster.owned_by(self._node_id))
 
@@ -116,57 +141,66 @@ class Ownership:
         self.fences += fenced
         if partition in self._wanted and not self._ended:
             now_s = get_running_loop().time()
+            one = self._of(partition)
             if fenced:
-                self._fenced_s[partition] = now_s
-            wait_s = FENCED_WAIT_S if fenced else self._next_wait_s(partition)
-            self._not_before_s[partition] = now_s + wait_s
+                one.fenced_s = now_s
+            one.not_before_s = now_s + (FENCED_WAIT_S if fenced else _next_wait_s(one))
             self._settled = False
             self._tend(partition)
 
     def prove(self) -> None:
-        """Find out which partitions another node has taken meanwhile: a read of each waits for proof that it
-        is still this node's, and without it the partition is lost."""
+        """Find the partitions that another node has taken meanwhile: a read of each waits until the store
+        confirms that it is still this node's, and otherwise the partition is lost."""
         for partition in self._runtime.serving:
             self._runtime.list_groups(partition, (), (), Waiting())
 
     async def stop(self) -> None:
         """No more changes; what is served stays so until the runtime stops."""
         self._ended = True
-        tasks = list(self._tasks.values())
+        tasks = [one.task for one in self._partitions.values() if one.task is not None]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
     # ---- one partition after the other ----
 
+    def _of(self, partition: int) -> _Partition:
+        return self._partitions.setdefault(partition, _Partition())
+
     def _want(self, wanted: frozenset[int]) -> None:
         if self._ended:
             return
         before, self._wanted = self._wanted, wanted
-        for partition in self._begun_s.keys() - wanted:
-            del self._begun_s[partition]
+        for partition in self._partitions.keys() - wanted:
+            self._partitions[partition].begun_s = None
         if self._began_s is None:
             self._began_s = get_running_loop().time()
         self._settled = False
         for partition in sorted((before | wanted | self._runtime.serving) - self._done()):
-            if partition in self._taking and partition not in wanted:
-                self._tasks[partition].cancel()
+            one = self._of(partition)
+            taking = one.doing in (_Doing.TAKING, _Doing.WAITING)
+            if one.task is not None and taking and partition not in wanted:
+                one.task.cancel()
             self._tend(partition)
         self._look()
 
     def _done(self) -> frozenset[int]:
-        """Partitions that are as they should be, and nothing is under way."""
-        return (self._wanted & self._runtime.serving) - self._tasks.keys()
+        """Partitions that are where the map has them, without work under way."""
+        return (self._wanted & self._runtime.serving) - self._busy()
+
+    def _busy(self) -> set[int]:
+        return {partition for partition, one in self._partitions.items() if one.task is not None}
 
     def _tend(self, partition: int) -> None:
-        """See to a partition, unless that is under way: at its end it looks again."""
-        if partition not in self._tasks:
-            task = asyncio.create_task(self._see_to(partition), name=f"partition {partition}")
-            self._tasks[partition] = task
-            task.add_done_callback(lambda done: self._ended_task(partition, done))
+        """Take over or release a partition, unless that is under way: at its end it looks again."""
+        one = self._of(partition)
+        if one.task is None:
+            one.task = asyncio.create_task(self._see_to(partition, one), name=f"partition {partition}")
+            one.task.add_done_callback(lambda done: self._ended_task(partition, done))
 
     def _ended_task(self, partition: int, task: asyncio.Task[None]) -> None:
-        del self._tasks[partition]
+        one = self._of(partition)
+        one.task = one.doing = None
         if self._ended:
             return
         if not task.cancelled() and (error := task.exception()) is not None:
@@ -178,41 +212,38 @@ class Ownership:
     def _as_wanted(self, partition: int) -> bool:
         return (partition in self._wanted) == (partition in self._runtime.serving)
 
-    async def _see_to(self, partition: int) -> None:
-        if partition not in self._wanted:
-            if partition in self._runtime.serving:
-                await self._runtime.release(partition)
-                self._given.add(partition)
-            return
-        self._taking.add(partition)
-        try:
-            await self._take(partition)
-        finally:
-            self._taking.discard(partition)
+    async def _see_to(self, partition: int, one: _Partition) -> None:
+        if partition in self._wanted:
+            await self._take(partition, one)
+        elif partition in self._runtime.serving:
+            one.doing = _Doing.RELEASING
+            await self._runtime.release(partition)
+            one.given = True
 
-    async def _take(self, partition: int) -> None:
-        wait_s = self._wait_s(partition)
+    async def _take(self, partition: int, one: _Partition) -> None:
+        wait_s = self._wait_s(one)
         if wait_s > 0:
-            self._sleeping.add(partition)
+            one.doing = _Doing.WAITING
             try:
                 await asyncio.sleep(wait_s)
             finally:
-                self._sleeping.discard(partition)
+                one.doing = None
             return
+        one.doing = _Doing.TAKING
         now_s = get_running_loop().time
         try:
             async with self._slots:
-                if self._wait_s(partition) > 0:
+                if self._wait_s(one) > 0:
                     return
-                self._begun_s.setdefault(partition, now_s())
-                self._taken[partition] = await self._runtime.acquire(partition)
-            self._tries.pop(partition, None)
-            self._begun_s.pop(partition, None)
+                if one.begun_s is None:
+                    one.begun_s = now_s()
+                one.taken_records = await self._runtime.acquire(partition)
+            one.tries, one.begun_s = 0, None
         except Exception as error:
             if self._runtime.opened(partition):
-                self._begun_s.pop(partition, None)
-            wait_s = self._next_wait_s(partition)
-            self._not_before_s[partition] = now_s() + wait_s
+                one.begun_s = None
+            wait_s = _next_wait_s(one)
+            one.not_before_s = now_s() + wait_s
             self._log.warning(
                 "partition not taken over",
                 partition=partition,
@@ -220,25 +251,21 @@ class Ownership:
                 again_in_s=wait_s,
             )
 
-    def _wait_s(self, partition: int) -> float:
-        """How long it has to wait at least until it may be taken over."""
+    def _wait_s(self, one: _Partition) -> float:
+        """The least time until it may be taken over."""
         now_s = get_running_loop().time()
-        wait_s = self._not_before_s.get(partition, 0.0) - now_s
+        wait_s = one.not_before_s - now_s
         if wait_s > 0:
             return wait_s
         silence_s = self._silence_s()
-        # The word that the map is the newest may have been on its way while another one was made.
-        since_s = self._fenced_s.get(partition, -math.inf) + FENCED_WAIT_S / 2
+        # The confirmation of the map may have been on its way while another map was made.
+        since_s = one.fenced_s + FENCED_WAIT_S / 2
         unsure = silence_s >= self._doubt_s or now_s - silence_s < since_s
         return UNSURE_WAIT_S if unsure else 0.0
 
-    def _next_wait_s(self, partition: int) -> float:
-        tries = self._tries[partition] = self._tries.get(partition, 0) + 1
-        return float(min(RETRY_MAX_S, RETRY_S * 2 ** min(tries, 10)))
-
     def _look(self) -> None:
         """Is everything as the map says?"""
-        if self._settled or self._tasks or self._wanted != self._runtime.serving:
+        if self._settled or self._busy() or self._wanted != self._runtime.serving:
             return
         self._settled = True
         if not self._more:
@@ -247,21 +274,32 @@ class Ownership:
 
     def _say(self) -> None:
         """One line for all that moved."""
-        taken, given, began_s = self._taken, self._given, self._began_s
-        self._taken, self._given, self._began_s = {}, set(), None
-        if (taken or given) and began_s is not None:
+        records, given = dict[int, int](), list[int]()
+        for partition, one in sorted(self._partitions.items()):
+            if one.taken_records is not None:
+                records[partition] = one.taken_records
+            if one.given:
+                given.append(partition)
+            one.taken_records, one.given = None, False
+        began_s, self._began_s = self._began_s, None
+        if (records or given) and began_s is not None:
             self._log.info(
                 "partitions moved",
-                taken=_some(sorted(taken)),
-                given=_some(sorted(given)),
-                records=sum(taken.values()),
+                taken=_some([*records]),
+                given=_some(given),
+                records=sum(records.values()),
                 seconds=round(get_running_loop().time() - began_s, 3),
                 serving=len(self._wanted),
             )
 
 
+def _next_wait_s(one: _Partition) -> float:
+    one.tries += 1
+    return float(min(RETRY_MAX_S, RETRY_S * 2 ** min(one.tries, 10)))
+
+
 def _some(partitions: list[int]) -> str:
-    """A few by name, many by number."""
+    """A few by name, more by their count."""
     if len(partitions) > NAMED:
         return f"{len(partitions)} partitions"
     return ", ".join(map(str, partitions)) or "none"

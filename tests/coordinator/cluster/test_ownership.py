@@ -53,6 +53,10 @@ class OneNode:
         self.settled += 1
         self._changed.set()
 
+    def waits_to_take(self) -> bool:
+        """Whether a partition is to be taken over, but not yet."""
+        return any(one.doing is module._Doing.WAITING for one in self.ownership._partitions.values())
+
     async def until(self, condition: Callable[[], bool]) -> None:
         """Wait until the runtime has caught up and this holds."""
         async with asyncio.timeout(WAIT_S):
@@ -162,7 +166,7 @@ async def test_nothing_is_taken_by_a_map_that_may_not_be_the_newest(lines: Lines
     async with node(lines) as one:
         one.silence_s = 2.0
         one.follow(1)
-        await until(lambda: bool(one.ownership._sleeping))
+        await until(lambda: one.waits_to_take())
         assert not one.store.opened
         one.silence_s = 0.0
         await one.has(1)
@@ -181,8 +185,8 @@ async def test_who_was_fenced_takes_nothing_back_unless_the_map_was_confirmed_si
         one.ownership.prove()
         await until(lambda: bool(lines.of("shard lost")))
         for _ in range(3):
-            await until(lambda: bool(one.ownership._sleeping))
-            await until(lambda: not one.ownership._sleeping)
+            await until(lambda: one.waits_to_take())
+            await until(lambda: not one.waits_to_take())
         assert one.store.opened == [1]
         one.told_s = None
         await one.has(1)
