@@ -1,4 +1,4 @@
-"""What to change in a group, and what that would have saved: findings over its history.
+"""The changes that a group needs, and what they would have saved: findings over its history.
 
     advice = advise(Past.read(history, "orders", since_ms, until_ms))
 
@@ -7,7 +7,7 @@ again by our own group machine and assignors (`replay`), first as it was, to see
 """
 
 from ringleader.insight.advice.advise import advise
-from ringleader.insight.advice.findings import Advice, Change, Finding, Pattern, Saving
+from ringleader.insight.advice.findings import Advice, Change, Finding, Pattern, Saving, advice_json
 from ringleader.insight.advice.past import Past
 
-__all__ = ["Advice", "Change", "Finding", "Past", "Pattern", "Saving", "advise"]
+__all__ = ["Advice", "Change", "Finding", "Past", "Pattern", "Saving", "advice_json", "advise"]

@@ -1,15 +1,19 @@
-"""What advice says: findings, each with its evidence, what to change, and what that would have saved."""
+"""The findings of advice, each with its evidence, the changes to make, and what they would have saved."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
+from ringleader.insight.advice.words import count, partition_time
 from ringleader.insight.model import Confidence
+from ringleader.insight.plain import Json, plain
 
 
 class Pattern(StrEnum):
-    """What can be wrong with a group."""
+    """A fault that a group can have."""
 
     ROLLING_DEPLOY = "rolling deploy without static members"
     SLOW_POLL_LOOP = "poll loop slower than max.poll.interval.ms"
@@ -36,19 +40,19 @@ class Change:
     setting: str
     """The client's or the platform's own name of it."""
     value: str
-    """What to set it to, or what to do."""
+    """The value to set, or the thing to do."""
     now: str | None = None
-    """What it is, where that is known."""
+    """The value today, where that is known."""
     why: str = ""
     """One sentence: how the value was found."""
 
 
 @dataclass(frozen=True, slots=True)
 class Saving:
-    """What would have been, found by playing the recorded history again under another policy (`replay`)."""
+    """The recorded history, played again as it was and under another policy (`replay`)."""
 
     policy: str
-    """In words: what was different."""
+    """The difference, in words."""
     recorded: int
     """Rebalances of the record that were played."""
     reproduced: int
@@ -66,7 +70,7 @@ class Saving:
     """LIKELY when the record came out again as it was, POSSIBLE when most of it did, UNKNOWN else: then no
     figure is claimed."""
     since_ms: int
-    """What was played begins here."""
+    """The beginning of the part that was played."""
     assumptions: tuple[str, ...] = ()
 
     @property
@@ -81,8 +85,29 @@ class Saving:
 
     @property
     def claimed(self) -> bool:
-        """Whether the replay was near enough to the record to say anything."""
+        """Whether the replay was near enough to the record for a figure."""
         return self.confidence is not Confidence.UNKNOWN
+
+    @property
+    def text(self) -> str:
+        """``With static members: 6 of 9 rebalances would not have happened; 8 partition-minutes less ...``"""
+        had = self.rebalances_as_was
+        if self.avoided > 0:
+            text = f"{self.avoided} of {count(had, 'rebalance')} would not have happened"
+        elif self.avoided < 0:
+            text = f"{count(-self.avoided, 'rebalance')} more would have happened"
+        elif had > 1:
+            text = f"the {count(had, 'rebalance')} would have happened as well"
+        else:
+            text = "no rebalance less"
+        if self.saved_ms >= 1_000:
+            text += f"; {partition_time(self.saved_ms)} less without a reader"
+        elif self.saved_ms <= -1_000:
+            text += f", but {partition_time(-self.saved_ms)} more without a reader"
+        near = f"{self.reproduced} of {self.recorded} came out as recorded"
+        if self.invented:
+            near += f", and {self.invented} more"
+        return f"With {self.policy}: {text} ({self.confidence}; played as it was, {near})."
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,3 +149,15 @@ class Advice:
     def healthy(self) -> bool:
         """Nothing was found."""
         return not self.findings
+
+
+def advice_json(advice: Advice, plain_of: Callable[[Any], Any] = plain) -> Json:
+    """Advice as JSON's own types: savings with their figures and their sentence, too."""
+    made: Json = plain_of(advice)
+    for one, shown in zip(advice.findings, made["findings"], strict=True):
+        saving = one.saving
+        if saving is not None:
+            shown["saving"] |= {
+                name: getattr(saving, name) for name in ("claimed", "avoided", "saved_ms", "text")
+            }
+    return {**made, "healthy": advice.healthy}

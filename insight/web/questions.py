@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from itertools import groupby
 
-from ringleader.insight.advice import Past, advise
+from ringleader.insight.advice import Past, advice_json, advise
 from ringleader.insight.history import History
 from ringleader.insight.model import Lag, Rebalance, TopicPartition
 from ringleader.insight.plain import Json, plain
@@ -224,20 +224,11 @@ def report(history: History, params: Params, now_ms: int) -> Json:
 
 
 def findings(history: History, params: Params, now_ms: int) -> Json:
-    """What to change: see `insight.advice`."""
+    """The changes that a group needs: see `insight.advice`."""
     name = params.text("group")
     until_ms = params.time_ms("until") or now_ms
     since_ms = params.time_ms("since") or until_ms - DAY_MS
-    found = advise(Past.read(history, name, since_ms, until_ms))
-    made: Json = plain(found)
-    for one, shown in zip(found.findings, made["findings"], strict=True):
-        if one.saving is not None:
-            shown["saving"] |= {
-                "avoided": one.saving.avoided,
-                "saved_ms": one.saving.saved_ms,
-                "claimed": one.saving.claimed,
-            }
-    return made
+    return advice_json(advise(Past.read(history, name, since_ms, until_ms)))
 
 
 def _window(params: Params) -> tuple[int | None, int | None]:

@@ -1,9 +1,9 @@
-"""``ringleader advise``: what to change in a group, and what that would have saved."""
+"""``ringleader advise``: the changes that a group needs, and what they would have saved."""
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -31,7 +31,7 @@ from ringleader.cli.looking_back import (
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ringleader.insight.advice import Finding, Saving
+    from ringleader.insight.advice import Finding
 
 HELP = (
     "Tell what is wrong with a group, what to change, and what that would have saved.\n\n"
@@ -62,7 +62,7 @@ def advise(
     as_json: JsonOption = False,
 ) -> None:
     """See `HELP`."""
-    from ringleader.insight.advice import Past
+    from ringleader.insight.advice import Past, advice_json
     from ringleader.insight.advice import advise as advised
 
     now = now_ms()
@@ -73,15 +73,7 @@ def advise(
         past = Past.read(history, group, window.since_ms, window.until_ms)
     found = advised(past, replay=replay)
     if as_json:
-        made: dict[str, Any] = plain(found)
-        for one, shown in zip(found.findings, made["findings"], strict=True):
-            if one.saving is not None:
-                shown["saving"] |= {
-                    "claimed": one.saving.claimed,
-                    "avoided": one.saving.avoided,
-                    "saved_ms": one.saving.saved_ms,
-                }
-        print(json.dumps({**made, "healthy": found.healthy}))
+        print(json.dumps(advice_json(found, plain)))
         return
     out = console()
     looked_at = "; ".join(found.looked_at)
@@ -101,32 +93,9 @@ def _say(out: Console, number: int, one: Finding, times: Times) -> None:
     for change in one.changes:
         say_change(out, change)
     if one.saving is not None and one.saving.claimed:
-        say(out, saved(one.saving), "=")
+        say(out, one.saving.text, "=")
         for sentence in one.saving.assumptions:
             say(out, sentence, style="dim", indent=4)
     elif one.no_saving:
         say(out, f"No figure: {one.no_saving[0].lower()}{one.no_saving[1:]}", "=")
     out.print()
-
-
-def saved(saving: Saving) -> str:
-    """``With static members 31 of 40 rebalances would not have happened; 812 partition-minutes less ...``"""
-    from ringleader.insight.advice.words import count, partition_time
-
-    had = saving.rebalances_as_was
-    if saving.avoided > 0:
-        said = f"{saving.avoided} of {count(had, 'rebalance')} would not have happened"
-    elif saving.avoided < 0:
-        said = f"{count(-saving.avoided, 'rebalance')} more would have happened"
-    else:
-        said = (
-            f"the {count(had, 'rebalance')} would have happened as well" if had > 1 else "no rebalance less"
-        )
-    if saving.saved_ms >= 1_000:
-        said += f"; {partition_time(saving.saved_ms)} less without a reader"
-    elif saving.saved_ms <= -1_000:
-        said += f", but {partition_time(-saving.saved_ms)} more without a reader"
-    near = f"{saving.reproduced} of {saving.recorded} came out as recorded"
-    if saving.invented:
-        near += f", and {saving.invented} more"
-    return f"With {saving.policy}: {said} ({saving.confidence}; played as it was, {near})."

@@ -298,6 +298,7 @@ def test_advise_has_findings_with_figures(made: Path) -> None:
     by_pattern = {one["pattern"]: one for one in said["findings"]}
     saving = by_pattern["rolling deploy without static members"]["saving"]
     assert (saving["claimed"], saving["avoided"]) == (True, 6)
+    assert re.match(r"With static members, .*: 6 of \d+ rebalances would not have happened", saving["text"])
 
 
 def test_a_healthy_group_says_so_in_one_line(made: Path) -> None:

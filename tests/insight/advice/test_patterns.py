@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -232,6 +233,19 @@ def test_a_longer_session_saves_rebalances_but_not_the_silence(tmp_path: Path) -
     assert saving is not None
     assert saving.avoided == 8
     assert saving.saved_ms < 0, "nobody else reads its partitions meanwhile"
+
+
+def test_a_saving_has_one_sentence_also_where_it_is_none(tmp_path: Path) -> None:
+    saving = finding(tmp_path, Pattern.FLAPPING_MEMBER).saving
+    assert saving is not None
+    assert (
+        f"{saving.avoided} of {saving.rebalances_as_was} rebalances would not have happened, but"
+        in saving.text
+    )
+    worse = replace(saving, rebalances=saving.rebalances_as_was + 3, unowned_ms=saving.unowned_as_was_ms)
+    assert f"With {saving.policy}: 3 rebalances more would have happened (" in worse.text
+    same = replace(worse, rebalances=saving.rebalances_as_was)
+    assert f": the {saving.rebalances_as_was} rebalances would have happened as well (" in same.text
 
 
 def test_a_slow_leader_costs_time_without_owner_not_rebalances(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@ import { eventItem } from "./activity.js";
 import { get, live } from "./api.js";
 import { Drawer } from "./drawer.js";
 import { h, throttled } from "./dom.js";
-import { ago, capital, clock, dateTime, duration, number, plural, short, sure, unownedParts, unownedWords, when } from "./format.js";
+import { ago, capital, clock, dateTime, duration, number, plural, short, sure, unownedParts, when } from "./format.js";
 import { rebalanceTable } from "./list.js";
 import { amend } from "./router.js";
 import { plainTable } from "./table.js";
@@ -270,7 +270,7 @@ function finding(one) {
       h("p", { class: "setting" }, change.setting),
       h("p", null, capital(change.value), change.now ? h("span", { class: "muted" }, ` (now: ${change.now})`) : null),
       change.why ? h("p", { class: "muted small" }, change.why) : null]),
-    saving ? h("p", { class: "saved" }, `With ${saving.policy}: ${number(saving.avoided)} of ${plural(saving.rebalances_as_was, "rebalance")} would not have happened, and ${unownedWords(Math.abs(saving.saved_ms))} ${saving.saved_ms < 0 ? "more" : "fewer"} without an owner.`) : null,
+    saving ? h("p", { class: "saved" }, saving.text) : null,
     h("p", { class: "muted small" }, sure(one.confidence)),
     one.evidence.length ? h("details", null, h("summary", null, "Evidence"), h("ul", null, one.evidence.slice(0, EVIDENCE_MAX).map((sentence) => h("li", null, sentence)))) : null);
 }
