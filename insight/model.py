@@ -1,8 +1,8 @@
-"""What insight knows of groups, as values. Every room of it speaks in these; nothing here looks at a clock.
+"""The values of insight: groups, members, rebalances. Every room of it uses these; nothing here reads a
+clock.
 
-Times are Unix time in milliseconds (`at_ms`), lengths of time milliseconds (`join_ms`). What is not known is
-None, never 0. Member ids are as Kafka has them.
-"""
+Times are Unix time in milliseconds (`at_ms`), lengths of time milliseconds (`join_ms`). A value that is not
+known is None, never 0. Member ids are as Kafka has them."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ class Confidence(StrEnum):
     EXACT = "exact"
     """The coordinator itself says so: it stands in Ringleader's journal."""
     CERTAIN = "certain"
-    """What was seen has no other explanation."""
+    """The observations have no other explanation."""
     LIKELY = "likely"
-    """What was seen fits, and other explanations fit worse."""
+    """The observations fit, and other explanations fit worse."""
     POSSIBLE = "possible"
     """One of several explanations that fit about as well."""
     UNKNOWN = "unknown"
-    """Nothing that was seen tells."""
+    """No observation shows it."""
 
 
 class Cause(StrEnum):
-    """Why a group rebalanced. The journal's words (`coordinator.groups.journal.Cause`), and what only
+    """The cause of a rebalance. The journal's words (`coordinator.groups.journal.Cause`), and those that only
     inference needs."""
 
     MEMBER_JOINED = "member joined"
@@ -71,7 +71,7 @@ class Cause(StrEnum):
 
 
 class Departure(StrEnum):
-    """Why a member is no longer in a group. The journal's words, and what only inference needs."""
+    """The way a member left a group. The journal's words, and those that only inference needs."""
 
     LEFT = "left"
     SESSION_EXPIRED = "session expired"
@@ -125,7 +125,7 @@ class Gone(NamedTuple):
     why: Departure
     confidence: Confidence
     silent_ms: int | None = None
-    """How long nothing had been heard of it when it went."""
+    """The time since its last request when it went."""
     evidence: tuple[str, ...] = ()
 
 
@@ -160,9 +160,9 @@ class Rebalance:
     evidence: tuple[str, ...] = ()
     """A sentence each: what was seen that tells the cause."""
     cause_members: tuple[str, ...] = ()
-    """Member ids of who caused it."""
+    """Ids of the members that caused it."""
     reason: str = ""
-    """The client's own (KIP-800); only the coordinator hears it."""
+    """The client's own (KIP-800); only the coordinator knows it."""
     outcome: Outcome = Outcome.STABLE
     protocol_type: str = ""
     protocol: str = ""
@@ -181,7 +181,7 @@ class Rebalance:
     join_ms: int | None = None
     """First phase: waiting for JoinGroup of all members."""
     join_last_member: str = ""
-    """Whom that phase waited longest for."""
+    """The member that this phase waited longest for."""
     leader_ms: int | None = None
     """Second phase: until the leader had computed the assignment."""
     sync_ms: int | None = None
@@ -194,7 +194,7 @@ class Rebalance:
     last_commit_ms: int | None = None
     """Before it."""
     principals: Mapping[str, str] = field(default_factory=dict)
-    """Member id -> who it is, where clients authenticate and the journal says so."""
+    """Member id -> its principal, where clients authenticate and the journal has it."""
 
     @property
     def duration_ms(self) -> int | None:
@@ -252,7 +252,7 @@ class Lag(NamedTuple):
 
 
 class EventKind(StrEnum):
-    """What else happened that an operator asks about."""
+    """The kinds of events other than rebalances."""
 
     OFFSETS_RESET = "offsets reset"
     """A committed offset went back, or far ahead at once, in many partitions."""
@@ -268,15 +268,15 @@ class EventKind(StrEnum):
     JOIN_REFUSED = "join refused"
     """Only Ringleader's journal knows."""
     REFUSED = "refused"
-    """Somebody was not allowed what was asked for. Only Ringleader's journal knows, likewise of CHANGED."""
+    """A request was not authorized. Only Ringleader's journal knows, likewise of CHANGED."""
     CHANGED = "changed"
-    """Somebody changed a topic's configuration or records, an ACL, a user or a quota."""
+    """The configuration or records of a topic, an ACL, a user or a quota were changed."""
     HISTORY_GAP = "history gap"
-    """Records were gone before they were read: what happened then is not known."""
+    """Records were gone before they were read: the history of that time is not known."""
 
 
 class Event(NamedTuple):
-    """Something that happened beside rebalances. `group` is "" for what concerns the whole cluster."""
+    """An event other than a rebalance. `group` is "" for one of the whole cluster."""
 
     id: str
     """The same however often it is read."""

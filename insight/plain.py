@@ -1,4 +1,5 @@
-"""What insight knows, as JSON has it: the fields by their names, enumerations as their words."""
+"""Values of insight as JSON for people and programs: the fields by their names, enumerations as their
+words."""
 
 from __future__ import annotations
 
@@ -16,8 +17,8 @@ def _as_it_is(made: Json) -> Json:
 
 
 def plain(value: Any, finish: Callable[[Json], Json] = _as_it_is) -> Any:
-    """`value` of `insight.model` as JSON's own types. A member also has its `name`. `finish` gets what was
-    made of each value that has fields, and may add to it."""
+    """`value` of `insight.model` as JSON's own types. A member also has its `name`. `finish` gets the object
+    of each value that has fields, and may add to it."""
     if isinstance(value, Mapping):
         return {str(key): plain(item, finish) for key, item in value.items()}
     if is_dataclass(value):

@@ -1,12 +1,12 @@
-"""The partitions that this node cannot serve, and when the controller has to be told. Pure:
-no clock, no socket.
+"""The partitions that this node cannot serve, and when the controller has to know of it. Pure: no clock, no
+socket.
 
-A node that does not reach one broker keeps its session, but the partitions which that broker leads nobody
-serves. So it tells the controller, which places them elsewhere. Two rules keep that from doing harm:
+A node that does not reach one broker keeps its session, but nobody serves the partitions that this broker
+leads. So it reports them to the controller, which places them elsewhere. Two rules keep that from doing harm:
 
-- A broker that answers no node is Kafka's to replace: every node tells at each join what it does not reach
-  as of now, sooner than it would ask for a join itself, and nothing moves to a node that does not reach it
-  either.
+- A broker that answers no node is Kafka's to replace: every node reports at each join the brokers that it
+  does not reach, sooner than it would ask for a join itself, and nothing moves to a node that does not reach
+  them either.
 - A node that was in trouble is given nothing more until it was well for a while, twice as long each time.
 """
 
@@ -16,17 +16,19 @@ import math
 from collections.abc import Collection
 
 SILENT_S = 1.5
-"""A broker that has not answered for so long is none to count on."""
+"""A broker that has not answered for this time counts as unreachable."""
 LOST_S = 3.0
-"""So long it may be silent before the controller is told: pauses of a broker are shorter."""
+"""The silence after which it is reported to the controller: pauses of a broker are shorter."""
 LATE_S = 5.0
-"""So long a partition may take until the store has given it to this node; reading it comes after that."""
+"""The time that a partition may take until the store has given it to this node; reading it comes after
+that."""
 REFUSED_S, REFUSED_MAX_S = 30.0, 300.0
-"""A partition that could not be taken over is not wanted for so long, twice as long each time."""
+"""A partition that could not be taken over is not wanted for this time, twice as long each time."""
 CALM_S, CALM_MAX_S = 10.0, 300.0
-"""So long all has to be well again, twice as long where trouble comes back within twice `CALM_MAX_S`."""
+"""The time that all has to be well again, twice as long where trouble comes back within twice
+`CALM_MAX_S`."""
 AGAIN_S, AGAIN_MAX_S = 5.0, 60.0
-"""The controller is told again, in case somebody else reaches the broker by now."""
+"""The interval of reports to the controller: another node may reach the broker by now."""
 
 
 class Ability:
@@ -58,7 +60,7 @@ class Ability:
         lost: frozenset[int],
         late: frozenset[int],
     ) -> str:
-        """Why the controller has to hear of this node now; "": it need not.
+        """The reason for a report to the controller now; "": there is none.
 
         `wanted`: what the map gives it; `serving`: what it has; `silent`, `lost`: whose leaders have not
         answered for `SILENT_S` and `LOST_S`; `late`: what has not been taken over for `LATE_S`."""

@@ -1,7 +1,7 @@
-"""What the leader of the nodes' group decides: from what all members told, the next map. Pure.
+"""The decision of the leader of the nodes' group: the next map, from the states of all members. Pure.
 
-It needs no memory of its own: every member brings the newest map that it knows. So whoever leads next goes on
-where the last one was, and it makes no difference to be led by a node that has just started.
+It needs no memory of its own: every member brings the newest map that it knows. So the next leader goes on
+where the last one was, and a leader that has just started makes no difference.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def next_map(
         for node_id, on in state.drains:
             (drained.add if on else drained.discard)(node_id)
         pinned.update({partition: node_id for partition, node_id in state.pins if partition < partitions})
-    # Who comes back after it was gone begins anew.
+    # A node that comes back after it was gone begins again.
     drained &= nodes.keys()
     pinned = {partition: node_id for partition, node_id in pinned.items() if node_id in nodes}
     leaving = {state.node.node_id for state in states if state.leaving and state.node is not None}

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from ringleader.coordinator.cluster.map import ClusterMap
 
 LOOK_INTERVAL_S = 300.0
-"""So often the controller looks whether load is uneven."""
+"""The interval at which the controller looks whether load is uneven."""
 STANDSTILL_S = 10.0
-"""Planned moves that stand still for so long the controller plans anew."""
+"""The controller plans again when planned moves have stood still for this time."""
 SMOOTHED_OVER = 40
 """Measurements, some ten seconds of them."""
 STANDSTILL = "planned moves stand still"
@@ -42,7 +42,7 @@ class Load:
         self._mapped_s = now_s
 
     def look(self, cluster: ClusterMap, now_s: float) -> str:
-        """Why the controller, which this node is, has to plan anew; "": it need not."""
+        """The reason why the controller, which this node is, has to plan again; "": there is none."""
         due = now_s - self._looked_s >= LOOK_INTERVAL_S
         first = not self._looked_s
         if due:

@@ -48,7 +48,7 @@ class NodeInfo(NamedTuple):
     listeners: tuple[NamedAddress, ...] = ()
     """By name what it advertises; nothing: `host` and `port`, by the name PLAINTEXT."""
     rack: str | None = None
-    """Its `broker.rack`, "" without one; None: nobody told it, as older versions do not."""
+    """Its `broker.rack`, "" without one; None: not known, as of nodes of older versions."""
 
     @property
     def format(self) -> int:
@@ -69,7 +69,7 @@ class NodeInfo(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ClusterMap:
-    """Who owns what, as of one generation of the nodes' group."""
+    """The owners of all partitions, of one generation of the nodes' group."""
 
     generation: int
     controller: int

@@ -30,9 +30,9 @@ from ringleader.protocol.errors import ErrorCode, error_name
 
 PROTOCOL_TYPE = "ringleader"
 PROTOCOLS = tuple(f"map-{number}" for number in range(FORMAT, 0, -1))
-"""What members offer, the newest first."""
+"""The protocols that members offer, the newest first."""
 HEARTBEAT_INTERVAL_MS = 250
-"""Members hear of a rebalance by heartbeat, so this is what a move waits for."""
+"""Members learn of a rebalance by heartbeat, so a move waits for this."""
 REBALANCE_TIMEOUT_MS = 3_000
 """A rebalance does not wait longer for a member that hangs."""
 LEAVE_TIMEOUT_S = 2.0
@@ -51,7 +51,7 @@ def assign(
     _protocol: str,
     members: list[MemberInfo],
 ) -> Mapping[str, bytes]:
-    """What the leader of the nodes' group gives out: to everybody the next map. Raises `MapError`."""
+    """The assignment of the leader of the nodes' group: to every member the next map. Raises `MapError`."""
     states = []
     for member in members:
         try:
@@ -137,8 +137,8 @@ class Membership:
         return min(ages, default=None)
 
     def map_silence_s(self) -> float:
-        """How long ago the group's coordinator said that the map which this node was told of last is the
-        newest; infinite: there is a newer one already."""
+        """The time since the group's coordinator confirmed this node's map as the newest; infinite: there is
+        a newer one already."""
         silence_ms = self.silence_ms()
         # Asked for after that, it is no older than what was confirmed then.
         held = self._member.machine.last_held
@@ -148,7 +148,7 @@ class Membership:
 
     async def remove(self, node_id: int, reason: str, timeout_s: float) -> None:
         """End another node's session now, as the admin client's removeMembersFromConsumerGroup does: the
-        group assigns anew without it. Raises ClientError."""
+        group assigns again without it. Raises ClientError."""
         deadline_s = asyncio.get_running_loop().time() + timeout_s
         coordinator = await self._cluster.coordinator(self.group_id, deadline_s=deadline_s)
         request: Request = leave_group(self.group_id, "", instance_id(node_id), reason)

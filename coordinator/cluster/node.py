@@ -98,7 +98,7 @@ class ClusterNode(ServingNode):
         self._load = Load(PING_INTERVAL_S)
         self._contact = Contact(settings.cluster_session_timeout_ms / 1000)
         self._told: frozenset[int] = frozenset()
-        """What it served as of the last join."""
+        """The partitions that it served at the last join."""
         self._has_map = asyncio.Event()
         self._changed = asyncio.Event()
         """Set at every map and whenever the runtime has caught up with it."""
@@ -235,7 +235,7 @@ class ClusterNode(ServingNode):
         self._listening(self.server, node_id=self._node_id, cluster=",".join(map(str, settings.cluster)))
 
     def _told_of(self, listeners: Sequence[Listener]) -> NodeInfo:
-        """What the others are told of this node, which listens there."""
+        """This node as the others see it; it listens there."""
         self.host, self.port = listeners[0].address
         name = self.settings.between_nodes().name
         told = tuple(NamedAddress(one.name, one.advertised) for one in listeners)
@@ -334,7 +334,7 @@ class ClusterNode(ServingNode):
     # ---- what the other nodes decide ----
 
     def _state(self) -> MemberState:
-        """What this node tells the controller. Asked in another thread: it only reads."""
+        """This node's state, for the controller. Called in another thread: it only reads."""
         serving, loads = self.runtime.serving, self._load.by_partition
         self._told = serving
         return MemberState(
@@ -370,8 +370,8 @@ class ClusterNode(ServingNode):
         self._changed.set()
 
     def _settled(self) -> None:
-        """Planned moves wait for what the controller was not told yet: also when this node had taken it over
-        before the map came."""
+        """Planned moves wait for partitions that the controller does not know of yet: also when this node had
+        taken one over before the map came."""
         self._changed.set()
         if self.map is not None and self.map.moving and self._told != self.runtime.serving:
             self._spawn(None, self._membership.rejoin("it took over what it was given"))

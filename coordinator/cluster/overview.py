@@ -1,9 +1,8 @@
-"""What an operator sees of the nodes, and how he tells the controller what he wants.
+"""The nodes as an operator sees them, and an operator's wishes to the controller.
 
-Everything is in the nodes' group on the cluster: its description has the map and what each node told last; a
-wish is a member for a moment, whose metadata the controller reads. So who may join that group may move
-partitions.
-"""
+Everything is in the nodes' group on the cluster: its description has the map and the last state of each node;
+a wish is a member for a moment, whose metadata the controller reads. So a principal that may join that group
+may move partitions."""
 
 from __future__ import annotations
 
@@ -35,14 +34,14 @@ STABLE = "Stable"
 
 
 class Overview(NamedTuple):
-    """The map, and what each node told when it was made."""
+    """The map, and the states of the nodes from which it was made."""
 
     cluster: ClusterMap
     states: dict[int, MemberState]
 
 
 async def look(cluster: Cluster, group_id: str, timeout_s: float) -> Overview | None:
-    """What there is now; None if there are no nodes. Waits while the nodes agree on another map.
+    """The nodes now; None if there are none. Waits while they agree on another map.
 
     Raises ClientError; `MapError` for what a newer version wrote."""
     return await look_until(cluster, group_id, lambda _overview: True, timeout_s)

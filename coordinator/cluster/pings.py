@@ -35,13 +35,13 @@ T = TypeVar("T")
 MAX_ANSWER_BYTES = 65_536
 RECONNECT_S = 0.05
 HANG_UPS = 6
-"""Who hangs up so often without an answer is tried seldom from then on."""
+"""A node that hangs up this number of times without an answer is tried seldom from then on."""
 DISBELIEF_S = 5.0
-"""Between two tries with one that another try will hardly change."""
+"""Between two tries with a node where another try will hardly change anything."""
 HANDSHAKE_TIMEOUT_S = 10.0
 """Of TLS."""
 PROOF_TIMEOUT_S = 5.0
-"""Who is not believed is told so after a while (`connection.failed.authentication.delay.ms`)."""
+"""A failed authentication is answered after a while (`connection.failed.authentication.delay.ms`)."""
 HANGS_UP = (
     "it hangs up before it answers: its listener may have another security.protocol than this node's, or "
     "take no more connections"
@@ -53,9 +53,9 @@ class Greeting:
     """How the nodes' listeners are spoken to."""
 
     tls: Callable[[], ssl.SSLContext] | None = None
-    """What is spoken on the next connection; None: plaintext."""
+    """The TLS context of the next connection; None: plaintext."""
     password: Callable[[], str] | None = None
-    """See `among_nodes.password_of`, as of the next login; None: they ask nobody who they are."""
+    """See `among_nodes.password_of`, of the next login; None: nodes do not authenticate."""
 
     def __repr__(self) -> str:
         return f"Greeting(tls={self.tls is not None}, login={self.password is not None})"

@@ -1,16 +1,16 @@
-"""Which node is to own which partition of groups: pure functions from what is to what should be.
+"""The placement of partitions of groups on nodes: pure functions from the owners of today to those that
+should be.
 
-What can be relied on (tests/coordinator/cluster/test_placement.py):
+Promises (tests/coordinator/cluster/test_placement.py):
 
 - Nodes own equally many partitions, give or take one, unless an operator pinned some; and no fewer moves
-  would do: a node that goes moves its own, one that comes gets its share, nothing moves between others.
+  would do: a node that goes moves its own, a node that comes gets its share, nothing moves between others.
 - Load alone moves something only if the heaviest node carries `IMBALANCE` of the mean more than the lightest:
   then `LOAD_SWAPS` partitions at most change places with as many lighter ones.
 - A partition its owner cannot serve goes to a node that can, if one is there, and else stays. A node that
   is wary is given nothing unless there is no other.
-- Of the partitions that could move as well, those move that leave each node with the logs of few brokers:
-  what it writes at a time then is few requests to few brokers, which replicate more at once. Nothing moves
-  for that alone.
+- Of the partitions that could move as well, those move that leave each node with the logs of few brokers: it
+  then writes with few requests to few brokers, which replicate more at once. Nothing moves for that alone.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from ringleader.coordinator.cluster.map import NOBODY
 IMBALANCE = 0.25
 LOAD_SWAPS = 2
 WORTH = 0.01
-"""Of the mean: what a change of places has to even out at least. Where loads of partitions differ by less,
-rounding would decide, and might do so for ever."""
+"""The least part of the mean that a change of places has to even out. Where loads of partitions differ by
+less, rounding would decide, and might do so for ever."""
 LIGHT_LOAD = 50.0
 """Members and commits per second of a partition; where the mean is less, differences hardly count."""
 ALIKE = 0.25
@@ -258,13 +258,12 @@ def step(
     serving: Collection[tuple[int, int]],
     unable: Collection[tuple[int, int]] = (),
 ) -> tuple[tuple[int, ...], dict[int, int]]:
-    """The owners as of now on the way to the goal, and what is still to move: partition -> its next owner.
+    """The next owners on the way to the goal, and the moves that remain: partition -> its next owner.
 
-    What belongs to a node that is not `there`, or is `unable` to serve it, moves at once; of the rest a few
-    to each node, so that none is without an owner for long. `serving`: partitions, each with a node that says
-    that it serves it (several may, when one does not know better yet); what a node was given and does not
-    serve counts as under way.
-    """
+    A partition of a node that is not `there`, or is `unable` to serve it, moves at once; of the rest a few to
+    each node, so that none is without an owner for long. `serving`: partitions, each with a node that reports
+    to serve it (several may, as long as one does not know of the other); a partition that a node was given
+    and does not serve counts as under way."""
     now, moving = list(owners), dict[int, int]()
     under_way = Counter(owner for partition, owner in enumerate(owners) if (partition, owner) not in serving)
     for partition, (owner, heir) in enumerate(zip(owners, goal, strict=True)):

@@ -69,11 +69,11 @@ class Reach:
         return frozenset(partition for partition, node in self._leaders.known.items() if node in nodes)
 
     def leaders(self) -> Mapping[int, int]:
-        """Broker ids by partition, as the cluster told them last. May be called in any thread."""
+        """Broker ids by partition, as the cluster reported them last. May be called in any thread."""
         return {partition: node.node_id for partition, node in self._leaders.known.items()}
 
     def _follow(self) -> None:
-        """What the cluster says now."""
+        """Follow the brokers and leaders that the cluster reports."""
         brokers = dict.fromkeys(self._leaders.brokers)
         for node in [node for node in self._asking if node not in brokers]:
             self._asking.pop(node).cancel()

@@ -1,6 +1,7 @@
-"""What a member of the nodes' group tells its controller at each join: who it is, what it serves, its wishes.
+"""The metadata of a member of the nodes' group at each join: its identity, the partitions that it serves, its
+wishes.
 
-A node tells all of it. The command line is a member for a moment, without a node: it brings wishes.
+A node has all of it. The command line is a member for a moment, without a node: it brings wishes.
 """
 
 from __future__ import annotations
@@ -56,12 +57,13 @@ class MemberState:
     drains: tuple[Drain, ...] = ()
     pins: tuple[Pin, ...] = ()
     unable: frozenset[int] = frozenset()
-    """The partitions that it could not serve, whoever has them."""
+    """The partitions that it could not serve, whether they are its own or not."""
     wary: bool = False
     """It is to be given nothing more for now."""
 
     def encode(self) -> bytes:
-        """As the nodes' group carries it. Who leads it may be older than those who made the map."""
+        """As the nodes' group carries it. Its leader may be of an older version than the makers of the
+        map."""
         known = None if self.known is None else self.known.plainly().encode().decode()
         return write_json(
             {

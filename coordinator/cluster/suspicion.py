@@ -1,13 +1,13 @@
-"""Which nodes are taken for dead before their session in the nodes' group ends. Pure: no clock, no socket.
+"""Nodes that are taken for dead before their session in the nodes' group ends. Pure: no clock, no socket.
 
-A wrong suspicion does no harm but a move: the fence in the store is what keeps a partition safe. So it may be
-quick. What keeps it from doing harm by the number of moves:
+A wrong suspicion does no harm but a move: the fence in the store keeps a partition safe. So it may be quick.
+Rules against harm by the number of moves:
 
 - A node that answers nothing is suspected after `MISSED_PINGS` in a row, each with its own time. One
   that was stopped itself, and wakes, has to wait again like that.
-- Who misses more than half of the others rather suspects himself, and says nothing.
+- A node that misses more than half of the others rather suspects itself, and reports nothing.
 - A node that was suspected for its silence `MOST_SUSPICIONS` times within `WINDOW_MS` is left to its session.
-- One speaks for all: the controller, and where that is suspected too, the next one in the map.
+- One node reports for all: the controller, and where that is suspected too, the next one in the map.
 
 A node whose connection was reset and that then refuses one is gone for sure, and needs no such care.
 """
@@ -24,14 +24,14 @@ MISSED_PINGS = 4
 MOST_SUSPICIONS = 3
 WINDOW_MS = 600_000
 AGAIN_MS = 1_000
-"""A node that is still in the map after so long is spoken of again."""
+"""A node that is still in the map after this time is reported again."""
 
 
 @dataclass(slots=True)
 class _Peer:
     node: NodeInfo
     heard: bool = False
-    """Since it is in the map. Whom this node never reached, it does not miss."""
+    """Since it is in the map. This node does not miss one that it never reached."""
     missed: int = 0
     gone: bool = False
     said_ms: int | None = None
@@ -43,17 +43,17 @@ class _Peer:
 
 @dataclass(slots=True)
 class Suspicion:
-    """What one node thinks of the others."""
+    """The suspicions of one node about the others."""
 
     node_id: int
     _peers: dict[int, _Peer] = field(default_factory=dict)
     _order: list[int] = field(default_factory=list)
-    """Who speaks first."""
+    """The nodes in the order in which they report."""
     _silences: dict[int, list[int]] = field(default_factory=dict)
     """By node: when it was suspected for its silence."""
 
     def follow(self, cluster: ClusterMap) -> None:
-        """Another map: who is in it anew begins anew."""
+        """Another map: a node that is new in it begins without misses."""
         others = {node.node_id: node for node in cluster.nodes if node.node_id != self.node_id}
         there = len(others) < len(cluster.nodes)
         self._peers = {

@@ -1,1 +1,1 @@
-"""Who may: principals, users, ACLs. Pure but for `store`: no socket, and time is an argument."""
+"""Authorization: principals, users, ACLs. Pure but for `store`: no socket, and time is an argument."""

@@ -1,9 +1,8 @@
-"""Who may do what with what: ACLs as Kafka's StandardAuthorizer decides on them (KIP-11, KIP-290, KIP-430).
+"""Authorization by ACLs, as Kafka's StandardAuthorizer decides (KIP-11, KIP-290, KIP-430).
 
-An ACL allows or denies a principal, from a host, an operation on the resources that a pattern matches. What
-is denied is denied, whatever else allows it; what no ACL speaks of is denied, too, unless the resource has no
-ACL at all and `allow.everyone.if.no.acl.found` is set. Numbers are those of the wire.
-"""
+An ACL allows or denies a principal, from a host, an operation on the resources that a pattern matches. A deny
+counts, whatever else allows; without an ACL the operation is denied, too, unless the resource has no ACL at
+all and `allow.everyone.if.no.acl.found` is set. Numbers are those of the wire."""
 
 from __future__ import annotations
 
@@ -28,13 +27,13 @@ MAX_ACLS = 20_000
 MAX_TEXT_BYTES = 1_024
 """Of a name, a principal or a host, in UTF-8."""
 REMEMBERED_VERDICTS = 20_000
-"""When there are as many, all are forgotten and found anew."""
+"""When there are as many, all are forgotten and computed again."""
 REMEMBERED_NAME_CHARACTERS = 1_024
-"""What is decided about a longer name is not remembered: who asks may make up names of any length."""
+"""A decision about a longer name is not remembered: callers may make up names of any length."""
 
 
 class ResourceType(IntEnum):
-    """What an ACL is about."""
+    """The kind of a resource."""
 
     UNKNOWN = 0
     ANY = 1
@@ -61,7 +60,7 @@ class PatternType(IntEnum):
 
 
 class Operation(IntEnum):
-    """What somebody wants to do."""
+    """The operation on a resource."""
 
     UNKNOWN = 0
     ANY = 1
@@ -96,7 +95,7 @@ IMPLIED_BY: Mapping[Operation, frozenset[Operation]] = {
     Operation.DESCRIBE: frozenset((Operation.READ, Operation.WRITE, Operation.DELETE, Operation.ALTER)),
     Operation.DESCRIBE_CONFIGS: frozenset((Operation.ALTER_CONFIGS,)),
 }
-"""Whoever is allowed one of these is allowed the operation; denied it is by itself only."""
+"""A principal that is allowed one of these is allowed the operation; a deny counts for itself only."""
 
 SUPPORTED: Mapping[ResourceType, tuple[Operation, ...]] = {
     ResourceType.TOPIC: (
@@ -126,7 +125,7 @@ SUPPORTED: Mapping[ResourceType, tuple[Operation, ...]] = {
         Operation.IDEMPOTENT_WRITE,
     ),
 }
-"""What can be done with a resource whose authorized operations are told (KIP-430)."""
+"""The operations on a resource, of which the authorized ones are reported (KIP-430)."""
 
 
 class AclBinding(NamedTuple):

@@ -1,5 +1,5 @@
-"""Alerts: a peer is told why its TLS handshake fails. Event loops hang up before the alert has left, and a
-client that is not told tries again and again."""
+"""Alerts: a peer gets the reason why its TLS handshake fails. Event loops hang up before the alert has left,
+and a client without one tries again and again."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class Peer:
-    """Who is at the other end."""
+    """The other end of the connection."""
 
     socket: socket.socket
     spoke: bool = False

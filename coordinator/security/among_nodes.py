@@ -21,7 +21,7 @@ from ringleader.coordinator.security.scram import (
 
 MECHANISM: Final = "RINGLEADER-NODE"
 NODE: Final = Principal("User", "__ringleader_node")
-"""Who a node is to another one. It may ask for ApiVersions, and nothing else."""
+"""The principal of a node at another one. It may request ApiVersions, and nothing else."""
 SALT = b"salt of all nodes alike"
 """Nobody guesses a password of 256 random bits, salted or not."""
 
@@ -35,8 +35,8 @@ class NodeCredentials:
     """See `Credentials`."""
 
     def __init__(self, secret: Callable[[], bytes]) -> None:
-        """`secret`: as of now. Of nodes that start for the first time at once each has one, until all have
-        read the last."""
+        """`secret()`: the current one. Of nodes that start for the first time at once each has its own, until
+        all have read the last."""
         self._secret = secret
 
     def credential(self, user: str, mechanism: Mechanism) -> Credential:

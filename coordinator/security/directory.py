@@ -1,4 +1,4 @@
-"""What a node knows of who may what."""
+"""The users, ACLs and quotas that a node knows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ringleader.coordinator.security.users import Users
 
 
 class Security:
-    """Users, ACLs and quotas of a node, as of now. Changes go through the store."""
+    """The current users, ACLs and quotas of a node. Changes go through the store."""
 
     def __init__(
         self,

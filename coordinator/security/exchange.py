@@ -1,11 +1,11 @@
-"""What every SASL mechanism has in common, seen from the server."""
+"""The common part of all SASL mechanisms, on the server's side."""
 
 from __future__ import annotations
 
 from typing import Final, Protocol
 
 MAX_NAME_CHARACTERS = 256
-"""What of a name that nobody has proved yet goes to the log."""
+"""The most of a name that goes to the log before it is authenticated."""
 
 OTHER_ID: Final = (
     "Authentication failed: Client requested an authorization id that is different from username"
@@ -13,21 +13,21 @@ OTHER_ID: Final = (
 
 
 class SaslFailedError(Exception):
-    """Somebody did not prove who they are. Its text is for the log, without any secret."""
+    """An authentication failed. Its text is for the log, without any secret."""
 
-    def __init__(self, reason: str, told: str = "") -> None:
-        """`told`: what the client is told in Kafka's words; "": only that it was not believed."""
+    def __init__(self, reason: str, answer: str = "") -> None:
+        """`answer`: the message to the client, in Kafka's words; "": only that authentication failed."""
         super().__init__(reason)
-        self.told = told
+        self.answer = answer
 
 
 class Exchange(Protocol):
     """One authentication in progress."""
 
     user: str
-    """Who it says it is, "" as long as it does not; nobody that is proved before `done`."""
+    """The name that the client gives, "" before it does; it is not authenticated before `done`."""
     done: bool
-    """Whether it is proved."""
+    """Whether the client is authenticated."""
     expires_ms: int | None
     """Wall clock in ms at which the proof ends; None: it does not end by itself."""
     slow: bool

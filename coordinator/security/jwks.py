@@ -116,7 +116,7 @@ def _is_loopback(host: str) -> bool:
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """Who answers elsewhere may be anybody."""
+    """Redirects are not followed: the server of another address is not known."""
 
     def redirect_request(self, *_: Any) -> None:
         return None

@@ -98,11 +98,12 @@ class Listener:
     address: Address
     security_protocol: SecurityProtocol
     advertised: Address
-    """What clients are told that came through it. Until it is bound, an empty host or port 0: as bound."""
+    """The address that its clients get. Until it is bound, an empty host or port 0 stands for the bound
+    one."""
 
     def bound(self, address: Address, machine: str) -> Listener:
-        """As it is once it is bound to `address`. `machine`: the name of this machine, told to clients where
-        an address to come to was not said and everywhere ("0.0.0.0") is none."""
+        """The listener once it is bound to `address`. `machine`: the name of this machine, which clients get
+        where no advertised address is set and it listens on all ("0.0.0.0")."""
         host = self.advertised.host or (machine if address.is_everywhere else address.host)
         told = Address(host, self.advertised.port or address.port)
         return replace(self, address=address, advertised=told)

@@ -39,8 +39,8 @@ class Rule:
         return made.lower() if self.case == "L" else made.upper() if self.case == "U" else made
 
     def _expand(self, found: re.Match[str]) -> str:
-        """As Java does: `$1` is a group, of `$12` the 2 is itself where there are not so many groups, and a
-        group that there is not is its own text."""
+        """As Java does: `$1` is a group, of `$12` the 2 is itself where there are fewer groups, and a group
+        that does not exist is its own text."""
 
         def one(reference: re.Match[str]) -> str:
             escaped, name, digits = reference.groups()

@@ -16,7 +16,8 @@ KEYWORDS = {
     "0.9.2342.19200300.100.1.1": "UID",
     "0.9.2342.19200300.100.1.25": "DC",
 }
-"""What RFC 2253 names; every other attribute is its number, and its value in hexadecimal."""
+"""The attributes with a name in RFC 2253; every other attribute is its number, and its value in
+hexadecimal."""
 
 _TEXTS = (0x0C, 0x13, 0x14, 0x16, 0x1B, 0x1E)
 """UTF8String, PrintableString, T61String, IA5String, GeneralString, BMPString."""

@@ -22,7 +22,7 @@ ALGORITHMS: Final = (
 """Signatures by a private key only: `none` is no signature, and who knows an HMAC's key could sign."""
 MAX_TOKEN_CHARACTERS = 65_536
 INVALID_TOKEN: Final = '{"status":"invalid_token"}'
-"""What a client is told of a token that is no good, whatever is wrong with it."""
+"""The answer to every token that is rejected, whatever the reason."""
 
 _FIRST = re.compile(
     r"n,(?:a=(?P<authzid>(?:[\x01-\x2B\x2D-\x3C\x3E-\x7F]|=2C|=3D)+))?,"
@@ -48,7 +48,7 @@ def parse_keys(data: bytes) -> Mapping[str, Key]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenRules:
-    """What a token has to say, in Kafka's settings `sasl.oauthbearer.*`."""
+    """The claims that a token has to have, in Kafka's settings `sasl.oauthbearer.*`."""
 
     issuer: str | None = None
     """`expected.issuer`; None: any."""
@@ -60,7 +60,7 @@ class TokenRules:
 
 @dataclass(frozen=True, slots=True)
 class Claims:
-    """What a good token says."""
+    """The claims of a valid token."""
 
     name: str
     expires_ms: int

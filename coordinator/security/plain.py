@@ -12,10 +12,10 @@ MAX_MESSAGE_BYTES = 65_536
 
 
 class Passwords(Protocol):
-    """Who has which password."""
+    """The passwords of users."""
 
     def any_credential(self, user: str) -> Credential:
-        """One of a user's credentials; of one that there is not, made up."""
+        """One of a user's credentials; of a user that does not exist, made up."""
 
 
 class PlainExchange:

@@ -1,4 +1,4 @@
-"""Who somebody is."""
+"""Principals."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 
 class Principal(NamedTuple):
-    """Who asks, in Kafka's form: a type, which is User as yet, and a name. Its text is `User:alice`."""
+    """A caller in Kafka's form: a type, which is User as yet, and a name. Its text is `User:alice`."""
 
     kind: str
     name: str
@@ -16,4 +16,4 @@ class Principal(NamedTuple):
 
 
 ANONYMOUS: Final = Principal("User", "ANONYMOUS")
-"""Who came through a listener that asks nobody who they are."""
+"""The principal of clients of a listener without authentication."""

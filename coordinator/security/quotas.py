@@ -27,17 +27,17 @@ MAX_ENTITIES = 20_000
 MAX_NAME_BYTES = 1_024
 """Of a user, a client id or an address, in UTF-8."""
 MAX_SENSORS = 10_000
-"""Who has not been heard of for longest is forgotten when there are more."""
+"""When there are more, the one without a request for longest is forgotten."""
 INACTIVE_MS = 3_600_000
-"""Who has not been heard of for so long may be forgotten: as in Kafka."""
+"""One without a request for this time may be forgotten, as in Kafka."""
 MOST_MS = 2**31 - 1
-"""A longer throttle could not be told."""
+"""A longer throttle time does not fit into an answer."""
 REMEMBERED_BYTES = 8 * 1024 * 1024
-"""What is remembered of who has which quotas; when it is more, all is forgotten and found anew."""
+"""The bound of the remembered quotas of clients; when it is reached, all are forgotten and computed again."""
 
 
 class Quota(StrEnum):
-    """What a quota is of."""
+    """The kind of a quota."""
 
     PRODUCER_BYTE_RATE = "producer_byte_rate"
     CONSUMER_BYTE_RATE = "consumer_byte_rate"
@@ -90,7 +90,7 @@ class _Sample:
 
 
 class Rate:
-    """What was used per second in the last `samples` windows, the one under way among them.
+    """The use per second in the last `samples` windows, the current one among them.
 
     As Kafka's `Rate` measures: the windows before the first use count as full, so that a start is no burst.
     """
@@ -163,7 +163,7 @@ class TokenBucket:
 
 
 class Sensors(NamedTuple):
-    """What counts for a user with a client id; None: no quota does."""
+    """The rates that count for a user with a client id; None: there is no quota."""
 
     produce: Rate | None
     fetch: Rate | None
@@ -176,11 +176,11 @@ DEFAULT_WINDOWS: Final = Windows()
 Limit = tuple[str, str, float]
 """For whom a quota is shared - this user, this client id, both; "" is whichever - and its bound."""
 Key = tuple[str, str, str]
-"""What it is of, user, client id or address."""
+"""User, client id or address of an entity."""
 
 
 class ClientQuotas:
-    """All quotas as of now, and what is used of them."""
+    """The current quotas, and their use."""
 
     def __init__(
         self, windows: Windows = DEFAULT_WINDOWS, mutation_windows: Windows = DEFAULT_WINDOWS
@@ -228,7 +228,7 @@ class ClientQuotas:
         return ((from_key(key), values) for key, values in self._entities.items())
 
     def values(self, entity: Entity) -> Values:
-        """What an entity has."""
+        """The quotas of an entity."""
         return self._entities.get(to_key(entity), {})
 
     @property
@@ -244,9 +244,9 @@ class ClientQuotas:
     # ---- what counts ----
 
     def limit(self, quota: Quota, user: str, client_id: str) -> Limit | None:
-        """What counts for a user with a client id; None: nothing does.
+        """The limit that counts for a user with a client id; None: there is none.
 
-        In Kafka's order: what is of the user and the client id, of the user, of the client id; in each of
+        In Kafka's order: that of the user and the client id, of the user, of the client id; in each of
         them names go before defaults, those of users before those of client ids.
         """
         limits = self._limits.get(quota)
@@ -268,7 +268,7 @@ class ClientQuotas:
         return None
 
     def sensors(self, user: str, client_id: str, now_ms: int) -> Sensors | None:
-        """What counts for who asks; None: nothing does. To be asked for each request: what is found is
+        """The rates that count for a caller; None: there is no quota. Called for each request: the result is
         remembered until a quota changes."""
         try:
             return self._found[user, client_id]
@@ -309,7 +309,7 @@ class ClientQuotas:
         return bucket
 
     def connections(self, address: str, now_ms: int) -> Rate | None:
-        """What counts for connections from an address; None: nothing does."""
+        """The rate that counts for connections from an address; None: there is no quota."""
         limits = self._limits.get(Quota.CONNECTION_CREATION_RATE)
         if not limits:
             return None

@@ -20,7 +20,7 @@ Record = tuple[bytes, bytes | None]
 
 
 class Entry(NamedTuple):
-    """What a record says. `value`: None: it is gone."""
+    """An entry of a section, as a record has it. `value`: None: it is deleted."""
 
     section: Section
     key: str
@@ -38,7 +38,7 @@ def secret_record(secret: bytes) -> Record:
 
 
 def entry_of(key: bytes, value: bytes | None) -> Entry | bytes | None:
-    """What a record says, or the secret, if it is that. None: nothing, the end of a secret.
+    """The entry of a record, or the secret. None: the deletion of a secret.
 
     Raises ValueError with half a sentence, which shows no value: not a record of ours, or a newer one's.
     """

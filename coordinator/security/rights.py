@@ -100,7 +100,7 @@ class UnnamedApiError(LookupError):
 
 
 def rights_of(api_key: int) -> Rights:
-    """What an API asks for. Raises `UnnamedApiError`."""
+    """The rights that an API needs. Raises `UnnamedApiError`."""
     found = RIGHTS.get(api_key)
     if not found:
         raise UnnamedApiError(f"API {api_key} has no rights in the table, so it is not served")
@@ -108,7 +108,7 @@ def rights_of(api_key: int) -> Rights:
 
 
 def operations_on(api_key: int, kind: ResourceType) -> Iterator[Op]:
-    """What an API may ask to do with resources of a kind. Raises `UnnamedApiError`."""
+    """The operations of an API on resources of a kind. Raises `UnnamedApiError`."""
     rights = rights_of(api_key)
     if rights != EVERYONE:
         yield from (operation for operation, one in rights if one == kind)

@@ -35,7 +35,7 @@ MECHANISMS: Final = {one.name: one for one in (SHA_256, SHA_512)}
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """What is known of a user's password: enough to check a proof of it, not enough to make one."""
+    """The stored form of a user's password: enough to check a proof of it, not enough to make one."""
 
     mechanism: Mechanism
     iterations: int
@@ -64,10 +64,11 @@ def salt_password(mechanism: Mechanism, password: bytes, salt: bytes, iterations
 
 
 class Credentials(Protocol):
-    """Who has which credentials."""
+    """The credentials of users."""
 
     def credential(self, user: str, mechanism: Mechanism) -> Credential:
-        """Those of a user; of one that there is not, made up, and none that anybody could prove."""
+        """The credential of a user; of a user that does not exist, made up, without a password that matches
+        it."""
 
 
 _SAFE = r"\x01-\x2B\x2D-\x3C\x3E-\x7F"

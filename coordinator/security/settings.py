@@ -64,7 +64,7 @@ Store = Annotated[str, AfterValidator(_pem_store)]
 
 
 class TlsSettings(BaseModel):
-    """What a listener of SSL or SASL_SSL shows and asks for. The descriptions are the documentation
+    """TLS of a listener of SSL or SASL_SSL. The descriptions are the documentation
     (docs/settings.md)."""
 
     model_config = ConfigDict(frozen=True)

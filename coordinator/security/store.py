@@ -28,7 +28,7 @@ Section = Literal["users", "acls", "quotas"]
 SECTIONS: tuple[Section, ...] = get_args(Section)
 
 Changed = Mapping[str, Any]
-"""Key -> JSON value as of now; None: gone."""
+"""Key -> its current JSON value; None: deleted."""
 
 
 @dataclass(slots=True, eq=False)
@@ -69,10 +69,10 @@ class SecurityStore(ABC):
         return DamagedError(f"{self}: {what} cannot be read: {self.repair}")
 
     repair: ClassVar[str]
-    """What an operator has to do about that."""
+    """The advice for an operator in that case."""
 
     def entries(self, section: Section) -> Mapping[str, Any]:
-        """What is in a section now: to be read, and only before the next `await`."""
+        """The current entries of a section: to be read, and only before the next `await`."""
         return self._sections[section]
 
     def observe(self, section: Section, observer: Callable[[Changed], None]) -> None:
@@ -197,7 +197,7 @@ def larger(size: int, before: Mapping[str, Any], entries: Changed) -> int:
 
 
 def size_of(key: str, value: Any) -> int:
-    """What an entry counts; None: nothing."""
+    """The size of an entry, in characters of JSON; 0 of a deleted one."""
     return 0 if value is None else len(json.dumps({key: value}))
 
 

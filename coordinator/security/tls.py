@@ -39,7 +39,7 @@ class Tls:
         return self._look() != self._stamp
 
     def reload(self) -> None:
-        """Read the files anew. Raises ValueError, one sentence: then everything stays as it is, until the
+        """Read the files again. Raises ValueError, one sentence: then everything stays as it is, until the
         files change again."""
         self._stamp = self._look()
         context = context_of(self.settings)
@@ -68,7 +68,7 @@ def _stamp(file: Path) -> tuple[int, int, int]:
 
 
 def context_of(settings: TlsSettings) -> ssl.SSLContext:
-    """What a listener of these settings speaks. Raises ValueError: one sentence, without a secret."""
+    """The context of a listener of these settings. Raises ValueError: one sentence, without a secret."""
     context = TellingContext(ssl.PROTOCOL_TLS_SERVER)
     _speak(context, settings)
     # Every connection is asked for its certificate anew: who was issued none any more does not come in with a
@@ -85,8 +85,8 @@ def context_of(settings: TlsSettings) -> ssl.SSLContext:
 
 
 def connecting_context_of(settings: TlsSettings) -> ssl.SSLContext:
-    """What a node speaks that connects to another one's listener of these settings: it shows its own
-    certificate, and asks for one by whom the truststore has, or the machine if there is none. Raises
+    """The context of a node that connects to another one's listener of these settings: it shows its own
+    certificate, and requires one that the truststore trusts, or the machine if there is none. Raises
     ValueError: one sentence, without a secret."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = settings.ssl_endpoint_identification_algorithm == "https"

@@ -27,7 +27,7 @@ _Known = Mapping[str, Credential]
 
 
 class Users:
-    """Who there is. Answers at once, from memory, and from any thread."""
+    """The users. Answers at once, from memory, and from any thread."""
 
     def __init__(self, store: SecurityStore) -> None:
         """The store may be opened afterwards: then `load`."""

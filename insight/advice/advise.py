@@ -48,7 +48,7 @@ def _with_saving(draft: Draft, player: Replay | None, why_not: str) -> Finding |
 
 
 def _too_far(saving: Saving) -> str:
-    """Why a replay is not believed."""
+    """The reason why a replay gives no figure."""
     return (
         f"Played again as it was, {saving.reproduced} of {saving.recorded} rebalances came out again and"
         f" {saving.invented} others: too far from the record to say what would have been."

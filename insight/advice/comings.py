@@ -362,7 +362,7 @@ def zombies(past: Past) -> Iterator[Draft]:
             continue
         if one.member.instance_id is not None:
             continue
-        # Whoever took its place is still there when it is put out, or comes soon after.
+        # The process in its place is still there when it is put out, or comes soon after.
         there = {member.member_id for member in one.rebalance.members}
         heir = next(
             (

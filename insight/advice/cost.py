@@ -1,4 +1,4 @@
-"""What a time cost a group: rebalances, partitions without an owner, records read again; and by pod."""
+"""The cost of a time to a group: rebalances, partitions without an owner, records read again; and by pod."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _CANNOT_COMMIT = (
     Departure.NOT_SYNCED,
     Departure.FENCED,
 )
-"""Who goes so could not commit what it had read last."""
+"""A member that goes so could not commit the records that it had read last."""
 
 
 @dataclass(slots=True)
 class PodCost:
-    """What one place that members ran in has to do with it."""
+    """The part of one place that members ran in."""
 
     name: str
     client_id: str
@@ -55,7 +55,7 @@ class Cost:
     unowned_ms: int
     """Summed over partitions, of the rebalances of which it is known."""
     unowned_unknown: int
-    """Of so many rebalances it is not known."""
+    """The number of rebalances of which it is not known."""
     longest_ms: int | None
     moved: int
     """Partitions that changed hands."""

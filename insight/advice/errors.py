@@ -26,10 +26,10 @@ class Known:
     code: int | None
     """Kafka's number; librdkafka's own are below 0."""
     also: tuple[str, ...]
-    """What libraries call it."""
+    """Its names in libraries."""
     means: str
     client: str
-    """What the client does by itself."""
+    """The client's own reaction."""
     do: str
     departures: tuple[Departure, ...] = ()
     """Members that went so may have seen it."""

@@ -1,4 +1,4 @@
-"""Why members went, and what an error means in a group."""
+"""Departures of members explained, and errors of clients in a group."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class Incident:
     why: Departure
     confidence: Confidence
     silent_ms: int | None
-    """How long nothing had been heard of it."""
+    """The time since its last request."""
     partitions: tuple[TopicPartition, ...]
-    """What it had."""
+    """Its partitions."""
     heirs: tuple[str, ...]
     """Names of those that got them."""
     back_ms: int | None
@@ -44,7 +44,7 @@ class Incident:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What in a group's history leads to an error."""
+    """The part of a group's history that leads to an error."""
 
     error: Known
     incidents: tuple[Incident, ...]
@@ -83,7 +83,7 @@ def of_members(past: Past, spans: Sequence[MemberSpan]) -> list[Incident]:
 
 
 def of_error(past: Past, error: Known) -> Seen:
-    """What in the history would bring it to a member."""
+    """Everything in the history that would bring the error to a member."""
     goings = [one for one in past.goings if one.gone.why in error.departures]
     rebalances = [one for one in past.counted if error.every_rebalance or one.cause in error.causes]
     events = [one for one in past.events if one.kind in error.events]
@@ -120,7 +120,7 @@ def _incident(past: Past, going: Going) -> Incident:
 
 
 def remedies(going: Going) -> list[Change]:
-    """What to change so that it does not go so again."""
+    """The changes after which it does not go so again."""
     member, why = going.member, going.gone.why
     session_ms, poll_ms = member.session_timeout_ms, member.rebalance_timeout_ms
     if why is Departure.SESSION_EXPIRED:

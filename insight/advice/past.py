@@ -1,4 +1,4 @@
-"""What advice looks at: the history of one group in a window of time, and who in it is whom."""
+"""The material of advice: the history of one group in a window of time, and the processes behind members."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Going:
 
     @property
     def silent_since_ms(self) -> int:
-        """When it was heard of last."""
+        """The time of its last request."""
         if self.gone.silent_ms is not None:
             # The journal counts until the member went, inference until the group's record.
             exact = self.gone.confidence is Confidence.EXACT
@@ -69,7 +69,7 @@ class Going:
 
     @property
     def away_ms(self) -> int | None:
-        """From when it was heard of last until it was back; None: it did not come back."""
+        """From its last request until it was back; None: it did not come back."""
         return None if self.back is None else max(self.back.at_ms - self.silent_since_ms, 0)
 
 
@@ -197,7 +197,7 @@ class Past:
 
 
 def place(member: Member) -> tuple[str, str]:
-    """Where a member runs: what stays the same when its process starts anew there."""
+    """The place where a member runs: the same after its process has restarted there."""
     return (member.instance_id, "") if member.instance_id else (member.client_id, member.host)
 
 

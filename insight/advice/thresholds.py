@@ -11,7 +11,7 @@ ready, and the next one waits for it."""
 DEPLOY_SHARE = 0.5
 """A deploy replaces at least this share of the members. Fewer are restarts of some."""
 DEPLOY_ONCE = 1.5
-"""And each of them about once: so many times more members that went are churn."""
+"""And each of them about once: more departures per member than this are churn."""
 DEPLOY_MEMBERS_MIN = 2
 """Of a single member there is no rolling deploy."""
 
@@ -21,7 +21,7 @@ POLL_EXCEEDED_MIN = 2
 FLAPS_MIN = 2
 """Sessions of one place that ended and came back."""
 FLAP_RETURN_MS = 10 * MINUTE_MS
-"""Who comes back within this time was cut off; later it is a new start."""
+"""A member that comes back within this time was cut off; later it is a new start."""
 
 STORM_MIN = 5
 """Rebalances in a row: fewer are a deploy's or a scaler's."""
@@ -83,7 +83,7 @@ STOPPED_MIN_MS = 5 * MINUTE_MS
 """Without a commit though there is lag: default of max.poll.interval.ms, by when a stuck poll loop would have
 been put out."""
 STOPPED_INTERVALS = 10
-"""And so many times the usual time between the member's commits."""
+"""And this multiple of the usual time between the member's commits."""
 
 EAGER_REBALANCES_MIN = 3
 EAGER_MEMBERS_MIN = 3

@@ -1,4 +1,5 @@
-"""The history of a cluster for who asks once: as far as a watcher has written it, or brought up to date."""
+"""The history of a cluster for a single question: as far as a watcher has written it, or brought up to
+date."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ class Polls:
         self._away: set[int] = set()
         """Brokers that did not answer when they were asked last."""
         self._seen: dict[int, tuple[int, int, bool]] = {}
-        """Partition of the offsets topic -> leader, epoch, reachable, as told last."""
+        """Partition of the offsets topic -> leader, epoch, reachable, as reported last."""
         self._moved: dict[str, Node] = {}
         """Groups that were moving when asked last, and where."""
         self._modern: set[str] = set()
@@ -180,7 +180,7 @@ class Polls:
         return () if away or answer.error_code else answer.groups
 
     def _coordinator(self, group_id: str) -> Node | None:
-        """Who leads the partition that its offsets are in."""
+        """The leader of the partition that its offsets are in."""
         assert self._metadata is not None
         topic = self._metadata.topics.get(OFFSETS_TOPIC)
         if topic is None or not topic.partitions:

@@ -1,5 +1,5 @@
-"""What is read and seen becomes history: inference in between, and what it goes on from in the same
-transaction as what it said."""
+"""Records and polls become history: inference in between, with its snapshots in the same transaction as its
+conclusions."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Recorder:
         self.history = history
         self.inference = Inference(exact=exact)
         self.records = 0
-        """Told to inference, and not in the history yet."""
+        """Given to inference, and not in the history yet."""
         self._kept: list[Output] = []
         self._newest_ms = history.newest_ms or 0
         self._written_s = time.monotonic()
@@ -60,15 +60,15 @@ class Recorder:
         self.inference.tell(fact)
 
     def add(self, outputs: Iterable[Output]) -> None:
-        """What needs no inference."""
+        """Take outputs that need no inference."""
         self._kept += outputs
 
     async def flush(
         self, positions: Mapping[TopicPartition, Position], *, now_ms: int | None, at_once: bool = False
     ) -> bool:
-        """Write what was concluded; whether positions were written, too, with what inference goes on from:
-        that is done every few seconds, and `at_once`. `positions`: all before was told. `now_ms`: Unix time
-        if all that is there has been told, else None. Raises HistoryError."""
+        """Write the conclusions; whether positions and snapshots were written, too: that is done every few
+        seconds, and `at_once`. `positions`: all records before them were read. `now_ms`: Unix time if all
+        records that are there were read, else None. Raises HistoryError."""
         if now_ms is not None:
             self.inference.tick(now_ms)
             self._newest_ms = max(self._newest_ms, now_ms)
@@ -78,7 +78,7 @@ class Recorder:
             at_once
             or self.records >= FLUSH_RECORDS
             or now_s - self._written_s >= LATER_S
-            # What a poll saw would be seen again, at another time, after a kill.
+            # An event of a poll would be seen again, at another time, after a kill.
             or any(isinstance(one, Event) for one in self._kept)
         )
         if not whole and all(isinstance(one, SECONDARY) for one in self._kept):
@@ -86,7 +86,7 @@ class Recorder:
         outputs, self._kept = self._kept, []
         read_ms = self._newest_ms or None
         if not whole:
-            # Who is killed now reads the records again, and says the same again.
+            # A process that is killed now reads the records again, with the same conclusions.
             await asyncio.to_thread(self.history.record, outputs, read_ms=read_ms)
             return False
         groups, commits = self.inference.dirty()

@@ -31,9 +31,9 @@ from ringleader.protocol.errors import MalformedError
 from ringleader.protocol.records import BatchView
 
 MAX_WAIT_MS = 500
-"""So long a broker gathers records for an answer: this late they may be."""
+"""The most time that a broker gathers records for an answer: this late they may be."""
 MIN_BYTES = 256 * 1024
-"""Unless it has so many: many small answers would cost more than the records in them."""
+"""The answer is sent at once with as many: many small answers would cost more than the records in them."""
 PARTITION_BYTES = 256 * 1024
 BUFFER_BYTES = 16 * 1024 * 1024
 LOOKUP_TIMEOUT_S = 10.0
@@ -107,7 +107,7 @@ class Tail:
 
     @property
     def positions(self) -> dict[TopicPartition, Position]:
-        """Where each partition stands: all before was told."""
+        """The position of each partition: all records before it were delivered."""
         return {tp: place.position for tp, place in self._places.items()}
 
     @property
@@ -116,7 +116,7 @@ class Tail:
         return sum(place.holes for place in self._places.values())
 
     def is_past(self, ends: Mapping[TopicPartition, int]) -> bool:
-        """Whether all before these offsets was told."""
+        """Whether all records before these offsets were delivered."""
         return all(self._places[tp].next_offset >= end for tp, end in ends.items())
 
     def left(self, ends: Mapping[TopicPartition, int]) -> int:
@@ -217,7 +217,7 @@ class Tail:
 
     @staticmethod
     def _passed(place: _Place, next_offset: int, there: int) -> None:
-        """All before that was told; so many records were there of what was new."""
+        """All records before `next_offset` were delivered; `there`: the number of those that were new."""
         if next_offset > place.next_offset:
             place.holes += next_offset - place.next_offset - there
             place.next_offset = next_offset

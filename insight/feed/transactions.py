@@ -12,7 +12,7 @@ from __future__ import annotations
 from struct import Struct
 
 MAX_KEYS = 100_000
-"""What is kept of one transaction: more offsets than that are committed in none."""
+"""The most offsets that are kept of one transaction: none commits more."""
 
 _MARKER = Struct(">hh")
 _COMMIT = 1

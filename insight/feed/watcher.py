@@ -28,7 +28,7 @@ JOURNAL_TOPIC = "__ringleader_journal"
 CLIENT_ID = "ringleader-watch"
 START_TIMEOUT_S = 10.0
 FLUSH_S = 1.0
-"""What was concluded is in the history this late."""
+"""Conclusions are in the history this late."""
 GROUPS_EVERY_S = 1.0
 TOPICS_EVERY_S = 10.0
 LAGS_EVERY_S = 10.0
@@ -192,7 +192,7 @@ class Watcher:
 
     @property
     def history(self) -> History:
-        """What is written. To be asked only."""
+        """The history that is written, for reading only."""
         return self._recording.history
 
     @property
@@ -227,7 +227,7 @@ class Watcher:
             raise RetriableError(f"the history is not up to date within {timeout_s:g} s{left}") from None
 
     async def outputs(self, after: int | None = None) -> AsyncIterator[Rebalance | Event | GroupState]:
-        """What comes into the history, as it comes; of several states of a group the last. `after`: a cursor
+        """Entries of the history as they come; of several states of a group the last. `after`: a cursor
         of `History.changes`; default: from now on. Raises what ended the watcher."""
         history = self._recording.history
         cursor = history.cursor if after is None else after
@@ -335,7 +335,7 @@ class Watcher:
 
     async def _look_at_topics(self) -> None:
         await self._polls.topics()
-        # What was not there before is new from its start.
+        # A partition that was not there before is read from its start.
         await self._add_partitions({}, EARLIEST)
 
     async def _look_at_groups(self) -> None:
@@ -370,7 +370,7 @@ class Watcher:
             await asyncio.sleep(max(0.0, next_s - loop.time()))
 
     async def _guard(self, work: Coroutine[Any, Any, None]) -> None:
-        """Whatever ends it ends the watcher."""
+        """An error of the work ends the watcher."""
         try:
             await work
         except Exception as error:

@@ -1,4 +1,4 @@
-"""What happened to the groups of one cluster, in one SQLite file: one process writes it, any number read."""
+"""The history of the groups of one cluster, in one SQLite file: one process writes it, any number read."""
 
 from ringleader.insight.history.errors import FormatError, HistoryError, HistoryLockedError
 from ringleader.insight.history.history import History

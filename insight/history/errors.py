@@ -1,4 +1,4 @@
-"""Why a history cannot be opened, read or written. The text is one sentence for people."""
+"""The errors of opening, reading and writing a history. The text is one sentence for people."""
 
 from __future__ import annotations
 

@@ -27,14 +27,14 @@ from ringleader.insight.model import (
 Output = Rebalance | MemberSpan | Ownership | Event | GroupState | Commit | Lag
 
 MAX_AGE_MS = 30 * 24 * 3_600_000
-"""What is older is forgotten, unless a caller says otherwise."""
+"""Older entries are deleted, unless a caller sets another age."""
 MAX_BYTES = 1 << 30
-"""Of the file, unless a caller says otherwise. The oldest goes first."""
+"""Of the file, unless a caller sets another size. The oldest entries go first."""
 MIN_BYTES = 1 << 20
 SAMPLES_LEAST_MS = 3_600_000
 """Where there is too much, committed offsets and lag go first, as far as they are older."""
 STEPS = 50
-"""So small a part of the time goes at once, where there is too much."""
+"""Where there is too much, this part of the time is deleted at once."""
 DEAD = "Dead"
 """The state of a group that is gone."""
 PRUNE_ROWS = 20_000
@@ -54,7 +54,7 @@ SAMPLES = ("commits", "lag")
 
 
 class History(Queries):
-    """What happened to the groups of one cluster. Opened to read by anybody, to write by one process."""
+    """The history of the groups of one cluster. Any number of processes may read it, one may write it."""
 
     def __init__(
         self,
@@ -81,10 +81,10 @@ class History(Queries):
         max_age_ms: int = MAX_AGE_MS,
         max_bytes: int = MAX_BYTES,
     ) -> Self:
-        """Whoever writes makes the file and its directory, brings an older format up to date, and keeps it
-        within `max_age_ms` and `max_bytes`.
+        """The writer makes the file and its directory, brings an older format up to date, and keeps it within
+        `max_age_ms` and `max_bytes`.
 
-        `cluster_id`: the cluster that the caller speaks of; a new file is of this one from now on. Raises
+        `cluster_id`: the caller's cluster; a new file is of this one from now on. Raises
         HistoryLockedError when another process writes it, FormatError for a file of something else or of a
         newer Ringleader, HistoryError for that of another cluster, or when there is none to be read.
         """
@@ -125,15 +125,14 @@ class History(Queries):
         commits: Mapping[str, bytes] | None = None,
         read_ms: int | None = None,
     ) -> None:
-        """All of this, or nothing; synced by who syncs: a process that is killed loses nothing, a machine
-        that loses power the last moments, positions included.
+        """All of this, or nothing. A process that is killed loses nothing, a machine that loses power the
+        last moments, positions included.
 
-        What has the same id as something before takes its place: a rebalance and an event by id, a member by
+        An output with the id of an earlier one takes its place: a rebalance and an event by id, a member by
         group, id and beginning, ownership by that and the partition, a commit and a lag by partition and
-        time. `positions`: where the writer goes on, of the topics it reads. `snapshots` and
-        `commits`: what inference goes on from, by group; b"" forgets one. `read_ms`: up to when it now tells
-        (`newest_ms`). Raises HistoryError; it may be called again with the same.
-        """
+        time. `positions`: where the writer goes on, of the topics it reads. `snapshots` and `commits`: the
+        snapshots of inference, by group; b"" deletes one. `read_ms`: the time up to which it is complete now
+        (`newest_ms`). Raises HistoryError; it may be called again with the same."""
         rows = _Rows(self._change)
         for one in outputs:
             rows.add(one)
@@ -153,8 +152,8 @@ class History(Queries):
         self._change = rows.change
 
     def prune(self, now_ms: int) -> int:
-        """Forget what is too old, or too much; how many rows. To be called now and then: it does a bit each
-        time, so that nobody waits."""
+        """Delete rows that are too old, or too many; their number. To be called now and then: it does a bit
+        each time, so that nobody waits."""
         forgotten = self._forget(_TIMES, now_ms - self._max_age_ms)
         if forgotten or self._bytes() <= self._max_bytes:
             return forgotten
@@ -226,7 +225,7 @@ class History(Queries):
 
 
 class _Rows:
-    """Values as rows of their tables. What has the same key comes once: the last."""
+    """Values as rows of their tables: of several with one key the last."""
 
     def __init__(self, change: int) -> None:
         self.change = change
@@ -240,7 +239,7 @@ class _Rows:
         rows[key] = row
 
     def statements(self) -> Iterator[tuple[str, Iterable[tuple[Any, ...]]]]:
-        """What writes them."""
+        """The statements that write the rows."""
         for kind, rows in self._rows.items():
             table = _TABLE_OF[kind]
             values = ",".join("?" * len(next(iter(rows.values()))))

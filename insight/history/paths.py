@@ -1,4 +1,4 @@
-"""Where histories are, unless a command is told another place."""
+"""The default place of histories."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a history is asked."""
+"""The questions that a history answers."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ class Queries:
     def members(
         self, group: str, *, since_ms: int | None = None, until_ms: int | None = None
     ) -> list[MemberSpan]:
-        """Whose life touches the time."""
+        """Members whose life touches the time."""
         asked = _Where("until_ms", since_ms, None)
         asked.equal("grp", group)
         asked.most("since_ms", until_ms)
@@ -163,7 +163,7 @@ class Queries:
         since_ms: int | None = None,
         until_ms: int | None = None,
     ) -> list[Ownership]:
-        """Who had which partition, as far as it touches the time."""
+        """The owners of partitions, as far as they touch the time."""
         asked = _Where("until_ms", since_ms, None)
         asked.equal("grp", group)
         asked.equal("topic", topic)
@@ -172,7 +172,8 @@ class Queries:
         return self._ownership(asked)
 
     def owners_at(self, topic: str, partition: int, at_ms: int) -> list[Ownership]:
-        """Who had that partition then, in all groups. Whoever got it at that very moment, not who gave it."""
+        """The owners of that partition then, in all groups. Of a handover at that very moment, the new
+        owner."""
         asked = _Where("until_ms", at_ms + 1, None)
         asked.equal("topic", topic)
         asked.equal("partition", partition)
@@ -195,7 +196,7 @@ class Queries:
         return [Commit(*row) for row in self._all(query, *asked.values)]
 
     def offsets_at(self, group: str, at_ms: int) -> dict[TopicPartition, Commit]:
-        """What was committed then, of each partition."""
+        """The committed offset of each partition then."""
         query = (
             "SELECT grp, topic, partition, max(at_ms), offset FROM commits WHERE grp = ? AND at_ms <= ? "
             "GROUP BY topic, partition"
@@ -229,9 +230,8 @@ class Queries:
         return [_event(row) for row in self._all(query, *asked.values)]
 
     def changes(self, after: int) -> tuple[int, list[Rebalance | Event | GroupState]]:
-        """What was recorded since the cursor was `after`, in that order, and the cursor that goes on from
-        there; of several states of a group the last. At most `CHANGES_AT_ONCE`: ask again until there are
-        none."""
+        """The entries since the cursor was `after`, in that order, and the cursor that goes on from there; of
+        several states of a group the last. At most `CHANGES_AT_ONCE`: ask again until there are none."""
         found = self._all(_CHANGES, after, CHANGES_AT_ONCE)
         return (found[-1][0] if found else after), [_READ[row[1]](row[2:]) for row in found]
 
@@ -320,7 +320,7 @@ _READ: dict[str, Callable[[Any], Rebalance | Event | GroupState]] = {
 
 
 def sentence(path: Path, error: sqlite3.Error) -> str:
-    """What SQLite says, for people."""
+    """An error of SQLite as a sentence for people."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code == sqlite3.SQLITE_FULL:
         return f"the disk is full: make room for {path}, or name a file on another one"

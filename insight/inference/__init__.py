@@ -1,6 +1,6 @@
-"""What happened to the groups of a cluster, concluded from what can be read of it. Sans-I/O: facts in,
+"""The history of the groups of a cluster, concluded from its records and from polls. Sans-I/O: facts in,
 history out; no socket, no file, no clock.
 
-`facts` is what it can be told, `engine.Inference` what concludes, `records` reads the bytes of
+`facts` has its inputs, `engine.Inference` concludes, `records` reads the bytes of
 `__consumer_offsets`, `journal` those of Ringleader's `__ringleader_journal`.
 """

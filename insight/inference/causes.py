@@ -1,4 +1,4 @@
-"""Why a group rebalanced: concluded from the difference between two of its records, for every protocol.
+"""The cause of a rebalance, concluded from the difference between two records of a group, for every protocol.
 
 `RULES` decides: the first rule whose `when` holds. Their order: without the record before there is no
 difference; then an outage of the coordinator, which explains departures and restarts; then members that came

@@ -105,7 +105,7 @@ class Change:
 
     @property
     def word(self) -> str:
-        """What the number is called."""
+        """The name of the number."""
         return "generation" if self.classic else "epoch"
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Why a member is no longer in a group: concluded from how long its partitions had been silent.
+"""The reason why a member is no longer in a group, concluded from how long its partitions had been silent.
 
 A member that leaves does so within about a commit interval of its last commit. One that expires has been
 silent for its session timeout. One that exceeds its poll interval has been silent for that (which is its

@@ -1,10 +1,10 @@
-"""What inference can be told: records of `__consumer_offsets`, and what polls saw.
+"""The inputs of inference: records of `__consumer_offsets`, and answers of polls.
 
-`at_ms` of a record is the record's own timestamp (Unix ms), of a poll the time when its answer came: what is
-concluded does not depend on when it is read. Records are told in the order of their partition; of different
-partitions, and of polls among them, about in the order of time.
+`at_ms` of a record is the record's own timestamp (Unix ms), of a poll the time when its answer came:
+conclusions do not depend on when it is read. Records come in the order of their partition; those of different
+partitions, and polls among them, about in the order of time.
 
-What comes out is identified so that it can be said again, which replaces what was said before:
+Outputs have an id; an output with the id of an earlier one replaces it:
 
 - `Rebalance.id`, `Event.id`, `GroupState.group` (state "Dead": the group is deleted);
 - `MemberSpan` by (group, member_id, since_ms), `Ownership` by (group, topic, partition, member_id, since_ms);
@@ -118,7 +118,7 @@ class TargetEpoch(NamedTuple):
 
 
 class TargetAssignment(NamedTuple):
-    """What a member shall get (key types 7 and 13). None: a tombstone."""
+    """The share that a member shall get (key types 7 and 13). None: a tombstone."""
 
     source: Source
     at_ms: int
@@ -129,8 +129,8 @@ class TargetAssignment(NamedTuple):
 
 
 class CurrentAssignment(NamedTuple):
-    """What a member has (key types 8 and 14). `epoch` is None for a tombstone, -2 for a static member that is
-    away for a moment."""
+    """The share that a member has (key types 8 and 14). `epoch` is None for a tombstone, -2 for a static
+    member that is away for a moment."""
 
     source: Source
     at_ms: int
@@ -144,7 +144,7 @@ class CurrentAssignment(NamedTuple):
 
 
 class RegexResolved(NamedTuple):
-    """What a pattern matches (key type 16). None: a tombstone."""
+    """The topics that a pattern matches (key type 16). None: a tombstone."""
 
     source: Source
     at_ms: int
@@ -154,7 +154,7 @@ class RegexResolved(NamedTuple):
 
 
 class FirstCommit(NamedTuple):
-    """The first commit after a rebalance that the journal had told already."""
+    """The first commit after a rebalance that the journal had reported already."""
 
     group: str
     generation: int
@@ -169,12 +169,12 @@ class StaticReturned(NamedTuple):
     old_member_id: str
     last_heard_ms: int | None
     principal: str = ""
-    """Who it is; "": not known."""
+    """Its principal; "": not known."""
 
 
 class InstanceFenced(NamedTuple):
-    """A static member whose place another process has taken is still there, and asked for something. `times`:
-    since this was last told."""
+    """A static member whose place another process has taken is still there, and sent a request. `times`: the
+    number since the last such entry."""
 
     group: str
     member: Member
@@ -219,7 +219,7 @@ class Topic(NamedTuple):
 
 
 class TopicsSeen(NamedTuple):
-    """All topics of the cluster at a time: told once before any record (groups of the consumer protocol name
+    """All topics of the cluster at a time: once before any record (groups of the consumer protocol name
     topics by id), then every few seconds, at once where something changed."""
 
     at_ms: int
@@ -227,7 +227,7 @@ class TopicsSeen(NamedTuple):
 
 
 class CoordinatorSeen(NamedTuple):
-    """Who leads a partition of `__consumer_offsets`, and whether it answers. Told when that changes."""
+    """The leader of a partition of `__consumer_offsets`, and whether it answers; each time that changes."""
 
     at_ms: int
     offsets_partition: int
@@ -238,8 +238,8 @@ class CoordinatorSeen(NamedTuple):
 
 class SessionTimeouts(NamedTuple):
     """The brokers' settings `group.consumer.session.timeout.ms` and `group.share.session.timeout.ms`, which
-    rule there and stand in no record. Told once before the records; untold, Kafka's default is assumed, and
-    what rests on it is called possible at best."""
+    rule there and stand in no record. Given once before the records; else Kafka's default is assumed, and
+    conclusions from it are called possible at best."""
 
     at_ms: int
     consumer_ms: int

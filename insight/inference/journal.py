@@ -1,4 +1,4 @@
-"""What the records of Ringleader's own journal say (topic `__ringleader_journal`): nothing is inferred.
+"""The records of Ringleader's own journal (topic `__ringleader_journal`): nothing is inferred.
 
 Source: the docstring of `coordinator.groups.journal_record`, which is the contract; insight does not import
 the coordinator. Fields and words that are not known here are passed by.
@@ -63,7 +63,7 @@ _EVENTS = {
 _TOPIC_EVENTS = ("topic created", "topic deleted", "partitions added")
 
 _NOBODY = (None, "", "User:ANONYMOUS")
-"""As principals: it is not known who that is, or nobody asked."""
+"""Principals of callers that are not known, or did not authenticate."""
 
 _Word = TypeVar("_Word", bound=StrEnum)
 
@@ -71,7 +71,7 @@ _Word = TypeVar("_Word", bound=StrEnum)
 def decode(
     partition: int, offset: int, at_ms: int, key: bytes | None, value: bytes | None
 ) -> Journalled | None:
-    """What a record says; None for what this version does not know. Raises `MalformedError`."""
+    """The entry of a record; None for a kind that this version does not know. Raises `MalformedError`."""
     if value is None:
         return None
     try:

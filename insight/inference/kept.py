@@ -1,4 +1,4 @@
-"""What a restart restores: the attributes of inference that are annotated `Kept`."""
+"""The attributes of inference that a restart restores: those that are annotated `Kept`."""
 
 from __future__ import annotations
 

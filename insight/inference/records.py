@@ -1,4 +1,4 @@
-"""What the records of `__consumer_offsets` say, of every key type that is about groups.
+"""The records of `__consumer_offsets` of every key type that is about groups, as facts.
 
 Source: Kafka's CoordinatorRecordType: 0 and 1 offsets, 2 classic groups, 3 to 8 and 16 the consumer protocol
 (KIP-848), 10 to 15 share groups (KIP-932). The keys are an int16 type and plain strings.
@@ -45,7 +45,7 @@ from ringleader.protocol.messages import (
 from ringleader.protocol.schema import Message
 
 OFFSET_KEYS = frozenset((b"\0\0", b"\0\1"))
-"""What the keys of committed offsets begin with."""
+"""The beginnings of the keys of committed offsets."""
 
 _M = TypeVar("_M", bound=Message)
 
@@ -56,7 +56,7 @@ _OFFSET_VERSIONS = 4
 
 
 def decode(partition: int, offset: int, at_ms: int, key: bytes, value: bytes | None) -> RecordFact | None:
-    """What a record says; None for key types that say nothing of what happened (4, 15) or are not known. The
+    """The fact in a record; None for key types that show nothing of the history (4, 15) or are not known. The
     tombstone of a record is `value` None. Raises `MalformedError`."""
     if key[:2] in OFFSET_KEYS:
         group, topic, number = offset_key(key)

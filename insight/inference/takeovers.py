@@ -93,7 +93,7 @@ class Takeovers(Restorable):
         return said
 
     def was_alive(self, member: Member, at_ms: int) -> bool | None:
-        """Whether it had committed until then, as usual; None where that cannot be told."""
+        """Whether it had committed until then, as usual; None where that is not known."""
         slots = list(self._commits.of(member.assigned))
         gap_ms, last_ms = usual_gap_ms(slots), newest_ms(slots)
         if gap_ms is None or last_ms is None:

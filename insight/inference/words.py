@@ -1,4 +1,4 @@
-"""How evidence names things."""
+"""Lengths of time, counts and names in evidence."""
 
 from __future__ import annotations
 

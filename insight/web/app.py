@@ -60,7 +60,7 @@ def application(
 
 
 def _answering(handler: Handler) -> Handler:
-    """What goes wrong becomes a sentence."""
+    """An error becomes an answer with one sentence."""
 
     async def answer(request: Request) -> Response:
         try:

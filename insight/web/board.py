@@ -20,7 +20,7 @@ REBALANCES_MAX = 100_000
 
 @dataclass(slots=True)
 class _Seen:
-    """What the board keeps of one rebalance."""
+    """One rebalance, as the board keeps it."""
 
     id: str
     at_ms: int
@@ -31,7 +31,7 @@ class _Seen:
 
 @dataclass(slots=True)
 class Totals:
-    """What happened to one group since the process began: for counters, which never go back."""
+    """The sums of one group since the process began: for counters, which never go back."""
 
     rebalances: Counter[Cause] = field(default_factory=Counter)
     unowned_ms: int = 0
@@ -49,14 +49,14 @@ class Board:
         self.lags = Lags()
 
     def begin(self, states: Iterable[GroupState], rebalances: Iterable[Rebalance]) -> None:
-        """What the history holds already, in the order of time."""
+        """Take over the entries that the history has already, in the order of time."""
         for state in states:
             self._states[state.group] = state
         for rebalance in rebalances:
             self._keep(rebalance)
 
     def tell(self, change: Rebalance | Event | GroupState) -> None:
-        """What changed since. A rebalance that was told before takes its own place."""
+        """Take over a change. A rebalance that was there before takes its own place."""
         if isinstance(change, GroupState):
             self._states[change.group] = change
             if change.state == "Dead":

@@ -1,4 +1,5 @@
-"""Who may ask: the token or a certificate, the name that was asked for, and the headers of every answer."""
+"""Authorization of requests: the token or a certificate, the requested host name, and the headers of every
+answer."""
 
 from __future__ import annotations
 
@@ -54,7 +55,7 @@ def read_token(file: Path | None = None, environ: Mapping[str, str] | None = Non
 
 
 def page_tls(certificate: Path | None, client_authority: Path | None = None) -> Tls | None:
-    """TLS with the key and certificates in that file; with `client_authority`, for those alone who show a
+    """TLS with the key and certificates in that file; with `client_authority`, for clients alone that show a
     certificate of one of these. None without a certificate. Raises ValueError, one sentence."""
     if certificate is None:
         if client_authority is not None:
@@ -88,12 +89,12 @@ def check_address(host: str, token: str | None, tls: Tls | None = None) -> None:
 
 
 class Guard:
-    """In front of the application. Without a token everybody who reaches it may ask; with one, whoever names
-    it (`Authorization: Bearer TOKEN`), or has the cookie that the page gets for it, which does not hold it.
+    """The check in front of the application. Without a token every client that reaches it is served; with
+    one, clients that send it (`Authorization: Bearer TOKEN`), or the cookie that the page gets for it, which
+    does not hold it.
 
     A request for a host name that is not ours is refused: a page from elsewhere could have let its own name
-    point here. Addresses cannot be pointed elsewhere, so they may be asked for.
-    """
+    point here. Addresses cannot be pointed elsewhere, so they are served."""
 
     def __init__(self, app: ASGIApp, *, token: str | None = None, names: Iterable[str] = ()) -> None:
         self._app = app

@@ -71,7 +71,7 @@ class Lags:
         """Partitions that were one too many to be remembered."""
 
     def add(self, group: str, rows: Iterable[Lag]) -> None:
-        """What was measured, in the order of time."""
+        """Take over measurements, in the order of time."""
         known = self._groups.setdefault(group, {})
         for row in rows:
             place = (row.topic, row.partition)

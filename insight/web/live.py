@@ -1,4 +1,4 @@
-"""What changes, to whoever looks on: server-sent events, one look at the history for all of them."""
+"""Changes as server-sent events, with one look at the history for all viewers."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Live:
         self.ready = False
         """Whether the history has been read once."""
         self.trouble: str | None = None
-        """Why the history cannot be read now."""
+        """The reason why the history cannot be read now."""
         self._desk = desk
         self._kept: deque[_Message] = deque(maxlen=KEPT_MAX)
         self._told = asyncio.Event()

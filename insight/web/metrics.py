@@ -1,4 +1,4 @@
-"""What Prometheus is told of the groups of a cluster. Lag, members and states are of now; rebalances and
+"""Metrics of the groups of a cluster, for Prometheus. Lag, members and states are current; rebalances and
 partition-seconds without owner count from the start of the process."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a question is asked with: each parameter is checked where it is read."""
+"""The parameters of a question: each is checked where it is read."""
 
 from __future__ import annotations
 

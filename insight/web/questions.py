@@ -26,11 +26,11 @@ ALL_MAX = 20_000
 DAY_MS = 24 * 3_600_000
 
 Question = Callable[[History, Params, int], Json]
-"""What is asked of, what with, and the time now."""
+"""Its arguments: the history, the parameters, and the time now."""
 
 
 class NotFoundError(Exception):
-    """The text says what there is not."""
+    """There is no such thing; the text names it."""
 
 
 def cluster(history: History, _params: Params, now_ms: int) -> Json:
@@ -81,7 +81,7 @@ def members(history: History, params: Params, _now_ms: int) -> Json:
 
 
 def ownership(history: History, params: Params, _now_ms: int) -> Json:
-    """Who had which partition, as far as it touches the time; the newest where there is more."""
+    """The owners of partitions, as far as they touch the time; the newest where there is more."""
     since_ms, until_ms = _window(params)
     partition = params.number("partition", -1, 0, 2**31 - 1)
     found = history.ownership(
@@ -95,7 +95,7 @@ def ownership(history: History, params: Params, _now_ms: int) -> Json:
 
 
 def owners(history: History, params: Params, now_ms: int) -> Json:
-    """Who had a partition at a moment, in all groups, and what was committed then."""
+    """The owners of a partition at a moment, in all groups, and the offset that was committed then."""
     topic, partition = params.text("topic"), params.number("partition", None, 0, 2**31 - 1)
     at_ms = params.time_ms("at")
     at_ms = now_ms if at_ms is None else at_ms
@@ -147,8 +147,8 @@ def timeline(history: History, params: Params, now_ms: int) -> Json:
 
 
 def lag(history: History, params: Params, now_ms: int) -> Json:
-    """How far behind, over a time: of each of so many points the largest sum that was measured in it, and the
-    partitions as they were last."""
+    """The lag over a time: at each of `points` times the largest sum that was measured, and the partitions as
+    they were last."""
     name = params.text("group")
     until_ms = params.time_ms("until") or now_ms
     since_ms = params.time_ms("since") or until_ms - DAY_MS
@@ -188,14 +188,14 @@ def lag(history: History, params: Params, now_ms: int) -> Json:
 
 
 def events(history: History, params: Params, _now_ms: int) -> Json:
-    """What else happened, the newest first: of one group, or of everything."""
+    """Events other than rebalances, the newest first: of one group, or of everything."""
     since_ms, until_ms = _window(params)
     found = history.events(params.optional("group"), since_ms=since_ms, until_ms=until_ms)[::-1]
     return {"events": plain(found[:EVENTS_MAX]), "more": len(found) > EVENTS_MAX}
 
 
 def report(history: History, params: Params, now_ms: int) -> Json:
-    """What a time cost a group."""
+    """The cost of a time to a group."""
     name = params.text("group")
     until_ms = params.time_ms("until") or now_ms
     since_ms = params.time_ms("since") or until_ms - DAY_MS

@@ -1,4 +1,5 @@
-"""The page as a part of another program, or by itself: a socket, uvicorn, and what follows the history."""
+"""The page as a part of another program, or by itself: a socket, uvicorn, and a task that follows the
+history."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ async def serve(
     started: Callable[[str], None] | None = None,
 ) -> None:
     """Serve the page over the history at `history_path`, which another process may be writing, until
-    cancelled. `started` is told the address. Raises what `page` raises."""
+    cancelled. `started` gets the address. Raises the errors of `page`."""
     async with page(history_path, host, port, token=token, names=names, tls=tls) as url:
         if started is not None:
             started(url)

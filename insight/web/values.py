@@ -17,7 +17,7 @@ def whole(rebalance: Rebalance) -> Json:
 
 
 def line(rebalance: Rebalance) -> Json:
-    """What a list says of it: numbers in place of lists."""
+    """The short form for a list of rebalances: numbers in place of lists."""
     known = names(rebalance)
     return {
         "id": rebalance.id,

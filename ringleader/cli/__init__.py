@@ -94,7 +94,7 @@ def main(arguments: list[str] | None = None) -> None:
     try:
         sys.stdout.flush()
     except BrokenPipeError:
-        # What is left goes nowhere: the interpreter would complain at its end.
+        # The rest goes nowhere: the interpreter would complain at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(code)
 
@@ -110,7 +110,8 @@ def run(arguments: list[str]) -> int:
     except KeyboardInterrupt:
         return 130
     except (BrokenPipeError, SystemExit):
-        # Whoever read the output has had enough (`ringleader ... | head`): so say the libraries that print.
+        # The reader of the output has closed it (`ringleader ... | head`): the libraries that print raise
+        # this.
         return 0
     except Exception as error:
         # Usage errors of the command line library, whichever package holds their class.

@@ -1,4 +1,4 @@
-"""Runs what a command asks of a cluster, and turns what goes wrong into one sentence."""
+"""The requests of a command to a cluster; an error ends the command with one sentence."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NOWHERE = logging.NullHandler()
 
 
 def ask(bootstrap: str, question: Callable[[Admin], Awaitable[T]], command_config: Path | None = None) -> T:
-    """Connect and ask, all in `TIMEOUT_MS`. What goes wrong ends the command with one sentence."""
+    """Connect and ask, all in `TIMEOUT_MS`. An error ends the command with one sentence."""
     from ringleader.clients.admin import Admin
     from ringleader.clients.errors import ClientError
 
@@ -65,7 +65,7 @@ def members_in_words(group: GroupDescription) -> str:
 
 @contextmanager
 def connect(bootstrap: str, command_config: Path | None = None) -> Iterator[Cluster]:
-    """Blocking connections, for who writes. Ends the command when the options cannot be used."""
+    """Blocking connections, for commands that write. Ends the command when the options cannot be used."""
     from ringleader.clients.blocking.cluster import Cluster
     from ringleader.clients.blocking.endpoint import Endpoint
 

@@ -29,7 +29,7 @@ def arguments(
     certificate: Path | None = None,
     client_authority: Path | None = None,
 ) -> list[str]:
-    """What the watcher is started with, but for where the daemon is. Raises ValueError for what it would
+    """The arguments of the watcher, but for the daemon's address. Raises ValueError for those that it would
     refuse."""
     from ringleader.clients.connection.cluster import parse_bootstrap
     from ringleader.insight.web import check_address, page_tls, read_token

@@ -1,4 +1,4 @@
-"""What all commands share: one sentence for every failure, tables, the server to talk to."""
+"""The common parts of all commands: one sentence for every failure, tables, the options of a server."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-# In a table, what is not there.
+# A missing value in a table.
 NONE = "-"
 # Exit codes: the input was wrong; the input was right, but it could not be done.
 WRONG_INPUT = 2
@@ -55,12 +55,12 @@ def console() -> Console:
 
 
 def printable(text: str) -> str:
-    """What clients chose themselves may hold control codes of a terminal."""
+    """Text that clients chose, without control codes of a terminal."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
 class _Table(Table):
-    """Whose cells say what is in them, whatever a name looks like."""
+    """A table whose cells are plain text, not markup, whatever a name looks like."""
 
     def add_row(self, *cells: RenderableType | None, **more: Any) -> None:
         super().add_row(*(Text(printable(one)) if isinstance(one, str) else one for one in cells), **more)

@@ -1,4 +1,4 @@
-"""``ringleader history``: what happened to a group, one line for each rebalance."""
+"""``ringleader history``: the history of a group, one line for each rebalance."""
 
 from __future__ import annotations
 
@@ -149,7 +149,8 @@ _MARKS = {"likely": "?", "possible": "??"}
 
 
 def who(one: Rebalance, *, hosts: bool = True) -> str:
-    """Who caused it: a few names; without `hosts` client ids alone, as far as they tell members apart."""
+    """The members that caused it: a few names; without `hosts` client ids alone, as far as they tell members
+    apart."""
     members = (*one.before, *one.members)
     known = {member.member_id: member.name for member in members}
     if not hosts:

@@ -56,7 +56,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What becomes of one offset. `before`: what the target had. `note`: why it was left out, or ""."""
+    """The outcome of one offset. `before`: the target's offset before. `note`: why it was left out, or ""."""
 
     group: str
     topic: str
@@ -173,8 +173,8 @@ class _Import:
         self._target = target
 
     async def run(self, groups: list[str] | None, *, overwrite: bool, dry_run: bool) -> list[Taken]:
-        """What was taken over, or would be. Ends the command when it may not be done, before anything is
-        changed. Raises ClientError."""
+        """The offsets that were taken over, or would be. Ends the command when it may not be done, before
+        anything is changed. Raises ClientError."""
         names = await self._names(groups)
         offsets = await _each(names, self._source.group_offsets)
         if groups is not None and (empty := [name for name in names if not offsets[name]]):
@@ -272,7 +272,7 @@ def _taken(
 
 
 async def _each(names: Iterable[str], ask: Callable[[str], Awaitable[T]]) -> dict[str, T]:
-    """What each is told, some at a time."""
+    """The answer for each name, some at a time."""
     found: dict[str, T] = {}
     listed = list(names)
     for begin in range(0, len(listed), AT_ONCE):

@@ -42,8 +42,8 @@ def set_up_logs(level: str, form: Literal["console", "json"]) -> None:
 
 
 def _for_people(logger: object, method: str, event: EventDict) -> EventDict:
-    """An event that comes with a sentence is shown as that sentence: its fields say the same again. What
-    clients chose themselves may hold control codes of a terminal."""
+    """An event that comes with a sentence is shown as that sentence: its fields say the same again. Text that
+    clients chose may hold control codes of a terminal."""
     for name in event.keys() - {"exception"}:
         event[name] = _shown(event[name])
     text = event.get("text")

@@ -1,5 +1,5 @@
-"""What the commands share that look into a cluster's history: opening it, windows of time, times in words,
-JSON of its values."""
+"""The common parts of commands over a cluster's history: opening it, windows of time, times in words, JSON of
+its values."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ UntilOption = Annotated[
     ),
 ]
 _SLOW_S = 2.0
-"""After so long it is said that a backlog is read."""
+"""After this time the progress of a backlog is shown."""
 _TIMES = frozenset(
     (
         "at_ms",
@@ -92,8 +92,8 @@ def now_ms() -> int:
 def history_of(
     ctx: typer.Context, file: Path | None, bootstrap: str | None, config: Path | None
 ) -> Iterator[History]:
-    """The history that the options name, open to be read: a file as it is, or a cluster's, caught up. What
-    goes wrong ends the command with one sentence."""
+    """The history that the options name, open to be read: a file as it is, or a cluster's, caught up. An
+    error ends the command with one sentence."""
     from ringleader.insight.history import History, HistoryError
 
     # Where both are given, the file is brought up to date; an environment that names a cluster is no wish.
@@ -176,7 +176,7 @@ class Window:
 def window_of(
     since: str, until: str | None, now: int, names: tuple[str, str] = ("--since", "--until")
 ) -> Window:
-    """What the two options say. Ends the command for what is no time, or no window."""
+    """The window of the two options. Ends the command for a text that is no time, and for no window."""
     since_ms = moment_of(since, now, names[0])
     until_ms = now if until is None else moment_of(until, now, names[1])
     if since_ms >= until_ms:
@@ -185,7 +185,8 @@ def window_of(
 
 
 def moment_of(text: str, now: int, option: str) -> int:
-    """``2h`` or ``-2h``: so long ago; else a time. Ends the command for what is neither, or to come."""
+    """``2h`` or ``-2h``: that time ago; else a time. Ends the command for a text that is neither, or to
+    come."""
     try:
         found = now - duration_ms(text)
     except ValueError:

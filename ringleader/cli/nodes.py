@@ -79,7 +79,7 @@ class _Nodes(NamedTuple):
     security: ClientSecurity
 
     async def look(self, cluster: Cluster) -> Overview:
-        """What there is. Ends the command when there are no nodes."""
+        """The nodes. Ends the command when there are none."""
         from ringleader.coordinator.cluster.overview import look
 
         found = await look(cluster, self.group_id, TIMEOUT_S)
@@ -115,7 +115,7 @@ def _ask(
     command_config: Path | None,
     question: Callable[[_Nodes, Cluster], Awaitable[T]],
 ) -> T:
-    """What goes wrong ends the command with one sentence."""
+    """Ask the nodes. An error ends the command with one sentence."""
     from ringleader.clients.connection.cluster import Cluster
     from ringleader.clients.errors import ClientError
     from ringleader.coordinator.cluster.map import MapError

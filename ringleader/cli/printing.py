@@ -1,4 +1,4 @@
-"""What ``ringleader consume`` does: reads as it was asked to, prints, and knows when it is over."""
+"""The work of ``ringleader consume``: it reads and prints records, and ends when its options say so."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ MAX_POLL_RECORDS = 2_000
 
 
 class Place(NamedTuple):
-    """Where to begin or end: ``earliest``, ``latest``, ``offset``, ``last`` (so many), ``time`` (Unix ms)."""
+    """Where to begin or end: ``earliest``, ``latest``, ``offset``, ``last`` (their number), ``time`` (Unix
+    ms)."""
 
     kind: str
     number: int = 0
@@ -37,7 +38,7 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ConsumeOptions:
-    """What was asked for."""
+    """The options of the command."""
 
     topics: list[str]
     group: str | None
@@ -148,7 +149,7 @@ class Printer:
         starts: dict[TopicPartition, int],
         ends: dict[TopicPartition, int],
     ) -> dict[TopicPartition, int]:
-        """The offset that the place is in each partition, as of now."""
+        """The current offset of the place in each partition."""
         if place.kind == "earliest":
             return starts
         if place.kind == "latest":

@@ -40,7 +40,7 @@ HELP = (
 
 
 class InputFormat(StrEnum):
-    """What a line is."""
+    """The form of a line."""
 
     lines = "lines"
     json = "json"
@@ -57,7 +57,7 @@ class Codec(StrEnum):
 
 
 class Acks(StrEnum):
-    """Who has to have a record."""
+    """The replicas that have to have a record."""
 
     all = "all"
     leader = "1"

@@ -1,4 +1,4 @@
-"""What ``ringleader produce`` reads: lines, or JSON objects one a line, as records."""
+"""The input of ``ringleader produce``: lines, or JSON objects one a line, as records."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ringleader.protocol.wire import INT32_MAX, INT64_MAX
 
 READ_BYTES = 1024 * 1024
 PASSED_OVER = ("topic", "offset")
-"""What ``ringleader consume --format json`` tells, and a record that is written anew cannot keep."""
+"""Fields of ``ringleader consume --format json`` that a record which is written again cannot keep."""
 NAMES = ("key", "value", "headers", "partition", "timestamp_ms")
 BASE64 = "_base64"
 

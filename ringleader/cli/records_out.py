@@ -11,7 +11,7 @@ from typing import Any
 from ringleader.clients.fetch.model import Record
 
 Writer = Callable[[Record], bytes]
-"""What is printed for a record."""
+"""The bytes that are printed for a record."""
 
 _DIM, _BOLD, _PLAIN = "\x1b[2m", "\x1b[1m", "\x1b[0m"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -44,7 +44,8 @@ def pretty(colour: bool) -> Writer:
 
 
 def as_json(record: Record) -> bytes:
-    """One object a line. What is not text is under ``key_base64``, ``value_base64``, ``headers_base64``."""
+    """One object a line. Bytes that are not text are under ``key_base64``, ``value_base64``,
+    ``headers_base64``."""
     told: dict[str, Any] = {
         "topic": record.topic,
         "partition": record.partition,

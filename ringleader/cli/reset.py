@@ -61,7 +61,7 @@ class _Target(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What becomes of a partition. `start` and `end` are the log's; `note` says why it is not as asked."""
+    """The outcome of a partition. `start` and `end` are the log's; `note` says why it is not as asked."""
 
     topic: str
     partition: int
@@ -177,7 +177,7 @@ def reset(
 
 
 def _target(option: str, value: Any, group: str) -> _Target:
-    """What the option asks for. Ends the command when its value is wrong."""
+    """The target of the option. Ends the command when its value is wrong."""
     now_ms = int(time.time() * 1000)
     kind = option.removeprefix("--")
     try:
@@ -198,7 +198,7 @@ def _target(option: str, value: Any, group: str) -> _Target:
 
 
 def _read_plan(text: str, group: str) -> dict[TopicPartition, int]:
-    """What --csv or --json printed, or Kafka's own tool with --export. Raises ValueError."""
+    """The offsets that --csv or --json printed, or Kafka's own tool with --export. Raises ValueError."""
     rows: list[tuple[int, Any]]
     if text.lstrip().startswith("{"):
         try:
@@ -274,7 +274,7 @@ async def _check_state(admin: Admin, group: str, execute: bool) -> None:
 
 
 async def _still_there(admin: Admin, group: str, committed: Iterable[TopicPartition]) -> list[TopicPartition]:
-    """What the group has committed, without what has been deleted since."""
+    """The partitions that the group has committed, without those that have been deleted since."""
     counts = {topic.name: len(topic.partitions) for topic in await admin.list_topics(internal=True)}
     places = sorted(place for place in committed if place[1] < counts.get(place[0], 0))
     if gone := sorted({topic for topic, _ in committed} - set(counts)):

@@ -15,7 +15,7 @@ Scope = dict[str, set[int] | None]
 
 
 def parse_scope(texts: list[str]) -> Scope:
-    """What was named. Ends the command when it is not that."""
+    """The topics and partitions of the texts. Ends the command for another form."""
     found: Scope = {}
     for text in texts:
         topic, colon, listed = text.partition(":")

@@ -299,7 +299,7 @@ async def _serve(settings: Settings, page: list[str] | None) -> int:
 
 
 async def _started(node: ServingNode, stop: asyncio.Event) -> bool:
-    """False when it was told to stop before it served. Raises OSError."""
+    """False when a signal stopped it before it served. Raises OSError."""
     starting = asyncio.create_task(node.start())
     stopped = asyncio.create_task(stop.wait())
     try:

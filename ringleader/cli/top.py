@@ -62,7 +62,7 @@ HELP = (
 
 
 class Sort(StrEnum):
-    """What to sort by."""
+    """The sort order."""
 
     LAG = "lag"
     REBALANCES = "rebalances"

@@ -185,7 +185,8 @@ def describe(
 
 
 async def _set_configs(admin: Admin, topic: str) -> dict[str, dict[str, str | None]]:
-    """The settings that are not the defaults. Who may see a topic may not always see these."""
+    """The settings that are not the defaults. A principal that may describe a topic may not always see
+    these."""
     from ringleader.clients.errors import BrokerError, UnsupportedVersionError
 
     try:

@@ -47,7 +47,7 @@ class _OnCluster(NamedTuple):
     replicas: int
 
     def run(self, work: Callable[[Security], Awaitable[T]]) -> T:
-        """What goes wrong ends the command with one sentence."""
+        """An error ends the command with one sentence."""
         from ringleader.clients.connection.cluster import Cluster
         from ringleader.clients.errors import ClientError
         from ringleader.coordinator.security.acls import AllowAll

@@ -1,4 +1,5 @@
-"""What ``ringleader produce`` does: writes what is read, shows how far it is, and says what was written."""
+"""The work of ``ringleader produce``: it writes the records of its input, shows its progress, and prints a
+sum."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ from ringleader.clients.produce.producer import Producer
 from ringleader.clients.produce.rows import Row, RowList
 
 LINGER_S = 0.1
-"""What has come is written when nothing more has come for so long."""
+"""Rows are written when no more have come for this time."""
 PROGRESS_S = 0.2
 SHOWN_PARTITIONS = 6
 ASKED = "ringleader: It ends when what is on its way has been written; Ctrl-C again ends it at once.\n"
@@ -123,7 +124,8 @@ class Writing:
         print(self._sentence())
 
     def _write(self, parts: Iterator[list[Row]]) -> WrongLineError | KeyboardInterrupt | None:
-        """Why the reading ended before its end, if it did: what was read is to be written all the same."""
+        """The error that ended the reading early, if any: rows that were read before are written all the
+        same."""
         while True:
             try:
                 with self._interrupts.allowed():

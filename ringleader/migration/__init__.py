@@ -1,2 +1,2 @@
-"""What one daemon has, into a Kafka cluster with several nodes: topics with their records, groups with their
-offsets."""
+"""The move of one daemon's data into a Kafka cluster with several nodes: topics with their records, groups
+with their offsets."""

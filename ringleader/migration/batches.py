@@ -20,7 +20,7 @@ SEQUENCES = 2**31
 
 
 class Kept(NamedTuple):
-    """What goes over of a batch: so many records, which are here from `offset` on."""
+    """The part of a batch that is copied: `records` records, which are here from `offset` on."""
 
     offset: int
     records: int
@@ -43,7 +43,7 @@ class Aborted:
 
 
 def kept(batch: BatchView, start: int, aborted: Aborted) -> Kept | None:
-    """What a reader of committed records sees of a batch, in a log that begins at `start`. Raises
+    """The part of a batch that a reader of committed records sees, in a log that begins at `start`. Raises
     CorruptBatchError."""
     header = batch.header
     batch.check_crc()

@@ -26,7 +26,7 @@ NO_EPOCH = -1
 
 @dataclass(slots=True)
 class GroupReport:
-    """What becomes of a group. `members_dropped`: they would go on from positions that are others now."""
+    """The outcome of a group. `members_dropped`: they would go on from positions that are others now."""
 
     group: str
     generation: int = 0
@@ -49,8 +49,7 @@ class Groups:
         self.reports: dict[str, GroupReport] = {}
 
     def rows(self, leave_out: Collection[str] = ()) -> dict[int, list[Record]]:
-        """What is to stand in each partition of the groups' topic, without those groups. Raises
-        MalformedError."""
+        """The records of each partition of the groups' topic, without those groups. Raises MalformedError."""
         affected = self._affected()
         found: dict[int, list[Record]] = {}
         for partition, rows in self._rows.items():

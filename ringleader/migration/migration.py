@@ -37,7 +37,7 @@ MIGRATION_NODE = -1
 
 @dataclass(slots=True)
 class TopicReport:
-    """What becomes of a topic. `first`: of each partition, the first offset here and there. `shifted`:
+    """The outcome of a topic. `first`: of each partition, the first offset here and there. `shifted`:
     partitions whose records have other offsets on the cluster."""
 
     topic: str
@@ -49,7 +49,7 @@ class TopicReport:
 
 @dataclass(slots=True)
 class Report:
-    """What was done, or would be."""
+    """The result of a migration, or of a dry run."""
 
     topics: list[TopicReport] = field(default_factory=list)
     groups: list[GroupReport] = field(default_factory=list)
@@ -61,9 +61,9 @@ class Report:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What was asked for. `settings`: the daemon's, and those of the cluster. `replicas`: of topics that are
-    made; -1: as the cluster does. `into_existing`: append to topics that have records, and leave groups that
-    are there as they are."""
+    """The options of a migration. `settings`: the daemon's, and those of the cluster. `replicas`: of topics
+    that are made; -1: as the cluster does. `into_existing`: append to topics that have records, and leave
+    groups that are there as they are."""
 
     directory: Path
     settings: Settings
@@ -222,7 +222,7 @@ class _Migration:
         )
 
     async def _compare(self, wanted: dict[int, list[Record]]) -> None:
-        """What was written is there."""
+        """Compare the groups' topic with the records that were written."""
         async with self._groups_store() as store:
             found = await together(wanted, partial(_rows_of, store), AT_ONCE)
         for number, rows in wanted.items():
@@ -265,7 +265,7 @@ class _Store:
 
 
 async def _rows_of(store: KafkaStorage, partition: int) -> dict[bytes, bytes]:
-    """What the partition holds; it is ours from then on."""
+    """The rows of the partition, which this process owns from then on."""
     await store.open(partition, 0)
     found: dict[bytes, bytes] = {}
     async for chunk in store.replay(partition):

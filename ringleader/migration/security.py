@@ -16,7 +16,7 @@ ENTRIES_PER_CHANGE = 500
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What the daemon keeps; nothing if it never kept any."""
+    """The users, ACLs and quotas of the daemon; nothing if it never had any."""
 
     sections: Mapping[Section, Mapping[str, Any]] = field(repr=False)
     secret: bytes = field(repr=False)
@@ -46,7 +46,7 @@ def others(ours: Kept, store: SecurityStore) -> list[str]:
 
 
 async def write(ours: Kept, store: SecurityStore) -> None:
-    """What the cluster does not have yet. Raises KafkaError; called again, it goes on."""
+    """Write the entries that the cluster does not have yet. Raises KafkaError; called again, it goes on."""
     for name in SECTIONS:
         there = store.entries(name)
         missing = [item for item in ours.sections[name].items() if item[0] not in there]

@@ -26,7 +26,7 @@ SHOWN = 5
 
 
 class SourceError(Exception):
-    """What is there cannot be taken over; the text says what to do."""
+    """The data cannot be taken over; the text says what to do."""
 
 
 @dataclass(slots=True)
@@ -45,7 +45,7 @@ class Source:
         return [info for info in self.topics.all() if not info.is_internal]
 
     def topic_configs(self, info: TopicInfo) -> dict[str, str]:
-        """What was set for it, and what the daemon's own settings say where they are not the defaults."""
+        """The configuration of a topic, with the daemon's own settings where they are not the defaults."""
         found = {}
         for name, key in KEYS.items():
             field = (key.broker_key or "").replace(".", "_")
@@ -70,7 +70,7 @@ async def opened(directory: Path, settings: Settings) -> AsyncIterator[Source]:
     lock.acquire()
     try:
         Identity.find(directory, STORES)
-        # What is too old goes when the daemon, or the cluster, says so.
+        # Records that are too old are deleted by the daemon, or by the cluster, not here.
         lasting = settings.model_copy(update={"log_retention_check_interval_ms": INT64_MAX // 1_000_000})
         topics = Topics(directory / TOPICS_DIRECTORY, lasting, lambda: int(time.time() * 1000))
         security = await kept(directory)

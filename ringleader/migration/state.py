@@ -31,7 +31,7 @@ class TopicState:
 
 @dataclass(slots=True)
 class State:
-    """What was begun. `groups`: "" not yet, "begun", or "done"."""
+    """The progress of a migration. `groups`: "" not yet, "begun", or "done"."""
 
     path: Path
     topics: dict[str, TopicState] = field(default_factory=dict)

@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 async def together(keys: Iterable[K], do: Callable[[K], Awaitable[T]], at_once: int) -> dict[K, T]:
-    """What each comes to. Raises the first error, when all others have ended."""
+    """The result of each key. Raises the first error, when all others have ended."""
     free = asyncio.Semaphore(at_once)
 
     async def one(key: K) -> T:

@@ -41,8 +41,8 @@ COPYING = {
     "retention.bytes": "-1",
     "retention.ms": "-1",
 }
-"""What a topic has while it is filled: every batch comes through as it is, and nothing goes before all is
-there."""
+"""The configuration of a topic while it is filled: every batch is stored as it is, and none is deleted before
+all are there."""
 
 Maps = dict[TopicPartition, OffsetMap]
 Progress = Callable[[int, int], None]

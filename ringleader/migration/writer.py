@@ -22,9 +22,9 @@ from ringleader.protocol.messages import (
 )
 
 PIPELINE = 5
-"""Batches on their way: a broker knows so many of a producer again."""
+"""Batches on their way: a broker recognises as many of a producer that are sent again."""
 PATIENCE_S = 120.0
-"""A batch that is not acknowledged for so long ends the copying."""
+"""A batch that is not acknowledged within this time ends the copying."""
 REQUEST_TIMEOUT_MS = 30_000
 LEADERS_MAX_AGE_MS = 60_000
 """A leader that moved says so, and is looked up at once."""

@@ -9,7 +9,7 @@ or, as a pytest fixture: take `ringleader_coordinator` (a fresh one for the test
 itself when Ringleader is installed. Its own thread means that clients of any kind work: asyncio,
 synchronous, other processes.
 
-What an application does when things go wrong: `coordinator.faults` answers with errors, delays, drops
+To test an application when things go wrong, `coordinator.faults` answers with errors, delays, drops
 connections, lets the coordinator move, and knows what was asked; `expire_member`, `advance_clock` and
 `restart` do what their names say.
 """
@@ -63,7 +63,7 @@ class Coordinator:
         self.host = "127.0.0.1"
         self.port = 0
         self.faults = Faults()
-        """What shall go wrong, and what clients asked for."""
+        """The faults to inject, and the requests that were seen."""
         self._ahead_ms = 0
         self._node: Node | None = None
         self._thread: threading.Thread | None = None
@@ -127,8 +127,8 @@ class Coordinator:
         self.run(expire())
 
     def advance_clock(self, seconds: float) -> None:
-        """Let time pass for the coordinator: sessions end, delays are over, offsets expire. What clients do
-        meanwhile is up to them; they do not notice."""
+        """Let time pass for the coordinator: sessions end, delays are over, offsets expire. Clients do not
+        notice: their own clocks go on as before."""
 
         async def advance() -> None:
             self._ahead_ms += int(seconds * 1000)

@@ -28,7 +28,7 @@ SEEN_MAX = 100_000
 """Requests that are remembered; beyond that the oldest are forgotten."""
 
 DATA_APIS = ("Fetch", "ListOffsets")
-"""Their errors are told for each partition."""
+"""Their errors are in the answer for each partition."""
 GROUP_APIS = ("JoinGroup", "SyncGroup", "Heartbeat", "LeaveGroup", "OffsetCommit", "OffsetFetch")
 
 Kind = Literal["error", "delay", "drop", "drop answer"]
@@ -80,7 +80,7 @@ class Rule:
 
 
 class Faults:
-    """What shall go wrong, and what was asked. APIs by Kafka's names, "*" for all."""
+    """The faults to inject, and the requests that were seen. APIs by Kafka's names, "*" for all."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -173,7 +173,7 @@ class Faults:
             return [one for one in self._seen if api in (None, one.api)]
 
     def forget_seen(self) -> None:
-        """Begin anew."""
+        """Forget the requests that were seen."""
         with self._lock:
             self._seen.clear()
 

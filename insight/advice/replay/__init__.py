@@ -17,7 +17,7 @@ __all__ = ["NothingToReplayError", "Policy", "RanAwayError", "Replay"]
 MATCH_MS = 15_000
 """A replayed rebalance that ends so near to a recorded one, with as many members, is the same."""
 LIKELY_SHARE, POSSIBLE_SHARE = 0.9, 0.7
-"""So many of the recorded rebalances have to come out again, and no more than the rest be invented, for a
+"""The share of the recorded rebalances that has to come out again, without more invented than the rest, for a
 figure to be likely, and possible."""
 
 
@@ -40,11 +40,11 @@ class Replay:
         return Confidence.POSSIBLE if share >= POSSIBLE_SHARE else Confidence.UNKNOWN
 
     def saving(self, policy: Policy, *assumptions: str) -> Saving:
-        """What would have been under the policy."""
+        """The history under the policy, against the record."""
         return self._saving(policy.words, [policy], assumptions)
 
     def apart(self, applications: Iterable[frozenset[str]]) -> Saving:
-        """What would have been if each application (its topics) had been a group of its own. Its rebalances
+        """The same with each application (its topics) as a group of its own. Its rebalances
         are those of the one that would have had the most."""
         policies = [Policy("", topics=topics) for topics in applications]
         return self._saving("a group id for each application", policies, ())

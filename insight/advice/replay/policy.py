@@ -1,4 +1,4 @@
-"""What may be different when a recorded history is played again."""
+"""The conditions under which a recorded history is played again."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ class Policy:
     """As it was, but for what is given here."""
 
     words: str
-    """What is different, in words."""
+    """The difference, in words."""
     static: bool = False
     """Every process has a group.instance.id, and its successor takes it over; nobody leaves when it ends."""
     session_timeout_ms: int | None = None
@@ -18,13 +18,13 @@ class Policy:
     assignor: str | None = None
     """One of `clients.assignors.ASSIGNORS`."""
     members: int | None = None
-    """Never more than so many; who would be one more does not begin."""
+    """The largest number of members; a further process does not begin."""
     stays_ms: int | None = None
-    """Who would come back, or be replaced, within this time does not go."""
+    """A member that would come back, or be replaced, within this time does not go."""
     leaves: bool = False
-    """Whoever ends says so."""
+    """A process that ends leaves the group."""
     leader_ms: int | None = None
-    """So long a leader computes, at most."""
+    """The most time that a leader computes."""
     prompt: bool = False
     """Nobody is waited for longer than its next heartbeat."""
     topics: frozenset[str] | None = None

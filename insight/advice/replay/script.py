@@ -74,7 +74,7 @@ class Process:
     ends_ms: int = FOREVER_MS
     ending: Ending = Ending.LEAVES
     silences: list[Window] = field(default_factory=list)
-    """Nothing is heard of it, and it reads nothing."""
+    """It sends no request, and it reads nothing."""
     busy: list[Window] = field(default_factory=list)
     """It beats, but does not rejoin."""
     changes: list[tuple[int, tuple[str, ...]]] = field(default_factory=list)
@@ -102,7 +102,7 @@ class Script:
     rebalances: list[Rebalance]
     """The record that it is made of."""
     first: dict[str, tuple[TopicPartition, ...]]
-    """Who had what at the beginning, by member id."""
+    """The partitions of each member at the beginning, by member id."""
     partitions: list[tuple[int, dict[str, int]]]
     """From when on, topic -> partitions."""
     begins: list[int]
@@ -239,7 +239,7 @@ class _Writer:
         by_id = {member.member_id: member for member in rebalance.members}
         joined = [by_id[one] for one in rebalance.joined if one in by_id and one not in self.alive]
         causes = set(rebalance.cause_members)
-        # Whoever is not the cause joined some time in the first phase.
+        # A member that is not the cause joined some time in the first phase.
         later_ms = began_ms + min((rebalance.join_ms or 0) // 2, HEARTBEAT_MS // 2)
         for member in joined:
             asked = False
@@ -301,8 +301,8 @@ class _Writer:
         self.alive[member.member_id] = process
 
     def _number_places(self) -> None:
-        """Who took whose place: of the processes that ended at about the time when another one began, the
-        nearest of kin, and of these the one that ended last."""
+        """Give each process the place of its predecessor: of the processes that ended at about the time when
+        it began, the nearest of kin, and of these the one that ended last."""
         free = [one for one in self.processes if one.ends_ms != FOREVER_MS]
         number = 0
         for process in sorted(self.processes, key=lambda one: one.begins_ms or 0):
@@ -338,7 +338,7 @@ def cast(script: Script, policy: Policy) -> list[Process]:
 
 
 def _staying(processes: list[Process], stays_ms: int) -> list[Process]:
-    """Who was replaced within that time goes on instead."""
+    """A process that was replaced within that time goes on instead."""
     found: list[Process] = []
     last: dict[int, Process] = {}
     for process in sorted(processes, key=lambda one: one.begins_ms or 0):

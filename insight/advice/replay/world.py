@@ -28,7 +28,7 @@ from ringleader.protocol.errors import ErrorCode
 WARM_UP_MS = 600_000
 """Before the record begins its first members join."""
 GENERATIONS_FACTOR, GENERATIONS_MORE = 10, 100
-"""So many times the recorded rebalances, and so many more: then the replay has run away and counts for
+"""With this multiple of the recorded rebalances, and these more, the replay has run away and counts for
 nothing."""
 
 INITIAL_DELAY_MS = 3_000
@@ -49,7 +49,7 @@ class Replayed:
 
 @dataclass(slots=True)
 class Played:
-    """What came of it."""
+    """The outcome of a run."""
 
     rebalances: list[Replayed]
     unowned_ms: int
@@ -236,7 +236,7 @@ class World:
         self.readers.counting = any(one.up for one in self.clients)
 
     def metadata(self, topics: tuple[str, ...]) -> bytes:
-        """What a member of these topics offers."""
+        """The metadata of a member of these topics."""
         found = self._metadata.get(topics)
         if found is None:
             found = self._metadata[topics] = Subscription(list(topics)).encode(1)
@@ -248,7 +248,7 @@ class World:
         return taken_ms if self.policy.leader_ms is None else min(taken_ms, self.policy.leader_ms)
 
     def assign(self, generation: int, who: list[str]) -> None:
-        """What the leader's assignor makes of it; at the beginning what was recorded."""
+        """Compute the shares with the leader's assignor; at the beginning they are the recorded ones."""
         members = {one.member_id: one for one in self.clients if one.member_id}
         first = self.script.first
         if self.now_ms < self.script.since_ms and all(one in first for one in who) and self._as_first():
@@ -280,7 +280,7 @@ class World:
         return self.policy.members is None and self.policy.topics is None
 
     def share_of(self, client: Client) -> frozenset[TopicPartition]:
-        """What the last assignment gives to it; to a static member also under a new member id."""
+        """Its share of the last assignment; that of a static member also under a new member id."""
         found = self._shares.get(client.member_id)
         if client.instance_id is not None:
             if found is None:

@@ -195,7 +195,7 @@ def test_a_refused_token_is_told_so_in_json() -> None:
     assert not asked.done
     with pytest.raises(SaslFailedError, match="has expired") as raised:
         asked.step(b"\x01")
-    assert raised.value.told == INVALID_TOKEN
+    assert raised.value.answer == INVALID_TOKEN
     with pytest.raises(SaslFailedError, match="has expired"):
         asked.step(first(SERVICE.token()))
 
@@ -225,7 +225,7 @@ def test_what_is_no_first_message(said: bytes) -> None:
 def test_nobody_acts_for_another() -> None:
     with pytest.raises(SaslFailedError, match=r"authorization id \(bob\)") as raised:
         OAuthExchange(check).step(first(SERVICE.token(), "bob"))
-    assert raised.value.told
+    assert raised.value.answer
 
 
 # ---- where keys come from ----
