@@ -10,7 +10,7 @@ _Key = TypeVar("_Key", bound=Hashable)
 _Value = TypeVar("_Value")
 
 ENTRY_BYTES = 128
-"""What an entry takes in the dictionary itself, when that has just grown."""
+"""The memory of an entry in the dictionary itself, when that has just grown."""
 
 LARGEST_SHARE = 1_024
 """An entry larger than the bound divided by this is not remembered: nobody empties the cache by a few."""

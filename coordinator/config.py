@@ -47,7 +47,7 @@ from ringleader.protocol.wire import INT32_MAX, INT64_MAX
 OAUTHBEARER = "OAUTHBEARER"
 SASL_MECHANISMS = ("SCRAM-SHA-512", "SCRAM-SHA-256", "PLAIN", OAUTHBEARER)
 CLEARTEXT_MECHANISMS = ("PLAIN", OAUTHBEARER)
-"""Whoever is on the way can read what they send, and use it."""
+"""Anybody on the way can read the password or token, and use it."""
 
 
 __all__ = ["Address", "Option", "Settings", "SettingsError", "TopicSpec", "load_settings", "options"]
@@ -653,7 +653,7 @@ OF_LISTENERS = (
     *(name for name in Settings.model_fields if name.startswith("sasl_")),
     "connections_max_reauth_ms",
 )
-"""What one listener may have for itself."""
+"""The settings that one listener may have for itself."""
 
 
 def options() -> list[Option]:
@@ -738,7 +738,8 @@ def _keep(listeners: dict[str, dict[str, Any]], rest: str, separator: str, value
 
 
 def _is_of(mechanism: str, field: str) -> bool:
-    """Whether a mechanism may have this for itself. What is of one alone is that of the listener."""
+    """Whether a mechanism may have this for itself. Settings of one listener alone belong to that
+    listener."""
     return field == "connections_max_reauth_ms" or field.startswith(f"sasl_{mechanism.lower()}_")
 
 

@@ -46,7 +46,7 @@ class Option:
     repeatable: bool
     choices: tuple[str, ...]
     allowed: str
-    """What values are allowed, as text; "" when any."""
+    """The allowed values, as text; "" when any."""
 
 
 def shown(default: Any) -> str:

@@ -3,12 +3,12 @@
     /health    200 while the node's event loop answers, else 503: restart the process
     /ready     200 while clients are served, else 503: send them elsewhere
     /metrics   for Prometheus; `?group=NAME` (as often as wanted) or `?groups=all` adds figures of groups
-    /record    (POST) what a group is asked from now on; see `http_recording`
+    /record    (POST) the requests to a group from now on; see `http_recording`
 
-Health is told to everybody. Metrics are, too, unless `http.token.file` or `http.ssl.client.auth` is set, and
-one of these has to be where other machines come (or `allow.plaintext`). Recordings are for who shows the
-token of `http.recording.token.file`. Nothing can be changed.
-It has a thread and an event loop of its own: a scrape costs the node's loop the counting only, in pieces.
+Health is for every caller. Metrics are, too, unless `http.token.file` or `http.ssl.client.auth` is set, and
+one of these has to be set where other machines reach it (or `allow.plaintext`). Recordings are for callers
+with the token of `http.recording.token.file`. Nothing can be changed. It has a thread and an event loop of
+its own: a scrape costs the node's loop the counting only, in pieces.
 
 Metrics (labels in braces; counters count from the start of the process):
 
@@ -105,7 +105,7 @@ Answer = Callable[[Request], Coroutine[Any, Any, Response]]
 
 @dataclass(slots=True)
 class Figures:
-    """What was counted on the node's loop."""
+    """The figures of the node, counted on its loop."""
 
     ready: bool
     uptime_s: float
@@ -132,9 +132,10 @@ class Figures:
     left_out: int = 0
     limits: tuple[int, int] = (0, 0)
     group_memory: tuple[int, int] = (0, 0)
-    """What groups hold in memory, and what they may."""
+    """The bytes that groups hold in memory, and their limit."""
     strangers: tuple[int, int, int] = (0, 0, 0)
-    """What peers hold that have not authenticated, what they may, and how many were closed for it."""
+    """The bytes that peers hold before they have authenticated, their limit, and how many were closed for
+    it."""
     throttles: int = 0
     throttled: int = 0
     """Connections that are, now."""
@@ -144,7 +145,7 @@ class Figures:
 
 
 class NodeSide:
-    """What is asked of the node, on its loop. `server` and `runtime` are given when they are there."""
+    """The node's side, on its loop. `server` and `runtime` are set when they are there."""
 
     def __init__(self) -> None:
         self.ready = False
@@ -239,7 +240,7 @@ class NodeSide:
                 continue
             found.requests[route.name] = route.requests
             counts, sum_ms = (server.waits or {}).get(key, Spread()).copy()
-            # What did not wait was answered at once; what waits is no sample yet.
+            # A request that did not wait was answered at once; one that waits is no sample yet.
             counts[0] += max(route.requests - sum(counts) - found.parked[route.name], 0)
             found.waits[route.name] = counts, sum_ms
 

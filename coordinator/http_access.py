@@ -16,24 +16,24 @@ if TYPE_CHECKING:
 
 
 class HttpAccess(NamedTuple):
-    """The proof that a caller has to give, and its protection on the way."""
+    """The token or certificate that a caller needs, and the protection of the connection."""
 
     token: str | None
     tls: Tls | None
     recording_token: str | None = None
-    """Of callers that may record groups; None: nobody may."""
+    """Of callers that may record groups; None: no caller may."""
 
     @property
     def asks(self) -> bool:
-        """Whether metrics are for some only."""
+        """Whether callers have to authenticate for metrics."""
         return self.token is not None or (
             self.tls is not None and self.tls.settings.ssl_client_auth != "none"
         )
 
 
 def access_of(settings: Settings) -> HttpAccess:
-    """Reads files. Raises ValueError, one sentence: also where other machines could ask and nobody is asked
-    who they are."""
+    """Reads files. Raises ValueError, one sentence: also where other machines reach it and callers do not
+    authenticate."""
     listen, token_file = settings.http_listen, settings.http_token_file
     token = _token("http.token.file", token_file)
     recording_token = _token("http.recording.token.file", settings.http_recording_token_file)

@@ -20,7 +20,7 @@ from prometheus_client.metrics_core import Metric
 
 @dataclass(slots=True)
 class NodesFigures:
-    """What was counted on the node's loop."""
+    """The figures of the node, counted on its loop."""
 
     nodes: int = 0
     controls: bool = False

@@ -1,6 +1,6 @@
-"""`POST /record?group=NAME&for_ms=N&max_bytes=N`: what a group is asked from now on, as lines of JSON (see
-`recording.file`) that come while it happens; the last one says why it ends. `principals=true`: who asks is
-told by name."""
+"""`POST /record?group=NAME&for_ms=N&max_bytes=N`: the requests to a group from now on, as lines of JSON (see
+`recording.file`) that come while it happens; the last one says why it ends. `principals=true`: with the names
+of callers."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""How HTTP is served, of a daemon's endpoint and of insight's page: uvicorn behind a door of our own, so that
-whoever comes is bounded in number and in time, with TLS from files that may change."""
+"""The HTTP server of a daemon's endpoint and of insight's page: uvicorn behind an acceptor of our own, so
+that connections are bounded in number and in time, with TLS from files that may change."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from ringleader.coordinator.security.tls import Tls
 HEAD_MAX_BYTES = 16_384
 """Of a request's first line and headers."""
 REQUEST_S = 30.0
-"""In this time a whole request has to come, the next one of a connection too, and what is answered has to be
-taken."""
+"""In this time a whole request has to come, the next one of a connection too, and the answer has to be
+read."""
 HANDSHAKE_S = 10.0
 HANDSHAKES_MAX = 64
 """TLS handshakes under way; for one more the oldest is ended."""
@@ -40,7 +40,7 @@ _HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([^\[\]:@/\s]+))(?::\d{1,5})?")
 """Of RFC 9110: an IPv6 address in brackets, or a name or an IPv4 address; and a port."""
 
 CERTIFIED = "ringleader.certified"
-"""In a scope: who asks has shown a certificate that is trusted."""
+"""In a scope: the client has shown a certificate that is trusted."""
 
 SAFE_HEADERS = {
     "Content-Security-Policy": (
@@ -57,7 +57,7 @@ ONLY_TLS = {"Strict-Transport-Security": "max-age=31536000"}
 """With TLS, likewise."""
 
 
-# ---- who may ask ----
+# ---- authorization ----
 
 
 def read_token(file: Path) -> str:
@@ -116,7 +116,7 @@ def asks_for(headers: Headers, names: frozenset[str]) -> bool:
     return True
 
 
-# ---- how they are served ----
+# ---- the server ----
 
 
 def bound(host: str, port: int, backlog: int) -> socket.socket:
@@ -137,7 +137,7 @@ def bound(host: str, port: int, backlog: int) -> socket.socket:
 
 
 class HttpServer(uvicorn.Server):
-    """Serves until `should_exit`. Whoever runs it listens to signals itself."""
+    """Serves until `should_exit`. The caller listens to signals itself."""
 
     def __init__(
         self,
@@ -150,8 +150,8 @@ class HttpServer(uvicorn.Server):
         on_trouble: Callable[[str], object] = lambda reason: None,
         stop_s: int = 1,
     ) -> None:
-        """`headers`: of every answer. `tls`: of every connection; its files are looked at when somebody
-        comes, and `on_trouble` is told when they cannot be read: then those from before stay."""
+        """`headers`: of every answer. `tls`: of every connection; its files are looked at for each
+        connection, and `on_trouble` is called when they cannot be read: then those from before stay."""
         self.headers = {**headers, **(ONLY_TLS if tls is not None else {})}
         super().__init__(
             uvicorn.Config(
@@ -183,7 +183,7 @@ class HttpServer(uvicorn.Server):
         yield
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """See uvicorn; what it would listen on itself, nobody comes through."""
+        """See uvicorn; connections come through `listening`, not through sockets of uvicorn."""
         await super().startup(sockets=[])
         self._accepting = asyncio.create_task(self._accept())
 
@@ -215,7 +215,7 @@ class HttpServer(uvicorn.Server):
                 task.add_done_callback(partial(self._welcomed, came))
 
     def _has_room(self) -> bool:
-        """For one more: who has waited longest for itself to ask makes room."""
+        """Whether there is room for one more: the connection without a request for longest makes room."""
         if len(self._welcoming) >= HANDSHAKES_MAX:
             oldest = next(iter(self._welcoming))
             del self._welcoming[oldest]
@@ -259,7 +259,7 @@ class HttpServer(uvicorn.Server):
 
 
 class _Connection(H11Protocol):
-    """One that does not wait for ever."""
+    """A connection that does not wait for ever."""
 
     def __init__(self, *args: Any, headers: Mapping[str, str], **more: Any) -> None:
         super().__init__(*args, **more)

@@ -1,4 +1,4 @@
-"""Who this node is, and which stores belong to it: so that a store that is gone is missed, not made anew.
+"""The identity of this node and its stores: so that a store that is gone is missed, not made again.
 
 `node.json` is written last of all when a node starts for the first time, when the stores are made and synced.
 A crash before that leaves what the next start takes for its own beginning.
@@ -27,7 +27,7 @@ class IdentityError(OSError):
 
 @dataclass(slots=True)
 class Identity:
-    """What `node.json` says. `cluster_id`: what clients see, 22 characters, as Kafka's."""
+    """The content of `node.json`. `cluster_id`: the one that clients see, 22 characters, as Kafka's."""
 
     path: Path
     cluster_id: str

@@ -1,4 +1,4 @@
-"""Figures that are counted where something happens, and read by whoever asks."""
+"""Figures that are counted where something happens, and read by metrics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every kind of node has: where it listens, work in its task group, and how it fails."""
+"""The common part of every kind of node: its listeners, work in its task group, and failures."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class ServingNode(ABC):
     """One process that serves Kafka clients. `async with` it, or `start` and `stop`."""
 
     refusals: tuple[type[Exception], ...]
-    """What of a start's errors are sentences for an operator: they become `StartError`."""
+    """The errors of a start that are sentences for an operator: they become `StartError`."""
 
     def __init__(self, settings: Settings, log: Log | None) -> None:
         self.settings = settings
@@ -69,7 +69,7 @@ class ServingNode(ABC):
         """As bound; set by `start`."""
         self.log = log or get_log()
         self.failure: Exception | None = None
-        """Why it can serve no more."""
+        """The reason why it can serve no more."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._failures = Failures(self.log, monotonic_ms)
         self._failed = asyncio.Event()
@@ -155,7 +155,7 @@ class ServingNode(ABC):
         self.log.info("health and metrics", address=endpoint.address, tls=access.tls is not None)
 
     def _measure(self, server: Server, runtime: GroupRuntime, journal: JournalWriter | None = None) -> None:
-        """What metrics are of; before the server listens."""
+        """The sources of metrics, before the server listens."""
         if self.http is not None:
             side = self.http.side
             side.server, side.runtime, side.journal = server, runtime, journal
@@ -203,7 +203,7 @@ class ServingNode(ABC):
     # ---- keys of tokens ----
 
     async def _token_keys(self) -> dict[str, Keys]:
-        """What tokens are checked with, by listener that takes them. Raises `StartError`."""
+        """The validators of tokens, by listener that accepts them. Raises `StartError`."""
         found: dict[str, Keys] = {}
         known: dict[tuple[object, ...], Keys] = {}
         for listener in self.settings.served():

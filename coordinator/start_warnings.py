@@ -1,5 +1,4 @@
-"""What is likely a mistake in how a node is secured: a line for each in the log of the start, with what to
-do."""
+"""Likely mistakes in how a node is secured: a line for each in the log of the start, with its fix."""
 
 from __future__ import annotations
 
@@ -74,8 +73,8 @@ def _rights(settings: Settings, authorizer: Authority, asks: bool) -> Iterator[t
 
 
 def certificate_refusal(context: ssl.SSLContext, host: str) -> str:
-    """Why a client that trusts the certificate of a listener with this context does not accept it for this
-    host name or address, or ""."""
+    """The reason why a client that trusts the certificate of a listener with this context does not accept it
+    for this host name or address, or ""."""
     looking = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     looking.check_hostname = False
     looking.verify_mode = ssl.CERT_NONE

@@ -23,7 +23,7 @@ from ringleader.coordinator.logs import get_log
 EVENT = "turn of the loop too long"
 
 FRAMES = 8
-"""Of the stack of what runs, the innermost so many are told."""
+"""The number of innermost frames of the running code that are logged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,8 @@ class LongTurn:
     """Of the loop's thread, without the garbage collector."""
     collector_ms: float
     running: str
-    """What ran when half of the time was over: the stack, outermost first; "" if it went by unseen."""
+    """The code that ran when half of the time was over: the stack, outermost first; "" if it went by
+    unseen."""
 
 
 Report = Callable[[LongTurn], None]

@@ -6,9 +6,9 @@ from collections import deque
 
 
 class UnixTime:
-    """What a machine was told of Unix time during the last `window_ms` of its monotonic clock.
+    """Unix time as a machine got it during the last `window_ms` of its monotonic clock.
 
-    A stamp takes the latest time that was told in the window, an age is counted to the earliest: a jump that
+    A stamp takes the latest time that was given in the window, an age is counted to the earliest: a jump that
     is taken back within the window, in either direction, makes nothing older than it is. One that stays
     counts when the window has passed.
     """
@@ -18,13 +18,13 @@ class UnixTime:
     def __init__(self, window_ms: int) -> None:
         self._window_ms = window_ms
         self.difference_ms = 0
-        """Unix time less the monotonic clock, as told last."""
+        """Unix time less the monotonic clock, as given last."""
         # (when, difference): the ends of the window's sorted hull, so that both extremes stand in front.
         self._earliest: deque[tuple[int, int]] = deque()
         self._latest: deque[tuple[int, int]] = deque()
 
     def tell(self, now_ms: int, wall_ms: int) -> None:
-        """What Unix time is now."""
+        """The current Unix time."""
         # Until now the clock was what was told last: a jump is there from now on only.
         difference = self.difference_ms = wall_ms - now_ms
         while self._earliest and self._earliest[-1][1] >= difference:
