@@ -1,4 +1,4 @@
-"""What a member counts, under names of our own beside the Java consumer's."""
+"""The counters of a member, under names of our own next to the Java consumer's."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Counters:
 
 @dataclass(frozen=True, slots=True)
 class MemberMetrics:
-    """A member's figures as of one moment, counted since it was made. Times in milliseconds.
+    """A member's figures at one moment, counted since it was made. Times in milliseconds.
 
     After each the Java consumer's name (`consumer-coordinator-metrics` where nothing else is said)."""
 
@@ -146,7 +146,7 @@ class MemberMetrics:
 
 
 def member_metrics(counters: Counters, now_ms: int, present: Mapping[str, Any]) -> MemberMetrics:
-    """The figures as of now. `present`: what counters do not know."""
+    """The current figures. `present`: those that are not counters."""
     names = {field.name for field in fields(Counters)}
     counted = {
         field.name: getattr(counters, field.name) for field in fields(MemberMetrics) if field.name in names

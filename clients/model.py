@@ -16,6 +16,7 @@ EARLIEST, LATEST = -2, -1
 Deserializer = Callable[[bytes], Any]
 """Makes a key or a value out of its bytes. Not asked where a record has none: None stays."""
 Isolation = Literal["read_uncommitted", "read_committed"]
+OffsetReset = Literal["earliest", "latest", "none"]
 
 
 class Node(NamedTuple):
@@ -31,8 +32,8 @@ class Node(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class MemberProtocol:
-    """A way to assign that this member supports: the name that the group votes on, and what this member tells
-    the leader about itself. A callable is asked anew at every join, in the driver's thread: keep it quick."""
+    """A way to assign that this member supports: the name that the group votes on, and the metadata of this
+    member for the leader. A callable is called at every join, in the driver's thread: keep it quick."""
 
     name: str
     metadata: bytes | Callable[[], bytes] = b""
@@ -49,7 +50,7 @@ class MemberProtocol:
             raise ValueError(f"a protocol's metadata is bytes or a callable, not {self.metadata!r}")
 
     def current(self) -> bytes:
-        """The metadata as of now. Raises TypeError if a callable gives no bytes, and what it raises."""
+        """The current metadata. Raises TypeError if a callable gives no bytes, and what it raises."""
         found = self.metadata() if callable(self.metadata) else self.metadata
         if not isinstance(found, bytes):
             raise TypeError(f"metadata has to be bytes, not {found!r}")
@@ -116,7 +117,7 @@ class OffsetAndMetadata:
 
 
 Offsets = Mapping[TopicPartition, int | OffsetAndMetadata]
-"""What `commit` takes."""
+"""The argument of `commit`."""
 
 
 def with_metadata(value: int | OffsetAndMetadata) -> OffsetAndMetadata:

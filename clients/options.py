@@ -1,7 +1,7 @@
 """The options of members and consumers, with their types: `mypy --strict` refuses a misspelt one, and so does
 the call.
 
-What they mean and their defaults are told where the settings are: `MemberSettings`, `SubscriptionSettings`,
+Their meaning and defaults stand with the settings: `MemberSettings`, `SubscriptionSettings`,
 `ConsumerSettings`.
 """
 
@@ -16,9 +16,16 @@ from ringleader.clients.checks import check, check_options, wire_text
 from ringleader.clients.connection.cluster import Cluster, parse_bootstrap
 from ringleader.clients.connection.security.sasl import Sasl
 from ringleader.clients.errors import MembershipError
-from ringleader.clients.group.lags import OffsetReset
 from ringleader.clients.group.settings import GroupProtocol
-from ringleader.clients.model import Assigned, Deserializer, Isolation, Lost, Revoked, TopicPartition
+from ringleader.clients.model import (
+    Assigned,
+    Deserializer,
+    Isolation,
+    Lost,
+    OffsetReset,
+    Revoked,
+    TopicPartition,
+)
 
 OnPartitions = Callable[[list[TopicPartition]], Any]
 
@@ -46,7 +53,7 @@ class CoordinatorOptions(TypedDict, total=False):
 
 
 class MembershipOptions(CoordinatorOptions, ConnectionOptions, total=False):
-    """What every kind of member takes: fields of `MemberSettings`."""
+    """The options of every kind of member: fields of `MemberSettings`."""
 
     group_instance_id: str | None
     session_timeout_ms: int
@@ -132,7 +139,7 @@ def check_call(
     options: Mapping[str, object],
     known: type,
 ) -> None:
-    """What all calls that make a member take. `call` is what the user wrote, `known` the TypedDict of its
+    """Check the arguments of a call that makes a member. `call` is its name, `known` the TypedDict of its
     options. Raises TypeError for an option that there is not, ValueError for values that cannot work."""
     check("group_id", group_id, str, call)
     wire_text("group_id", group_id)
@@ -142,7 +149,7 @@ def check_call(
 def check_client(
     call: str, bootstrap: str | Sequence[str], options: Mapping[str, object], known: type
 ) -> None:
-    """What all calls that make a client take; see `check_call`."""
+    """Check the arguments of a call that makes a client; see `check_call`."""
     check_options(call, options, known)
     wire_text("client_id", options.get("client_id", ""))
     check_bootstraps(call, bootstrap, options)

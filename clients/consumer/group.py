@@ -1,7 +1,7 @@
 """`GroupConsumer`: reads Kafka topics as a member of a group, with cooperative rebalancing, for asyncio.
 
 The membership is a `GroupMember` with a thread of its own; records are fetched ahead in the application's
-loop. What is in the application's hands counts as processed when it asks for more.
+loop. Records in the application's hands count as processed when it asks for more.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from ringleader.clients.fetch.model import ConsumerMetrics, ConsumerSettings, Pr
 from ringleader.clients.fetch.partition_state import PartitionState
 from ringleader.clients.fetch.positions import Committed
 from ringleader.clients.fetch.reader import Reader
-from ringleader.clients.group.matching import Choice
+from ringleader.clients.group.leading.matching import Choice
 from ringleader.clients.group.membership import GroupMember
 from ringleader.clients.group.subscription import group_member, partitions_of
 from ringleader.clients.model import (
@@ -286,7 +286,7 @@ class GroupConsumer(BaseConsumer):
         return self._asker is not None and self._asker is _current_task()
 
     def metrics(self) -> ConsumerMetrics:
-        """Counters as of now."""
+        """The current counters."""
         return ConsumerMetrics(**self._figures(), member=self.member.metrics())
 
     # ---- rebalances: in the application's loop, one after the other ----
@@ -303,8 +303,8 @@ class GroupConsumer(BaseConsumer):
             reader.release(added)
 
     async def _revoked(self, revoked: Revoked) -> None:
-        """What is in hand is waited for; the member sets the bound, and tells the loss when it is over. Then
-        it commits what is processed."""
+        """Records in hand are waited for; the member sets the bound, and reports the loss when it is over.
+        Then it commits what is processed."""
         reader = self._read()
         partitions = [tp for tp in partitions_of(revoked) if tp in reader.states]
         reader.suspend(partitions)

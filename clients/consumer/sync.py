@@ -36,7 +36,7 @@ from ringleader.clients.fetch.model import (
     FetchMetrics,
     Processed,
 )
-from ringleader.clients.group.callers import LEAST_CLOSE_S
+from ringleader.clients.group.callbacks.callers import LEAST_CLOSE_S
 from ringleader.clients.model import OffsetAndMetadata, TopicPartition
 from ringleader.clients.options import (
     ConsumerOptions,

@@ -16,9 +16,8 @@ from ringleader.clients.fetch.errors import (
 )
 from ringleader.clients.fetch.fetcher import FetchSettings
 from ringleader.clients.fetch.partition_state import Handed
-from ringleader.clients.group.lags import OffsetReset
 from ringleader.clients.metrics import MemberMetrics
-from ringleader.clients.model import Deserializer, Isolation, Offsets, TopicPartition
+from ringleader.clients.model import Deserializer, Isolation, OffsetReset, Offsets, TopicPartition
 from ringleader.protocol.columns import Columns
 from ringleader.protocol.errors import MalformedError
 from ringleader.protocol.records import NO_TIMESTAMP, BatchHeader, Headers
@@ -35,8 +34,9 @@ class Record(NamedTuple):
     timestamp_ms: int
     """Unix time; -1: none."""
     timestamp_type: TimestampType | None
-    """Whose time it is: "create", the producer's (or what it gave), or "log_append", the broker's, as the
-    topic's `message.timestamp.type` says (CreateTime, LogAppendTime). None when there is no time."""
+    """The source of a record's time: "create", the producer's (or what it gave), or "log_append", the
+    broker's, by the topic's `message.timestamp.type` (CreateTime, LogAppendTime). None when there is no
+    time."""
     key: Any
     """Bytes or None; with `key_deserializer` what that made of it."""
     value: Any
@@ -88,8 +88,8 @@ class Batch:
         self.topic = topic
         self.partition = partition
         self.next_offset = next_offset
-        """What to commit when the batch is processed. Not always the last offset plus one: behind the batch
-        there may be transaction markers, aborted records, or holes that compaction left."""
+        """The position to commit when the batch is processed. Not always the last offset plus one: behind the
+        batch there may be transaction markers, aborted records, or holes that compaction left."""
         self.high_watermark = high_watermark
         """The end of the log when the records were fetched."""
         self.lag = lag
@@ -170,9 +170,9 @@ class Batch:
         return self._bytes() if self._values is None else self._values
 
     def deserialize(self, key: Deserializer | None, value: Deserializer | None) -> PartitionError | None:
-        """Make keys and values of their bytes, before the batch is handed out. What a deserializer refuses,
-        or cannot be decoded, is returned, and the batch ends before it: perhaps it is empty then. Other
-        exceptions than `Exception` come through."""
+        """Make keys and values of their bytes, before the batch is handed out. A record that a deserializer
+        refuses, or that cannot be decoded, is returned, and the batch ends before it: perhaps it is empty
+        then. Other exceptions than `Exception` come through."""
         try:
             columns = self._decoded()
         except CorruptRecordError as error:
@@ -275,7 +275,7 @@ class Batch:
             handed.unreadable_at = offset
 
     def _end_at(self, count: int, error: PartitionError) -> None:
-        """Only so many of its records are handed out: the one behind them has that error."""
+        """Only this number of its records are handed out: the one behind them has that error."""
         assert error.offset is not None
         self._count, self.next_offset = count, error.offset
         if self._columns is not None:
@@ -355,7 +355,7 @@ class FetchMetrics:
     fetched_bytes: int
     """Bytes of records, as compressed as they came [bytes-consumed-total]."""
     buffered_bytes: int
-    """What it takes to keep what was fetched ahead and has not been handed out."""
+    """The bytes of all that was fetched ahead and has not been handed out."""
     lags: Mapping[TopicPartition, int]
     """Offsets between position and end, as of each partition's last answer [records-lag]."""
 
@@ -383,8 +383,8 @@ class ConsumerSettings:
     fetch_max_bytes: int = 50 * 1024 * 1024
     max_partition_fetch_bytes: int = 1024 * 1024
     buffer_max_bytes: int = 64 * 1024 * 1024
-    """What is fetched ahead, of all partitions together, and inflated, in memory; soft, for a batch that is
-    larger still comes whole."""
+    """The records that are fetched ahead, of all partitions together, and inflated, in memory; soft, for a
+    batch that is larger still comes whole."""
     check_crcs: bool = True
     key_deserializer: Deserializer | None = None
     """Called with each record's key before it is handed out, where records are asked for."""

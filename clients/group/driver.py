@@ -21,7 +21,10 @@ from ringleader.clients.errors import (
     UnsupportedVersionError,
 )
 from ringleader.clients.group import processes
-from ringleader.clients.group.actions import (
+from ringleader.clients.group.callbacks.callers import Caller
+from ringleader.clients.group.callbacks.listener import Callbacks, Listener
+from ringleader.clients.group.callbacks.work import WorkGate
+from ringleader.clients.group.machine.actions import (
     Action,
     CancelRevoked,
     ComputeAssignment,
@@ -34,10 +37,7 @@ from ringleader.clients.group.actions import (
     TellLost,
     TellRevoked,
 )
-from ringleader.clients.group.callbacks import Callbacks, Listener
-from ringleader.clients.group.callers import Caller
-from ringleader.clients.group.machine import MemberMachine
-from ringleader.clients.group.work import WorkGate
+from ringleader.clients.group.machine.machine import MemberMachine
 from ringleader.clients.metrics import MemberMetrics, member_metrics
 from ringleader.clients.model import MemberInfo, Node, OffsetAndMetadata, TopicPartition, checked_partitions
 from ringleader.clients.offsets.commits import Consumed, MemberCommits
@@ -64,7 +64,7 @@ Watch = Callable[["Driver", Cluster], Coroutine[Any, Any, None]]
 
 BeforeJoin = Callable[[Cluster], Awaitable[None]]
 """Runs in the driver's loop before each JoinGroup, for at most the request timeout and what the rebalance
-under way allows. What it raises is logged, and the member joins all the same."""
+under way allows. An exception is logged, and the member joins all the same."""
 
 
 class Driver:
@@ -86,7 +86,7 @@ class Driver:
         before_join: BeforeJoin | None = None,
         consumed: Consumed | None = None,
     ) -> None:
-        settings = self.settings = machine.settings
+        settings = self.settings = machine.state.settings
         self._name = f"group {settings.group_id}, client {client_id}"
         self.machine = machine
         self.ended = threading.Event()
@@ -94,7 +94,7 @@ class Driver:
         self._make_cluster = make_cluster
         self._before_join = before_join
         # A cooperative member may have commits on their way, and they are to be in before it joins.
-        self.machine.prepares = before_join is not None or settings.cooperative
+        self.machine.state.prepares = before_join is not None or settings.cooperative
         self._client_id = client_id
         self.gate = WorkGate()
         self._callbacks = Callbacks(self._name, listener, self.gate, self._step)
@@ -136,7 +136,7 @@ class Driver:
             return asyncio.run_coroutine_threadsafe(work(), self._loop)
 
     def leave(self, reason: str, timeout_ms: int, silently: bool) -> None:
-        """Begin to leave; `ended` tells the end. Does nothing when the member is not running."""
+        """Begin to leave; `ended` is set at the end. Does nothing when the member is not running."""
         wire_text("reason", reason)
         self._call(lambda: self.machine.leave(reason, self.now_ms(), timeout_ms, silently))
 
@@ -150,7 +150,7 @@ class Driver:
         # Copied as they were, perhaps in the hands of a thread that is not here.
         self._lock, self._closed, self.ended = threading.Lock(), True, threading.Event()
         self.commits.queue.orphan()
-        self.machine.error = MembershipOverError("it runs in the process that this one was forked from")
+        self.machine.state.error = MembershipOverError("it runs in the process that this one was forked from")
         self.ended.set()
 
     def rejoin(self, reason: str) -> None:
@@ -160,9 +160,9 @@ class Driver:
 
     def polled(self) -> None:
         """The application makes progress."""
-        self.machine.poll.polled(self.now_ms())
+        self.machine.state.poll.polled(self.now_ms())
         # The machine looks for progress after it has set its reason: one of the two sees the other.
-        if self.machine.rest_reason and not self._waking:
+        if self.machine.state.rest_reason and not self._waking:
             self._waking = True
             self._call(self._wake)
 
@@ -171,21 +171,21 @@ class Driver:
         self.machine.polled(self.now_ms())
 
     def metrics(self) -> MemberMetrics:
-        """Its figures as of now."""
+        """Its current figures."""
         machine, now_ms = self.machine, self.now_ms()
-        polled_ms = machine.poll.polled_ms
+        polled_ms = machine.state.poll.polled_ms
         present = {
             "group": self.settings.group_id,
             "client_id": self._client_id,
-            "member_id": machine.member_id,
-            "phase": machine.phase.value,
-            "generation": machine.generation,
+            "member_id": machine.state.member_id,
+            "phase": machine.state.phase.value,
+            "generation": machine.state.generation,
             "commits_waiting": len(self.commits.queue),
             "offsets_stored": len(self.commits.uncommitted()),
             "work_in_hand": self.gate.in_hand,
             "last_poll_age_ms": None if polled_ms is None else now_ms - polled_ms,
         }
-        return member_metrics(machine.counters, now_ms, present)
+        return member_metrics(machine.state.counters, now_ms, present)
 
     def join_thread(self, timeout_s: float) -> None:
         """Wait until the thread is gone; short after `ended`."""
@@ -194,13 +194,13 @@ class Driver:
 
     def describe(self) -> str:
         """Where it stands, in words."""
-        trouble = self.machine.link.trouble
-        return f"{self.machine.phase.value}" + (f" ({trouble})" if trouble else "")
+        trouble = self.machine.state.link.trouble
+        return f"{self.machine.state.phase.value}" + (f" ({trouble})" if trouble else "")
 
     def over_text(self) -> str:
         """That it is not running, and why."""
-        why = f": {self.machine.error}" if self.machine.error is not None else ""
-        phase = self.machine.phase.value
+        why = f": {self.machine.state.error}" if self.machine.state.error is not None else ""
+        phase = self.machine.state.phase.value
         return f"group {self.settings.group_id!r}: this member is not running ({phase}){why}"
 
     def _call(self, step: Callable[[], None]) -> None:
@@ -232,7 +232,7 @@ class Driver:
         except BaseException as error:  # sys.exit() in code of the application that runs here, too
             logger.error("%s: an error in this library: the member ends", self._name, exc_info=error)
             self.machine.fell(error)
-            self._callbacks.over(self.machine.error)
+            self._callbacks.over(self.machine.state.error)
         finally:
             with self._lock:
                 self._closed = True
@@ -265,9 +265,9 @@ class Driver:
             await asyncio.sleep(0)
 
     async def ask(self, node: Node, request: Request, timeout_ms: int) -> Any:
-        """Ask the coordinator, for so long."""
+        """Send a request to the coordinator; raises a retriable error after that time."""
         assert self._cluster is not None
-        purpose = JOINING if self.machine.enters else GROUP
+        purpose = JOINING if self.machine.state.enters else GROUP
         deadline_s = asyncio.get_running_loop().time() + timeout_ms / 1000
         return await self._cluster.groups.send(node, request, deadline_s=deadline_s, purpose=purpose)
 
@@ -308,7 +308,7 @@ class Driver:
                 return
         # It cannot even leave in good order.
         self.machine.fell(error)
-        self._callbacks.over(self.machine.error)
+        self._callbacks.over(self.machine.state.error)
         self._over.set()
 
     def pump(self) -> None:
@@ -389,15 +389,15 @@ class Driver:
     async def _revoke(self, action: TellRevoked) -> None:
         """The work in hand ends, `on_revoked` runs, commits are made: then the assignment is given up."""
         await self._callbacks.revoked(action, self.now_ms())
-        await self.commits.settle(self.machine.hold_until_ms)
+        await self.commits.settle(self.machine.state.hold_until_ms)
         self.commits.gone(action.revoked)
         self.machine.revoked(action.round, self.now_ms())
         self.pump()
 
     async def _prepare(self, action: PrepareJoin) -> None:
-        """What has to be done before JoinGroup."""
+        """Commit, and do what `before_join` asks for, before JoinGroup."""
         assert self._cluster is not None
-        if self.machine.held is not None:
+        if self.machine.state.held is not None:
             await self.commits.settle(action.until_ms)
         if self._before_join is not None:
             try:
@@ -448,7 +448,7 @@ class Driver:
 
     async def _found(self, timeout_s: float) -> None:
         assert self._cluster is not None
-        link, deadline_s = self.machine.link, asyncio.get_running_loop().time() + timeout_s
+        link, deadline_s = self.machine.state.link, asyncio.get_running_loop().time() + timeout_s
         if not link.found:
             await self._cluster.groups.ready(timeout_s)
         try:

@@ -1,4 +1,4 @@
-"""What `GroupMember` and `SyncGroupMember` have in common: settings, state, and what needs no waiting."""
+"""The common part of `GroupMember` and `SyncGroupMember`: settings, state, and calls that need no waiting."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from typing import Any, Unpack
 from ringleader.clients.checks import check
 from ringleader.clients.connection.cluster import Cluster
 from ringleader.clients.errors import ClientError, MembershipError, MembershipOverError
-from ringleader.clients.group.callbacks import Listener
-from ringleader.clients.group.callers import Caller
+from ringleader.clients.group.callbacks.callers import Caller
+from ringleader.clients.group.callbacks.listener import Listener
 from ringleader.clients.group.driver import LOOP_ENDED, BeforeJoin, Driver, Leader, Watch
-from ringleader.clients.group.machine import MemberMachine
-from ringleader.clients.group.matching import Choice
+from ringleader.clients.group.leading.matching import Choice
+from ringleader.clients.group.machine.classic import classic
+from ringleader.clients.group.machine.machine import MemberMachine
 from ringleader.clients.group.settings import GivenUp, MemberSettings
 from ringleader.clients.metrics import MemberMetrics
 from ringleader.clients.model import Assigned, MemberInfo, MemberProtocol, Offsets
@@ -30,7 +31,7 @@ AssignCallback = Callable[[str, list[MemberInfo]], "Assignments | Awaitable[Assi
 
 
 class Member:
-    """What both kinds of members have in common."""
+    """The common part of both kinds of members."""
 
     _caller: Caller | None = None
 
@@ -55,15 +56,14 @@ class Member:
 
         `assign(protocol, members)` runs when this member leads: it returns each member's assignment as bytes.
         `on_assigned` gets the new assignment; `on_revoked` has to give it up before the group goes on (the
-        rejoin waits for it, at most until the rebalance timeout); `on_lost` hears that it is gone already;
-        `on_failed` that the membership ended with an error. With `given_up(before, after)` the member keeps
-        its assignment while it rejoins (KIP-429): `on_revoked` is asked only for what that function says is
-        in the assignment before and not in the new one, and then the member joins once more; the group's
-        `assign` must not give out what another member still holds. `options`: see `MemberOptions` and
-        `MemberSettings`. `leader`, `watch`, `before_join`, `consumed` and `machine` are for code that works
-        inside of the driver, see `ringleader.clients.group.subscription` and
-        `ringleader.clients.offsets.consumed`.
-        """
+        rejoin waits for it, at most until the rebalance timeout); `on_lost` is called when it is gone
+        already; `on_failed` when the membership ended with an error. With `given_up(before, after)` the
+        member keeps its assignment while it rejoins (KIP-429): `on_revoked` is asked only for what that
+        function says is in the assignment before and not in the new one, and then the member joins once more;
+        the group's `assign` must not give out what another member still holds. `options`: see `MemberOptions`
+        and `MemberSettings`. `leader`, `watch`, `before_join`, `consumed` and `machine` are for code that
+        works inside of the driver, see `ringleader.clients.group.subscription` and
+        `ringleader.clients.offsets.consumed`."""
         call = f"{type(self).__name__}()"
         check_call(call, bootstrap, group_id, options, MemberOptions)
         for name, callback in (("assign", assign), ("given_up", given_up)):
@@ -94,7 +94,9 @@ class Member:
         self._assigned: Assigned | None = None
         self._driver = Driver(
             make_cluster,
-            MemberMachine(self.settings, protocols, random) if machine is None else machine(self.settings),
+            MemberMachine(classic(self.settings, protocols, random))
+            if machine is None
+            else machine(self.settings),
             self._listener(),
             client_id=client_id,
             leader=leader,
@@ -106,7 +108,7 @@ class Member:
     def _listener(self) -> Listener:
         raise NotImplementedError
 
-    # ---- what it is ----
+    # ---- its state ----
 
     @property
     def machine(self) -> MemberMachine:
@@ -121,12 +123,12 @@ class Member:
     @property
     def generation(self) -> int:
         """Generation of the group that this member is in; -1: none."""
-        return self._driver.machine.generation
+        return self._driver.machine.state.generation
 
     @property
     def member_id(self) -> str:
         """The id that the coordinator gave; "" before that."""
-        return self._driver.machine.member_id
+        return self._driver.machine.state.member_id
 
     @property
     def is_leader(self) -> bool:
@@ -136,8 +138,8 @@ class Member:
 
     @property
     def error(self) -> MembershipError | None:
-        """What ended the membership, if an error did."""
-        return self._driver.machine.error
+        """The error that ended the membership, if one did."""
+        return self._driver.machine.state.error
 
     @property
     def ended(self) -> bool:
@@ -145,10 +147,10 @@ class Member:
         return self._driver.ended.is_set()
 
     def metrics(self) -> MemberMetrics:
-        """Its figures as of now."""
+        """Its current figures."""
         return self._driver.metrics()
 
-    # ---- what the application says ----
+    # ---- calls of the application ----
 
     def polled(self) -> None:
         """The application makes progress. From any thread, as often as it likes.
@@ -163,9 +165,8 @@ class Member:
     def store(self, offsets: Offsets, *, generation: int | None = None) -> None:
         """These are processed: what auto-commit commits. From any thread; asks nobody.
 
-        What was stored for an assignment goes with it if it is lost. `generation`: of the assignment that the
-        work belongs to. Raises CommitFailedError if that is over, or if there is no assignment.
-        """
+        Offsets that were stored for an assignment go with it if it is lost. `generation`: of the assignment
+        that the work belongs to. Raises CommitFailedError if that is over, or if there is no assignment."""
         self._driver.commits.store(offsets, generation)
 
     def commit_nowait(
@@ -179,7 +180,7 @@ class Member:
 
         It stands in the same queue as `commit`: neither overtakes the other. Those that wait next to each
         other are made as one, the newest offset of each partition counts. `on_done` runs where callbacks run
-        and is told the error, or None; without it a failure is a line in the log. Raises MembershipOverError.
+        and gets the error, or None; without it a failure is a line in the log. Raises MembershipOverError.
         """
         self._driver.commits.commit_nowait(offsets, generation, on_done)
 

@@ -19,8 +19,9 @@ from typing import Any, Self, TypeVar
 
 from ringleader.clients.checks import seconds
 from ringleader.clients.errors import MembershipError, MembershipOverError
-from ringleader.clients.group.callbacks import Listener
-from ringleader.clients.group.callers import LoopCaller
+from ringleader.clients.group.callbacks.callers import LoopCaller
+from ringleader.clients.group.callbacks.listener import Listener
+from ringleader.clients.group.callbacks.work import Work
 from ringleader.clients.group.driver import LOOP_ENDED
 from ringleader.clients.group.member import (
     COMMIT_TIMEOUT_S,
@@ -29,7 +30,6 @@ from ringleader.clients.group.member import (
     Member,
 )
 from ringleader.clients.group.sync_membership import SyncGroupMember
-from ringleader.clients.group.work import Work
 from ringleader.clients.model import (
     Assigned,
     Lost,

@@ -1,4 +1,4 @@
-"""What becomes of running members at the end of their process, and in a copy of it (fork)."""
+"""The fate of running members at the end of their process, and in a copy of it (fork)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import weakref
 from typing import Protocol
 
 AT_EXIT_S = 1.0
-"""So long the end of the process waits for members that nobody has stopped."""
+"""The time that the end of the process waits for members that nobody has stopped."""
 
 
 class Running(Protocol):

@@ -9,7 +9,7 @@ from typing import Literal
 from ringleader.clients.assignors import ASSIGNORS, lag_aware, weight_user_data
 from ringleader.clients.assignors.lag import DEFAULT_IMBALANCE
 from ringleader.clients.checks import MAX_INT64, check_bounds, check_fields
-from ringleader.clients.group.lags import OffsetReset
+from ringleader.clients.model import OffsetReset
 
 GROUP_INSTANCE_ID_MAX_CHARACTERS = 249
 """As the Java client limits it."""
@@ -39,7 +39,7 @@ class MemberSettings:
 
     group_id: str
     protocol_type: str = "consumer"
-    """What kind of group it is; all members must say the same."""
+    """The kind of the group, the same for all its members."""
     group_instance_id: str | None = None
     """Makes the member static (KIP-345)."""
     session_timeout_ms: int = 45_000
@@ -125,7 +125,7 @@ class SubscriptionSettings:
     rack: str | None = None
     """Where this member is (KIP-881)."""
     weight: float = 1.0
-    """What this member tells the assignor "weighted"."""
+    """The weight of this member, for the assignor "weighted"."""
     imbalance: float = DEFAULT_IMBALANCE
     """"lag-aware": 0.1 lets a member have a tenth more than the mean before anything moves for it."""
     lag_check_ms: int | None = None

@@ -18,10 +18,10 @@ from ringleader.clients.assignors import (
 )
 from ringleader.clients.checks import check
 from ringleader.clients.group.assignment import assigned_partitions, readable_topics
-from ringleader.clients.group.consumer_protocol import ConsumerProtocolMachine
-from ringleader.clients.group.leader import Leading
-from ringleader.clients.group.machine import MemberMachine
-from ringleader.clients.group.matching import Choice
+from ringleader.clients.group.leading.leader import Leading
+from ringleader.clients.group.leading.matching import Choice
+from ringleader.clients.group.machine.consumer_protocol import consumer_protocol
+from ringleader.clients.group.machine.machine import MemberMachine
 from ringleader.clients.group.membership import GroupMember, SyncGroupMember
 from ringleader.clients.group.settings import LAG_AWARE, MemberSettings, SubscriptionSettings, is_cooperative
 from ringleader.clients.model import Assigned, Lost, MemberProtocol, Revoked, TopicPartition
@@ -64,8 +64,8 @@ def consumer_member(
     partitions when it rebalances (KIP-429): `on_revoked` is asked for those only that move away, and
     `on_assigned` gets the whole new assignment each time. With an eager one it gives up everything first.
     When a client joins that knows eager ones only, the group goes over to one of those: a leader of this
-    library has all give up what they hold before anybody gets it; under another leader, what others have
-    taken is told by `on_lost`.
+    library has all give up what they hold before anybody gets it; under another leader, `on_lost`
+    reports what others have taken.
 
     Every `metadata_max_age_ms` a member with a pattern looks whether other topics match, and the leader looks
     at all topics of the group: growth, deletion, re-creation, and other racks of replicas make it rejoin.
@@ -115,7 +115,7 @@ def group_member(
 
 def partitions_given_up(before: bytes, after: bytes) -> bytes | None:
     """Of two consumer assignments, the partitions of the first that are not in the second, as an assignment;
-    None if there are none. What cannot be read has no partitions."""
+    None if there are none. Bytes that cannot be read have no partitions."""
     had, has = readable_topics(before), readable_topics(after)
     gone = {topic: sorted(set(ps) - set(has.get(topic, ()))) for topic, ps in had.items()}
     moving = {topic: ps for topic, ps in gone.items() if ps}
@@ -123,7 +123,7 @@ def partitions_given_up(before: bytes, after: bytes) -> bytes | None:
 
 
 class _Subscriber:
-    """What a member tells the leader about itself, anew at each join."""
+    """The metadata of a member for the leader, computed at each join."""
 
     def __init__(self, choice: Choice, settings: SubscriptionSettings) -> None:
         self._choice = choice
@@ -132,7 +132,7 @@ class _Subscriber:
         self._machine: MemberMachine | None = None
 
     def options(self) -> dict[str, Any]:
-        """What the member is made with."""
+        """The arguments that the member is made with."""
         leading, settings = self._leading, self._settings
         if settings.group_protocol == "consumer":
             return {
@@ -163,19 +163,21 @@ class _Subscriber:
         return member
 
     def _consumer_protocol(self, settings: MemberSettings) -> MemberMachine:
-        return ConsumerProtocolMachine(
-            settings,
-            str(uuid4()),
-            self._choice.announce,
-            random,
-            server_assignor=self._settings.group_remote_assignor,
-            rack=self._settings.rack,
+        return MemberMachine(
+            consumer_protocol(
+                settings,
+                str(uuid4()),
+                self._choice.announce,
+                random,
+                server_assignor=self._settings.group_remote_assignor,
+                rack=self._settings.rack,
+            )
         )
 
     def _metadata(self, assignor: str) -> bytes:
         held = last = None
         if self._machine is not None:
-            held, last = self._machine.held, self._machine.last_held
+            held, last = self._machine.state.held, self._machine.state.last_held
         owned = {} if held is None else readable_topics(held.assignment)
         generation = -1 if last is None else last.generation
         data, rack = _user_data(assignor, self._settings.weight, last, owned), self._settings.rack

@@ -13,15 +13,15 @@ from typing import Any, Self, TypeVar
 
 from ringleader.clients.checks import seconds
 from ringleader.clients.errors import MembershipError, MembershipOverError
-from ringleader.clients.group.callbacks import Listener
-from ringleader.clients.group.callers import ThreadCaller
+from ringleader.clients.group.callbacks.callers import ThreadCaller
+from ringleader.clients.group.callbacks.listener import Listener
+from ringleader.clients.group.callbacks.work import Work
 from ringleader.clients.group.member import (
     COMMIT_TIMEOUT_S,
     READY_TIMEOUT_S,
     STOP_TIMEOUT_S,
     Member,
 )
-from ringleader.clients.group.work import Work
 from ringleader.clients.model import Assigned, Lost, OffsetAndMetadata, Offsets, Revoked, TopicPartition
 
 logger = logging.getLogger("ringleader.clients.group.membership")

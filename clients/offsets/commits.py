@@ -48,9 +48,9 @@ class MemberCommits:
         self._host = host
         self._name = name
         self._tell = tell
-        self._settings = host.machine.settings
-        self.stored = StoredOffsets(self._settings.group_id, host.machine.holds)
-        self.queue = CommitQueue(host.machine.counters, host.now_ms, host.over_text)
+        self._settings = host.machine.state.settings
+        self.stored = StoredOffsets(self._settings.group_id, host.machine.state.holds)
+        self.queue = CommitQueue(host.machine.state.counters, host.now_ms, host.over_text)
         self._consumed = consumed
         self._positions = Positions(host)
         self._saving = False
@@ -93,7 +93,7 @@ class MemberCommits:
 
     def _add(self, commit: Commit, generation: int | None) -> None:
         present = commit.identity[0]
-        if generation not in (None, present) and not self._host.machine.holds(generation):
+        if generation not in (None, present) and not self._host.machine.state.holds(generation):
             group = f"group {self._settings.group_id!r}"
             text = f"{group}: generation {generation} is over, this is generation {present}"
             commit.end(CommitFailedError(text))
@@ -105,10 +105,11 @@ class MemberCommits:
             raise MembershipOverError(self._host.over_text())
 
     def _commit(self, offsets: Offsets, timeout_ms: int, repeats: bool) -> Commit:
-        machine = self._host.machine
-        shrinks = machine.shrinks  # before the generation: what changes meanwhile makes it older, not newer
-        identity = (machine.generation, machine.member_id)
-        return Commit(checked(offsets), identity, self._host.now_ms(), timeout_ms, repeats, shrinks=shrinks)
+        state = self._host.machine.state
+        # Before the generation: what changes meanwhile makes the commit older, not newer.
+        shrinks = state.shrinks
+        now_ms = self._host.now_ms()
+        return Commit(checked(offsets), state.identity, now_ms, timeout_ms, repeats, shrinks=shrinks)
 
     def _warn(self, error: Exception | None) -> None:
         if error is not None:
@@ -124,7 +125,7 @@ class MemberCommits:
         """Commit what is stored, again and again."""
         while True:
             await asyncio.sleep(interval_ms / 1000)
-            if not self._saving and self._host.machine.held is not None:
+            if not self._saving and self._host.machine.state.held is not None:
                 self._save(self._settings.request_timeout_ms, repeats=False)
 
     def _save(self, timeout_ms: int, repeats: bool) -> Commit | None:
@@ -143,13 +144,13 @@ class MemberCommits:
 
     def _consumed_of_held(self) -> Stored:
         """Of partitions that the member holds: the application may not have heard yet of what is gone."""
-        machine = self._host.machine
+        state = self._host.machine.state
         if self._consumed is None:
             return {}
         generation, offsets = self._consumed.uncommitted()
-        if not offsets or not machine.holds(generation):
+        if not offsets or not state.holds(generation):
             return {}
-        owned = {partition for one in machine.owned for partition in _partitions(one) or ()}
+        owned = {partition for one in state.owned for partition in _partitions(one) or ()}
         return {partition: value for partition, value in offsets.items() if partition in owned}
 
     def _saved(self, stored: Stored, error: Exception | None) -> None:
@@ -187,11 +188,11 @@ class MemberCommits:
 
     def gone(self, change: Revoked | Lost) -> None:
         """What was stored for that assignment, or part of one, is not this member's business any more."""
-        machine = self._host.machine
+        held = self._host.machine.state.held
         partitions = _partitions(change.assignment) if self._settings.protocol_type == CONSUMER else None
         dropped = self.stored.gone(partitions if change.partial else None)
-        if change.partial and machine.held is not None:
-            self.stored.assigned(machine.held.generation)
+        if change.partial and held is not None:
+            self.stored.assigned(held.generation)
         if dropped:
             logger.warning(
                 "%s: %d stored offsets of generation %d were not committed",

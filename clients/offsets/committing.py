@@ -18,8 +18,8 @@ from ringleader.clients.errors import (
     RebalanceInProgressError,
     RetriableError,
 )
-from ringleader.clients.group.machine import MemberMachine
-from ringleader.clients.group.state import OVER, Phase
+from ringleader.clients.group.machine.machine import MemberMachine
+from ringleader.clients.group.machine.phases import OVER, Phase
 from ringleader.clients.model import Node, OffsetAndMetadata, TopicPartition
 from ringleader.clients.offsets.commit_queue import Commit
 from ringleader.clients.offsets.requests import commit_errors, fetched_offsets, offset_commit, offset_fetch
@@ -60,7 +60,7 @@ class Positions:
 
     def __init__(self, host: Host) -> None:
         self._host = host
-        self._settings = host.machine.settings
+        self._settings = host.machine.state.settings
 
     async def commit(self, commit: Commit) -> None:
         """Make it, as the member and in the generation that it says, or in a later one that still has all of
@@ -78,12 +78,12 @@ class Positions:
             errors = commit_errors(response)
             verdict, code = judge_commit(errors)
             if verdict is Verdict.MEMBERSHIP:
-                host.machine.offsets_refused("OffsetCommit", code, *identity, host.now_ms())
+                host.machine.offsets_refused("OffsetCommit", code, identity, host.now_ms())
                 host.pump()
                 if self._comes_again(code, identity):
                     verdict = Verdict.RETRY
             else:
-                host.machine.contact(sent_ms)
+                host.machine.state.contact(sent_ms)
             left = {partition: value for partition, value in left.items() if partition in errors}
             if verdict is not Verdict.DONE:
                 error = commit_error(code, settings.group_id, identity[0], errors)
@@ -91,46 +91,41 @@ class Positions:
 
     def _comes_again(self, code: int, identity: tuple[int, str]) -> bool:
         """Whether the group has only gone on to a generation in which this member keeps what it has."""
-        return (
-            self._settings.cooperative
-            and code in GONE_ON
-            and identity[1] == self._host.machine.member_id
-            and self._host.machine.holds(identity[0])
-        )
+        state, (generation, member_id) = self._host.machine.state, identity
+        stays = member_id == state.member_id and state.holds(generation)
+        return self._settings.cooperative and code in GONE_ON and stays
 
     async def _ready(self, commit: Commit) -> tuple[int, str]:
         """Wait until the coordinator may take it: as whom. Raises what makes it impossible."""
-        machine, deadline_ms = self._host.machine, commit.deadline_ms
+        state, deadline_ms = self._host.machine.state, commit.deadline_ms
         while True:
             self._check(commit)
-            if machine.phase not in BETWEEN:
-                return machine.generation, machine.member_id
+            if state.phase not in BETWEEN:
+                return state.identity
             try:
                 async with asyncio.timeout(max(0, deadline_ms - self._host.now_ms()) / 1000):
                     await self._host.change()
             except TimeoutError:
-                text = (
-                    f"group {self._settings.group_id!r}: no commit while this member is {machine.phase.value}"
-                )
+                text = f"{state.group}: no commit while this member is {state.phase.value}"
                 raise RebalanceInProgressError(text) from None
 
     def _check(self, commit: Commit) -> None:
-        machine, identity = self._host.machine, commit.identity
-        group = f"group {self._settings.group_id!r}"
-        if machine.phase in OVER:
-            raise MembershipOverError(f"{group}: this member is not running ({machine.phase.value})")
-        if machine.rest_reason:
-            raise CommitFailedError(f"{group}: this member is out of the group: {machine.rest_reason}")
+        state, identity = self._host.machine.state, commit.identity
+        group = state.group
+        if state.phase in OVER:
+            raise MembershipOverError(f"{group}: this member is not running ({state.phase.value})")
+        if state.rest_reason:
+            raise CommitFailedError(f"{group}: this member is out of the group: {state.rest_reason}")
         # A cooperative member may commit while it joins again, in the generation that it still holds.
-        holds = machine.phase in COMMITTING or machine.held is not None
+        holds = state.phase in COMMITTING or state.held is not None
         if not holds or identity[0] < 0:
             raise RebalanceInProgressError(
-                f"{group}: this member holds no assignment now ({machine.phase.value})"
+                f"{group}: this member holds no assignment now ({state.phase.value})"
             )
         generation, member_id = identity
-        lasts = machine.holds(generation) and commit.shrinks == machine.shrinks
-        if member_id != machine.member_id or not (generation == machine.generation or lasts):
-            now = machine.generation
+        lasts = state.holds(generation) and commit.shrinks == state.shrinks
+        if member_id != state.member_id or not (generation == state.generation or lasts):
+            now = state.generation
             raise CommitFailedError(f"{group}: generation {identity[0]} is over, this is generation {now}")
 
     async def committed(
@@ -141,7 +136,7 @@ class Positions:
         machine = self._host.machine
         tries = _Tries(self._host, self._host.now_ms() + timeout_ms)
         while True:
-            member = machine.fetches_offsets_as
+            member = machine.state.rules.fetches_offsets_as()
             response = await tries.ask(offset_fetch(group_id, wanted, member=member))
             if response is None:
                 continue
@@ -150,7 +145,7 @@ class Positions:
             if verdict is Verdict.DONE:
                 return dict(fetched.offsets)
             if verdict is Verdict.MEMBERSHIP and member is not None:
-                machine.offsets_refused("OffsetFetch", code, *member, self._host.now_ms())
+                machine.offsets_refused("OffsetFetch", code, member, self._host.now_ms())
                 self._host.pump()
                 verdict = Verdict.RETRY  # as the member that it is then
             text = f"group {self._settings.group_id!r}: cannot fetch offsets: {error_name(code)}"
@@ -162,7 +157,7 @@ class _Tries:
     """Asks the coordinator until there is an answer to go on with, or time is over."""
 
     def __init__(self, host: Host, deadline_ms: int) -> None:
-        settings = host.machine.settings
+        settings = host.machine.state.settings
         self._host = host
         self._group = f"group {settings.group_id!r}"
         self._backoff = Backoff(settings.retry_backoff_ms, settings.retry_backoff_max_ms, random.random)
@@ -199,19 +194,17 @@ class _Tries:
         await asyncio.sleep(wait_ms / 1000)
 
     async def _coordinator(self) -> Node:
-        machine = self._host.machine
-        while (node := machine.coordinator) is None:
-            if machine.phase in OVER:
-                raise MembershipOverError(
-                    f"{self._group}: this member is not running ({machine.phase.value})"
-                )
+        state = self._host.machine.state
+        while (node := state.link.coordinator) is None:
+            if state.phase in OVER:
+                raise MembershipOverError(f"{self._group}: this member is not running ({state.phase.value})")
             try:
                 async with asyncio.timeout(max(0, self._left_ms()) / 1000):
                     await self._host.change()
             except TimeoutError:
-                trouble = machine.link.trouble
+                trouble = state.link.trouble
                 raise CoordinatorUnavailableError(f"{self._group}: no coordinator: {trouble}") from None
-        self._found = machine.link.found
+        self._found = state.link.found
         return node
 
     def _left_ms(self) -> int:

@@ -1,4 +1,4 @@
-"""OffsetCommit and OffsetFetch, and what their answers say in every version."""
+"""OffsetCommit and OffsetFetch, and the contents of their answers in every version."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def offset_fetch(
 ) -> Request:
     """The group's committed offsets; None asks for all of them (v2+). `require_stable` (v7+, KIP-447):
     partitions with an open transactional commit are refused until it is over. `member`: epoch and member id
-    of who asks (v9+, KIP-848), which the coordinator checks; None asks as nobody."""
+    of the caller (v9+, KIP-848), which the coordinator checks; None sends none."""
     epoch, member_id = (-1, None) if member is None else member
     wanted = None if partitions is None else by_topic(partitions)
 

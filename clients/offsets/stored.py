@@ -1,4 +1,5 @@
-"""What the application has stored as processed, and is not committed yet: auto-commit's part."""
+"""The offsets that the application has stored as processed and that are not committed yet, for
+auto-commit."""
 
 from __future__ import annotations
 
@@ -62,7 +63,7 @@ class StoredOffsets:
             self.gone(offsets)
 
     def uncommitted(self) -> Stored:
-        """What is to be committed."""
+        """The offsets to commit."""
         with self._lock:
             return dict(self._stored)
 

@@ -1,4 +1,4 @@
-"""What the answers to OffsetCommit and OffsetFetch mean for a member, in both of Kafka's group protocols."""
+"""The meaning of answers to OffsetCommit and OffsetFetch for a member, in both of Kafka's group protocols."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MEMBERSHIP = frozenset(
 
 
 class Verdict(enum.Enum):
-    """What to do after an answer."""
+    """The next step after an answer."""
 
     DONE = "done"
     RETRY = "try again after a while"
@@ -43,8 +43,8 @@ class Verdict(enum.Enum):
 
 
 def judge_commit(errors: Mapping[TopicPartition, int]) -> tuple[Verdict, int]:
-    """The verdict over the error codes by partition, and the code that decided. What says most about the
-    group goes first: it is the same for all partitions."""
+    """The verdict over the error codes by partition, and the code that decided. Codes about the group go
+    first: they are the same for all partitions."""
     codes = set(errors.values())
     for verdict, known in (
         (Verdict.MEMBERSHIP, MEMBERSHIP),

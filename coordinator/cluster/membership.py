@@ -18,8 +18,8 @@ from ringleader.clients.connection.cluster import Cluster
 from ringleader.clients.connection.requests import Request
 from ringleader.clients.connection.security import ClientSecurity
 from ringleader.clients.errors import ClientError, FencedInstanceIdError, MembershipError
+from ringleader.clients.group.machine.classic_requests import leave_group
 from ringleader.clients.group.membership import GroupMember
-from ringleader.clients.group.requests import leave_group
 from ringleader.clients.model import Assigned, Lost, MemberInfo, MemberProtocol
 from ringleader.coordinator.cluster.controller import next_map
 from ringleader.coordinator.cluster.map import FORMAT, NOBODY, PLAINTEXT, ClusterMap, MapError
@@ -141,7 +141,7 @@ class Membership:
         a newer one already."""
         silence_ms = self.silence_ms()
         # Asked for after that, it is no older than what was confirmed then.
-        held = self._member.machine.last_held
+        held = self._member.machine.state.last_held
         if silence_ms is None or held is None or held.generation != self._told_generation:
             return math.inf
         return silence_ms / 1000
@@ -160,7 +160,7 @@ class Membership:
 
     def _told(self, state: MemberState) -> bytes:
         """In the member's thread: the group may be a map ahead of the node, and none may get lost."""
-        held = self._member.machine.last_held
+        held = self._member.machine.state.last_held
         newest = None if held is None else ClusterMap.decode(held.assignment)
         if newest is not None and (state.known is None or newest.generation > state.known.generation):
             state = replace(state, known=newest)

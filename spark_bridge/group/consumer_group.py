@@ -1,4 +1,4 @@
-"""The membership behind a query: members of the client library, told in the bridge's words."""
+"""The membership behind a query: members of the client library, in the bridge's words."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from ringleader.clients.errors import (
     RebalanceInProgressError,
     RetriableError,
 )
+from ringleader.clients.group.machine.phases import Phase
 from ringleader.clients.group.membership import Assigned, Lost, Revoked, SyncGroupMember
-from ringleader.clients.group.state import Phase
 from ringleader.clients.group.subscription import partitions_of, sync_consumer_member
 from ringleader.clients.model import OffsetAndMetadata, TopicPartition
 from ringleader.protocol.errors import ErrorCode
@@ -106,9 +106,9 @@ class ConsumerGroup:
                 member.rejoin(reason)
 
     def commit(self, parts: Sequence[MemberCommit]) -> list[Outcome]:
-        """Commit each part by its member, all at the same time. What became of each; None: committed.
+        """Commit each part by its member, all at the same time. Returns the outcome of each; None: committed.
 
-        Raises SourceError for what no retry cures.
+        Raises SourceError for an error that no retry cures.
         """
         if self._pool is None or len(parts) == 1:
             return [self._commit(part) for part in parts]
@@ -133,11 +133,11 @@ class ConsumerGroup:
     def stable(self) -> bool:
         """Whether all members of this query are in one generation with nothing under way."""
         machines = [member.machine for member in self._members]
-        if not all(machine.phase is Phase.STABLE for machine in machines):
+        if not all(machine.state.phase is Phase.STABLE for machine in machines):
             return False
         if self._consumer_protocol:
             return self._reconciled()
-        generations = {machine.generation for machine in machines}
+        generations = {machine.state.generation for machine in machines}
         heard = {self._ownership.generation(index) for index in range(len(machines))}
         return len(generations) == 1 and generations == heard
 
@@ -174,7 +174,7 @@ class ConsumerGroup:
         query have heard it. A member that was killed counts until its session ends."""
         owned = self._ownership.members()
         for member in self._members:
-            held = member.machine.held
+            held = member.machine.state.held
             if held is None or owned.get(member.member_id) != partitions_of(held):
                 return False
         try:
@@ -297,7 +297,7 @@ class ConsumerGroup:
 
 
 def _sentence(options: StreamOptions, error: MembershipError, consumer_protocol: bool) -> str:
-    """What ended a membership, and what to do about it."""
+    """The error that ended a membership, and its remedy."""
     said = f"the membership in group {options.group_id} ended: {error}"
     if isinstance(error, FencedInstanceIdError):
         return (

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ringleader.clients.connection.cluster import Cluster
-from ringleader.clients.group.machine import FOLLOW_UP_MS
+from ringleader.clients.group.machine.joining import FOLLOW_UP_MS
 from ringleader.clients.model import Assigned, Lost
 from ringleader.protocol.errors import ErrorCode
 from ringleader.testing.coordinator import Coordinator
@@ -18,7 +18,7 @@ from tests.support.sharding import PATIENCE_S, Diary, member, settled
 
 def preparing(**settings: Any) -> MemberScript:
     script = MemberScript(**settings)
-    script.machine.prepares = True
+    script.machine.state.prepares = True
     return script.start()
 
 

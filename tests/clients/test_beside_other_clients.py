@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from ringleader.clients.errors import InconsistentGroupProtocolError
-from ringleader.clients.group.leader import Leading
-from ringleader.clients.group.matching import Choice
+from ringleader.clients.group.leading.leader import Leading
+from ringleader.clients.group.leading.matching import Choice
 from ringleader.clients.group.settings import SubscriptionSettings
 from ringleader.clients.group.subscription import consumer_member
 from ringleader.clients.model import Assigned, MemberInfo
@@ -72,7 +72,7 @@ async def test_who_missed_the_round_that_asks_for_everything_is_asked_again() ->
     member = consumer_member("h:1", "g", "t")
     leading = Leading(Choice(["t"], None), SubscriptionSettings())
     leading.bind(member.settings, member.machine)
-    member.machine.last_held = Assigned(5, "a", "a", "roundrobin", b"")
+    member.machine.state.last_held = Assigned(5, "a", "a", "roundrobin", b"")
     members = [info("a", {}, 5), info("b", {"t": [1, 2]}, 4), info("eager claims", {"t": [3]}, 5)]
     cluster: Any = None  # it does not have to ask
     given = await leading.lead(cluster, "roundrobin", members)

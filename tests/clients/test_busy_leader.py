@@ -11,7 +11,7 @@ import pytest
 
 from ringleader.clients.assignors import ASSIGNORS, RANGE, Assignment, Assignor, AssignorMember
 from ringleader.clients.connection.overview import Overview
-from ringleader.clients.group import leader
+from ringleader.clients.group.leading import leader
 from ringleader.clients.group.subscription import consumer_member, partitions_of
 from ringleader.clients.model import Lost
 from ringleader.protocol.overview import TopicOverview

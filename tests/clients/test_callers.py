@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from ringleader.clients.group.callers import CallerGoneError, Job, LoopCaller, ThreadCaller
+from ringleader.clients.group.callbacks.callers import CallerGoneError, Job, LoopCaller, ThreadCaller
 
 PATIENCE_S = 20.0
 

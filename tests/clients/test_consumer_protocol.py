@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ringleader.clients.group.state import Phase
+from ringleader.clients.group.machine.consumer_protocol import ConsumerProtocol
+from ringleader.clients.group.machine.phases import Phase
 from ringleader.clients.offsets.requests import offset_fetch
 from ringleader.clients.offsets.verdicts import Verdict, judge_fetch
 from ringleader.protocol.errors import ErrorCode
@@ -35,7 +36,7 @@ def test_a_member_joins_with_all_it_has_to_say_and_is_assigned_by_name() -> None
     told = script.told_last(TellAssigned).assigned
     assert (told.generation, told.member_id, told.is_leader) == (3, "me", False)
     assert places(told) == [("t", 0), ("t", 1)]
-    assert script.machine.holds(3)
+    assert script.machine.state.holds(3)
 
 
 def test_a_heartbeat_tells_what_is_owned_and_then_only_what_has_changed() -> None:
@@ -55,8 +56,8 @@ def test_a_heartbeat_tells_what_is_owned_and_then_only_what_has_changed() -> Non
     assert owned(script.heartbeat()) is None
     assert script.heartbeat().subscribed_topic_names is None
     script.beaten(2)
-    assert script.machine.generation == 2
-    assert script.machine.holds(1)
+    assert script.machine.state.generation == 2
+    assert script.machine.state.holds(1)
     assert script.kinds() == ["TellAssigned"]
 
 
@@ -126,22 +127,22 @@ def test_what_moves_is_revoked_first_with_heartbeats_going_on() -> None:
     assert (given_up.member_epoch, owned(given_up)) == (1, {"t": [0]})
     script.beaten(2)
     assert script.kinds() == ["TellAssigned", "TellRevoked", "TellAssigned"]
-    assert script.machine.holds(1)
-    assert script.machine.shrinks == 1
+    assert script.machine.state.holds(1)
+    assert script.machine.state.shrinks == 1
 
 
 def test_what_was_in_hand_before_a_revocation_is_of_an_earlier_epoch() -> None:
     script = ConsumerProtocolScript().settled({"t": [0, 1]})
     script.wait(INTERVAL_MS)
     script.beaten(2)
-    assert script.machine.holds(1)
-    assert script.machine.held is not None
-    assert script.machine.held.generation == 2
+    assert script.machine.state.holds(1)
+    assert script.machine.state.held is not None
+    assert script.machine.state.held.generation == 2
     script.wait(INTERVAL_MS)
     script.beaten(2, {"t": [0]})
     script.revoked()
-    assert not script.machine.holds(1)
-    assert script.machine.holds(2)
+    assert not script.machine.state.holds(1)
+    assert script.machine.state.holds(2)
 
 
 def test_the_end_of_a_revocation_is_told_right_after_the_heartbeat_that_is_on_its_way() -> None:
@@ -188,7 +189,7 @@ def test_a_topic_without_a_name_waits_and_is_asked_for_again() -> None:
         assert "Metadata" not in script.wanted
         script.wait(wait_ms)
     script.fail("Metadata")
-    assert script.machine.coordinator is not None
+    assert script.machine.state.link.coordinator is not None
     script.wait(1_000)
     assert script.said.count("1 assigned topics have no name yet: they wait") == 1
     script.name("t")
@@ -220,7 +221,9 @@ def test_a_topic_that_was_deleted_and_created_anew_is_another_one() -> None:
     script = ConsumerProtocolScript().settled({"t": [0]})
     script.wait(INTERVAL_MS)
     other = b"another id of t-"
-    script.machine._names[other] = "t"
+    rules = script.machine.state.rules
+    assert isinstance(rules, ConsumerProtocol)
+    rules.known_names[other] = "t"
     script.beaten(2, {other.decode(): [0]})
     assert places(script.told_last(TellRevoked).revoked) == [("t", 0)]
     script.revoked()
@@ -260,7 +263,7 @@ def test_a_coordinator_that_has_moved_is_looked_for_and_the_share_stays(code: in
     script.wait(1_000)
     script.find(port=9093)
     assert owned(script.heartbeat()) == {"t": [0]}
-    assert script.machine.held is not None
+    assert script.machine.state.held is not None
     assert script.coordinator().port == 9093
 
 
@@ -291,11 +294,11 @@ def test_a_fenced_member_loses_its_share_and_joins_again_with_its_id(code: Error
     again = script.heartbeat()
     assert (again.member_id, again.member_epoch, again.topic_partitions) == ("me", 0, [])
     assert again.subscribed_topic_names == ["t"]
-    assert not script.machine.holds(1)
+    assert not script.machine.state.holds(1)
     script.beaten(5, {"t": [0]})
     assert script.assigned() == [("t", 0)]
-    assert not script.machine.holds(1)
-    assert script.machine.holds(5)
+    assert not script.machine.state.holds(1)
+    assert script.machine.state.holds(5)
 
 
 def test_a_member_that_is_fenced_again_and_again_waits_in_between() -> None:
@@ -371,19 +374,19 @@ def test_a_rejoin_asks_at_once_what_is_new_and_soon_again() -> None:
 
 def test_a_stale_epoch_in_a_commit_brings_a_heartbeat_and_costs_nothing() -> None:
     script = ConsumerProtocolScript().settled({"t": [0]})
-    script.machine.offsets_refused("OffsetCommit", ErrorCode.STALE_MEMBER_EPOCH, 1, "me", script.now_ms)
+    script.machine.offsets_refused("OffsetCommit", ErrorCode.STALE_MEMBER_EPOCH, (1, "me"), script.now_ms)
     script.look()
     assert script.heartbeat().member_epoch == 1
     script.beaten(2)
-    assert script.machine.holds(1)
+    assert script.machine.state.holds(1)
 
 
 def test_offset_fetch_asks_in_the_present_epoch_once_there_is_one() -> None:
     script = ConsumerProtocolScript().start()
     script.find()
-    joining = script.machine.fetches_offsets_as
+    joining = script.machine.state.rules.fetches_offsets_as()
     script.beaten(3, {"t": [0]})
-    assert [joining, script.machine.fetches_offsets_as] == [None, (3, "me")]
+    assert [joining, script.machine.state.rules.fetches_offsets_as()] == [None, (3, "me")]
     body = offset_fetch("g", [("t", 0)], member=(3, "me")).build(9).groups[0]
     assert (body.member_epoch, body.member_id) == (3, "me")
     assert judge_fetch(ErrorCode.STALE_MEMBER_EPOCH, {})[0] is Verdict.MEMBERSHIP
@@ -391,9 +394,9 @@ def test_offset_fetch_asks_in_the_present_epoch_once_there_is_one() -> None:
 
 def test_a_commit_of_an_unknown_member_is_the_end_of_the_share() -> None:
     script = ConsumerProtocolScript().settled({"t": [0]})
-    script.machine.offsets_refused("OffsetCommit", ErrorCode.UNKNOWN_MEMBER_ID, 0, "me", script.now_ms)
-    assert script.machine.held is not None  # of an earlier epoch
-    script.machine.offsets_refused("OffsetCommit", ErrorCode.UNKNOWN_MEMBER_ID, 1, "me", script.now_ms)
+    script.machine.offsets_refused("OffsetCommit", ErrorCode.UNKNOWN_MEMBER_ID, (0, "me"), script.now_ms)
+    assert script.machine.state.held is not None  # of an earlier epoch
+    script.machine.offsets_refused("OffsetCommit", ErrorCode.UNKNOWN_MEMBER_ID, (1, "me"), script.now_ms)
     script.look()
     assert script.kinds()[-1] == "TellLost"
     again = script.heartbeat()

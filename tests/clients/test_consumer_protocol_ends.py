@@ -15,7 +15,7 @@ from ringleader.clients.errors import (
     UnreleasedInstanceIdError,
     UnsupportedVersionError,
 )
-from ringleader.clients.group.state import Phase
+from ringleader.clients.group.machine.phases import Phase
 from ringleader.protocol.errors import ErrorCode
 from tests.support.consumer_protocol_script import (
     INTERVAL_MS,
@@ -70,12 +70,12 @@ def test_topics_without_the_right_to_see_them_are_told_and_tried_again() -> None
     script.find()
     for _ in range(4):
         script.beaten(code=ErrorCode.TOPIC_AUTHORIZATION_FAILED, said="t")
-        assert "TOPIC_AUTHORIZATION_FAILED (t)" in script.machine.link.trouble
+        assert "TOPIC_AUTHORIZATION_FAILED (t)" in script.machine.state.link.trouble
         assert script.wanted == []
         script.wait(1_500)
     assert len([one for one in script.said if "TOPIC_AUTHORIZATION_FAILED" in one]) == 1
     script.beaten(1, {})
-    assert script.machine.link.trouble == ""
+    assert script.machine.state.link.trouble == ""
 
 
 # ---- leaving ----
@@ -179,9 +179,9 @@ def test_a_static_member_leaves_for_good_or_to_be_back(silently: bool, epoch: in
 def test_no_progress_leaves_and_progress_joins_again(instance: str | None, epoch: int) -> None:
     script = ConsumerProtocolScript(max_poll_interval_ms=22_000, group_instance_id=instance)
     script.settled({"t": [0]})
-    while not script.machine.rest_reason:
+    while not script.machine.state.rest_reason:
         script.wait(script.due_ms() - script.now_ms)
-        if not script.machine.rest_reason:
+        if not script.machine.state.rest_reason:
             script.beaten()
     assert "consumer poll timeout has expired" in script.told_last(TellLost).lost.reason
     assert script.heartbeat().member_epoch == epoch

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ringleader.clients.group.state import Phase
+from ringleader.clients.group.machine.phases import Phase
 from tests.support.consumer_protocol_world import REBALANCE_MS, SESSION_MS, World
 
 STEPS = 30
@@ -17,9 +17,9 @@ def settles(world: World) -> None:
     living = [one for one in world.members if one.alive and not one.ended]
     assert sorted(world.group.members) == sorted(one.name for one in living)
     for one in living:
-        assert one.machine.phase is Phase.STABLE
+        assert one.machine.state.phase is Phase.STABLE
         assert one.has == world.group.target[one.name]
-        assert one.machine.generation == world.group.members[one.name].epoch
+        assert one.machine.state.generation == world.group.members[one.name].epoch
     if living:
         counts = [len(one.has) for one in living]
         assert max(counts) - min(counts) <= 1

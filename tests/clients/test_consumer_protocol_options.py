@@ -9,7 +9,7 @@ import pytest
 
 from ringleader.clients.consumer import GroupConsumer
 from ringleader.clients.errors import MembershipUnsupportedError
-from ringleader.clients.group.consumer_protocol import ConsumerProtocolMachine
+from ringleader.clients.group.machine.consumer_protocol import ConsumerProtocol
 from ringleader.clients.group.subscription import consumer_member, sync_consumer_member
 from ringleader.testing.coordinator import Coordinator
 from tests.support.consuming import PATIENCE_S
@@ -56,9 +56,9 @@ def test_the_coordinators_assignor_is_an_option_of_the_consumer_protocol(call: s
 
 def test_each_member_has_an_id_of_its_own_from_the_beginning() -> None:
     one, two = (consumer_member("h:1", "g", ["t"], group_protocol="consumer") for _ in range(2))
-    assert isinstance(one.machine, ConsumerProtocolMachine)
+    assert isinstance(one.machine.state.rules, ConsumerProtocol)
     assert "" != one.member_id != two.member_id
-    assert not isinstance(consumer_member("h:1", "g", ["t"]).machine, ConsumerProtocolMachine)
+    assert not isinstance(consumer_member("h:1", "g", ["t"]).machine.state.rules, ConsumerProtocol)
 
 
 async def test_a_coordinator_without_the_protocol_is_an_error_that_says_what_to_use(

@@ -9,8 +9,8 @@ import pytest
 
 from ringleader.clients.admin import Admin
 from ringleader.clients.connection.requests import RawAnswer
-from ringleader.clients.group.leader import Leading
-from ringleader.clients.group.matching import Choice
+from ringleader.clients.group.leading.leader import Leading
+from ringleader.clients.group.leading.matching import Choice
 from ringleader.clients.group.membership import GroupMember
 from ringleader.clients.group.settings import SubscriptionSettings
 from ringleader.clients.group.subscription import consumer_member, partitions_of, sync_consumer_member

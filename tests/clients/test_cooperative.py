@@ -116,7 +116,7 @@ async def test_commits_are_made_while_the_join_is_parked(coordinator: Coordinato
     async with consumer(coordinator, first) as one:
         await until_shares(one, sizes=[4])
         two = consumer(coordinator, second, "b")
-        two.machine.protocols = tuple(replace(one, eager=True) for one in two.machine.protocols)
+        two.machine.state.protocols = tuple(replace(one, eager=True) for one in two.machine.state.protocols)
         async with two:
             await until_shares(one, two, sizes=[2, 2])
             before, told = one.assigned, len(second.of(Revoked))

@@ -12,7 +12,7 @@ import pytest
 from ringleader.clients.admin import Admin
 from ringleader.clients.connection.cluster import Cluster
 from ringleader.clients.connection.overview import overview
-from ringleader.clients.group.lags import Lags, lags_of
+from ringleader.clients.group.leading.lags import Lags, lags_of
 from ringleader.clients.group.membership import GroupMember
 from ringleader.clients.group.subscription import consumer_member, partitions_of
 from ringleader.clients.model import Lost

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ringleader.clients.group.state import Phase
+from ringleader.clients.group.machine.phases import Phase
 from ringleader.clients.group.subscription import partitions_given_up
 from ringleader.clients.model import MemberProtocol
 from ringleader.protocol.embedded import Assignment
@@ -27,7 +27,7 @@ def joining_again() -> MemberScript:
     script.rejoin()
     script.join(protocol_name=COOPERATIVE, leader="other", generation_id=15)
     script.sync(ErrorCode.REBALANCE_IN_PROGRESS)
-    assert (script.wanted, script.machine.generation) == (["JoinGroup"], 15)
+    assert (script.wanted, script.machine.state.generation) == (["JoinGroup"], 15)
     script.told.clear()
     return script
 
@@ -41,7 +41,7 @@ def test_work_in_hand_ends_though_two_generations_are_superseded() -> None:
     script.wait(5_000)
     assert (script.wanted, script.disconnects) == (["JoinGroup"], 0), "a heartbeat would wait behind it"
     script.join(protocol_name=COOPERATIVE, leader="other", generation_id=16)
-    script.wait(script.machine.settings.heartbeat_interval_ms)
+    script.wait(script.machine.state.settings.heartbeat_interval_ms)
     assert script.wanted == ["Heartbeat"], "it gives its share up: it asks for none"
     assert script.request("Heartbeat").generation_id == 16
     script.beat()
@@ -115,7 +115,7 @@ def test_a_group_that_goes_over_to_an_eager_assignor_takes_the_share_without_ask
 def test_a_commit_refused_while_the_answer_is_on_its_way_says_nothing_about_the_share() -> None:
     script = joining_again()
     script.leave(timeout_ms=30_000)
-    script.machine.offsets_refused("OffsetCommit", ErrorCode.ILLEGAL_GENERATION, 15, "m-1", script.now_ms)
+    script.machine.offsets_refused("OffsetCommit", ErrorCode.ILLEGAL_GENERATION, (15, "m-1"), script.now_ms)
     script.look()
     assert (script.wanted, script.kinds()) == (["JoinGroup"], ["TellRevoked"])
-    assert script.machine.enters, "what is committed meanwhile goes over another connection"
+    assert script.machine.state.enters, "what is committed meanwhile goes over another connection"

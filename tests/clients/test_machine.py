@@ -19,9 +19,9 @@ from ringleader.clients.errors import (
     UnexpectedAnswerError,
     UnsupportedVersionError,
 )
-from ringleader.clients.group.machine import MemberMachine
+from ringleader.clients.group.machine.classic import classic
+from ringleader.clients.group.machine.phases import Phase
 from ringleader.clients.group.settings import MemberSettings
-from ringleader.clients.group.state import Phase
 from ringleader.clients.group.subscription import partitions_given_up
 from ringleader.clients.model import MemberInfo, MemberProtocol
 from ringleader.protocol.embedded import Assignment
@@ -76,7 +76,7 @@ def test_join_group_request_with_member_id_required() -> None:
     script.find()
     script.join(ErrorCode.MEMBER_ID_REQUIRED, member_id="m-7")
     script.fail("JoinGroup")
-    assert script.machine.phase is Phase.UNJOINED
+    assert script.machine.state.phase is Phase.UNJOINED
     script.wait(1_000)
     script.find()
     assert script.request("JoinGroup").member_id == "m-7"
@@ -108,10 +108,10 @@ def test_coordinator_discovery_exponential_backoff() -> None:
         script.wait(script.due_ms() - began_ms)
         waits.append(script.now_ms - began_ms)
     assert waits == [100, 200, 400, 800, 1_000, 1_000]
-    assert "names no coordinator" in script.machine.link.trouble
+    assert "names no coordinator" in script.machine.state.link.trouble
     script.find()
     script.join()
-    assert script.machine.link.trouble == ""
+    assert script.machine.state.link.trouble == ""
 
 
 def test_no_broker_answers_is_retried_for_ever() -> None:
@@ -120,13 +120,13 @@ def test_no_broker_answers_is_retried_for_ever() -> None:
         script.fail("FindCoordinator", "refused")
         script.wait(1_500)
     assert script.wanted == ["FindCoordinator"]
-    assert "refused" in script.machine.link.trouble
+    assert "refused" in script.machine.state.link.trouble
 
 
 def test_jitter_comes_from_outside() -> None:
     def first_wait(chance: float) -> int:
         script = MemberScript()
-        script.machine.link._backoff._random = lambda: chance
+        script.machine.state.link._backoff._random = lambda: chance
         script.start()
         script.find(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         return script.due_ms() - script.now_ms
@@ -155,7 +155,7 @@ def test_join_answers_that_end_the_membership(code: int, kind: type[MembershipEr
     assert type(error) is kind
     assert error.code == code
     assert "group 'g'" in str(error)
-    assert script.machine.phase is Phase.FAILED
+    assert script.machine.state.phase is Phase.FAILED
     script.wait(60_000)
     assert script.wanted == []
 
@@ -234,7 +234,7 @@ def test_a_group_that_cannot_be_looked_at() -> None:
         error = script.told_last(Over).error
         assert (type(error) is InconsistentGroupProtocolError) == (end == "fail")
         script.wait(60_000)
-        assert script.machine.phase is (Phase.FAILED if end == "fail" else Phase.LEFT)
+        assert script.machine.state.phase is (Phase.FAILED if end == "fail" else Phase.LEFT)
 
 
 def cooperative_script() -> MemberScript:
@@ -243,7 +243,7 @@ def cooperative_script() -> MemberScript:
     script = MemberScript(protocols=protocols, given_up=partitions_given_up).start()
     script.find()
     follow(script, "cooperative-sticky", [0, 1, 2, 3], generation_id=1)
-    script.wait(script.machine.settings.heartbeat_interval_ms)
+    script.wait(script.machine.state.settings.heartbeat_interval_ms)
     script.beat(ErrorCode.REBALANCE_IN_PROGRESS)
     script.told.clear()
     return script
@@ -362,7 +362,7 @@ def test_sync_answers_that_lead_to_another_coordinator(code: ErrorCode) -> None:
     script.find()
     script.join(leader="other")
     script.sync(code)
-    assert script.machine.coordinator is None
+    assert script.machine.state.link.coordinator is None
     script.wait(200)
     script.find(port=9999)
     assert script.coordinator().port == 9999
@@ -382,7 +382,7 @@ def test_a_loading_coordinator_is_asked_again() -> None:
     script.find()
     script.join(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
     assert script.wanted == []
-    assert script.machine.coordinator is not None
+    assert script.machine.state.link.coordinator is not None
     script.wait(150)
     assert script.wanted == ["JoinGroup"]
 
@@ -406,7 +406,7 @@ def test_heartbeat_sent_when_completing_rebalance() -> None:
     script.join()
     script.wait(3_000)
     script.beat(ErrorCode.REBALANCE_IN_PROGRESS)
-    assert script.machine.phase is Phase.ASSIGNING
+    assert script.machine.state.phase is Phase.ASSIGNING
     script.wait(3_000)
     script.beat()
     script.compute({"m-1": b"x"})
@@ -451,7 +451,7 @@ def test_an_assignment_of_an_overtaken_round_is_dropped() -> None:
     script.machine.compute_failed(old.round, KeyError("old"), script.now_ms)
     script.look()
     assert script.wanted == ["JoinGroup"]
-    assert script.machine.error is None
+    assert script.machine.state.error is None
 
 
 def test_a_leader_without_coordinator_syncs_when_it_is_found_again() -> None:
@@ -490,4 +490,4 @@ def test_settings_that_cannot_work(wrong: dict[str, Any]) -> None:
 @pytest.mark.parametrize("protocols", [[], [MemberProtocol("a"), MemberProtocol("a", b"x")]])
 def test_protocols_that_cannot_work(protocols: list[MemberProtocol]) -> None:
     with pytest.raises(ValueError, match="protocol"):
-        MemberMachine(MemberSettings(group_id="g"), protocols, lambda: 0.5)
+        classic(MemberSettings(group_id="g"), protocols, lambda: 0.5)

@@ -10,7 +10,7 @@ from ringleader.clients.errors import (
     FencedInstanceIdError,
     MembershipError,
 )
-from ringleader.clients.group.state import Phase
+from ringleader.clients.group.machine.phases import Phase
 from ringleader.clients.model import MemberProtocol
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import HeartbeatResponse, JoinGroupResponse
@@ -49,7 +49,7 @@ def test_the_hold_ends_before_the_coordinator_stops_waiting() -> None:
     script.wait(3_000)
     sent_ms = script.now_ms
     script.beat(ErrorCode.REBALANCE_IN_PROGRESS)
-    while script.machine.phase is Phase.REVOKING:
+    while script.machine.state.phase is Phase.REVOKING:
         script.wait(100)
         if "Heartbeat" in script.wanted:
             script.beat(ErrorCode.REBALANCE_IN_PROGRESS)
@@ -67,7 +67,7 @@ def test_a_rebalance_timeout_shorter_than_the_heartbeat_interval_still_lets_on_r
     script.wait(3_000)
     script.beat(ErrorCode.REBALANCE_IN_PROGRESS)
     script.wait(499)
-    assert script.machine.phase is Phase.REVOKING
+    assert script.machine.state.phase is Phase.REVOKING
     script.revoked()
     assert script.kinds() == ["TellAssigned", "TellRevoked"]
 
@@ -122,7 +122,7 @@ def test_illegal_generation_keeps_the_id() -> None:
     script.wait(3_000)
     script.beat(ErrorCode.ILLEGAL_GENERATION)
     assert "generation 5 is over" in script.told_last(TellLost).lost.reason
-    assert script.machine.generation == -1
+    assert script.machine.state.generation == -1
     assert script.request("JoinGroup").member_id == "m-1"
 
 
@@ -139,7 +139,7 @@ def test_heartbeats_follow_the_coordinator(code: ErrorCode) -> None:
     assert node is not None
     assert node.port == 9999
     script.beat()
-    assert script.machine.phase is Phase.STABLE
+    assert script.machine.state.phase is Phase.STABLE
     assert script.kinds() == ["TellAssigned"]
 
 
@@ -161,7 +161,7 @@ def test_fenced_instance_id_ends_the_membership() -> None:
     assert script.request("Heartbeat").group_instance_id == "i"
     script.beat(ErrorCode.FENCED_INSTANCE_ID)
     assert script.kinds() == ["TellAssigned", "TellLost", "Over"]
-    assert isinstance(script.machine.error, FencedInstanceIdError)
+    assert isinstance(script.machine.state.error, FencedInstanceIdError)
 
 
 def test_a_heartbeat_without_answer_is_repeated_on_a_new_connection_within_the_session() -> None:
@@ -189,27 +189,27 @@ def test_errors_for_an_old_generation_change_nothing() -> None:
     )
     script.machine.fail(old.ticket, "closed", script.now_ms)
     for code in (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION, ErrorCode.FENCED_INSTANCE_ID):
-        script.machine.offsets_refused("OffsetCommit", code, 1, "m-1", script.now_ms)
-        script.machine.offsets_refused("OffsetCommit", code, 2, "m-0", script.now_ms)
+        script.machine.offsets_refused("OffsetCommit", code, (1, "m-1"), script.now_ms)
+        script.machine.offsets_refused("OffsetCommit", code, (2, "m-0"), script.now_ms)
     script.look()
-    assert script.machine.phase is Phase.STABLE
-    assert script.machine.generation == 2
+    assert script.machine.state.phase is Phase.STABLE
+    assert script.machine.state.generation == 2
 
 
 def test_the_end_of_an_old_connection_is_not_the_end_of_the_new_one() -> None:
     script = MemberScript().start().settle()
-    found = script.machine.link.found
+    found = script.machine.state.link.found
     script.machine.coordinator_lost("commit: reset", found, script.now_ms)
     script.look()
     script.wait(200)
     script.find()
     script.machine.coordinator_lost("another commit: reset", found, script.now_ms)
-    assert script.machine.coordinator is not None
+    assert script.machine.state.link.coordinator is not None
 
 
 def test_commit_errors_of_the_present_generation_count() -> None:
     script = MemberScript().start().settle()
-    script.machine.offsets_refused("OffsetCommit", ErrorCode.ILLEGAL_GENERATION, 1, "m-1", script.now_ms)
+    script.machine.offsets_refused("OffsetCommit", ErrorCode.ILLEGAL_GENERATION, (1, "m-1"), script.now_ms)
     script.look()
     assert script.kinds() == ["TellAssigned", "TellLost"]
     assert script.wanted == ["JoinGroup"]
@@ -221,7 +221,7 @@ def test_a_join_answer_after_leaving_is_ignored() -> None:
     join = script.sends[0]
     script.leave(silently=True)
     script.machine.answer(join.ticket, JoinGroupResponse(member_id="m", leader="m"), script.now_ms)
-    assert script.machine.phase is Phase.LEFT
+    assert script.machine.state.phase is Phase.LEFT
 
 
 # ---- rejoining at will ----
@@ -277,7 +277,7 @@ def test_leave_gives_up_the_share_first() -> None:
     assert script.request("LeaveGroup", 2).member_id == "m-1"
     script.left()
     assert script.told_last(Over).error is None
-    assert script.machine.phase is Phase.LEFT
+    assert script.machine.state.phase is Phase.LEFT
 
 
 def test_leave_does_not_wait_longer_than_told() -> None:
@@ -362,7 +362,7 @@ def test_leave_gives_up_without_an_answer() -> None:
     script.leave()
     script.revoked()
     script.wait(2_000)
-    assert script.machine.phase is Phase.LEFT
+    assert script.machine.state.phase is Phase.LEFT
     assert any("without an answer" in line for line in script.said)
 
 
@@ -372,7 +372,7 @@ def test_leaving_in_a_hurry_waits_less_for_the_answer() -> None:
     script.wait(0)
     assert script.wanted == ["LeaveGroup"]
     script.wait(1_000)
-    assert script.machine.phase is Phase.LEFT
+    assert script.machine.state.phase is Phase.LEFT
 
 
 def test_handle_multiple_members_leave_group_response() -> None:
@@ -380,7 +380,7 @@ def test_handle_multiple_members_leave_group_response() -> None:
     script.leave()
     script.revoked()
     script.left(members=2)
-    assert script.machine.phase is Phase.LEFT
+    assert script.machine.state.phase is Phase.LEFT
     assert any("not about this member alone" in line for line in script.said)
 
 
@@ -389,7 +389,7 @@ def test_removed_while_leaving_is_left() -> None:
     script.leave(timeout_ms=60_000)
     script.wait(3_000)
     script.beat(ErrorCode.UNKNOWN_MEMBER_ID)
-    assert script.machine.phase is Phase.LEFT
+    assert script.machine.state.phase is Phase.LEFT
 
 
 def test_leave_twice_and_after_the_end() -> None:
@@ -422,7 +422,7 @@ def test_a_commit_refused_while_the_join_is_on_its_way_says_nothing_about_the_sh
     """The rebalance was over for the coordinator, and JoinGroup's answer still on its way."""
     script = MemberScript(given_up=lambda _before, _after: None).start().settle()
     script.rejoin()
-    script.machine.offsets_refused("OffsetCommit", ErrorCode.ILLEGAL_GENERATION, 1, "m-1", script.now_ms)
+    script.machine.offsets_refused("OffsetCommit", ErrorCode.ILLEGAL_GENERATION, (1, "m-1"), script.now_ms)
     script.look()
     assert script.wanted == ["JoinGroup"]
     script.join(generation_id=2, member_id="m-1", leader="other")

@@ -70,7 +70,7 @@ async def test_an_impatient_call_leaves_the_connection_to_the_others(coordinator
             await one.committed([("t", 0)], timeout_s=0.3)
         assert (await patient)["t", 0].offset == 1
         assert len(coordinator.faults.seen("OffsetFetch")) <= 2
-        assert one.machine.link.found == 1
+        assert one.machine.state.link.found == 1
 
 
 # ---- ready ----
@@ -83,7 +83,7 @@ def sync_member(bootstrap: str, **options: Any) -> SyncGroupMember:
 async def test_ready_returns_when_the_coordinator_was_found(coordinator: Coordinator) -> None:
     async with member(coordinator) as one:
         await one.ready(PATIENCE_S)
-        assert one.machine.link.found
+        assert one.machine.state.link.found
         await one.ready(0)
     with pytest.raises(MembershipOverError):
         await one.ready(PATIENCE_S)
@@ -95,7 +95,7 @@ def test_ready_of_a_synchronous_member(coordinator: Coordinator) -> None:
         one.ready(0)
     with one:
         one.ready(PATIENCE_S)
-        assert one.machine.link.found
+        assert one.machine.state.link.found
 
 
 async def test_ready_names_the_addresses_that_cannot_be_reached() -> None:

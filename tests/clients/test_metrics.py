@@ -38,7 +38,7 @@ PRESENT = {
 
 def test_a_rebalance_by_the_clock() -> None:
     script = MemberScript().start()
-    counters = script.machine.counters
+    counters = script.machine.state.counters
     script.find()
     script.join(ErrorCode.MEMBER_ID_REQUIRED, member_id="m-1")
     script.wait(300)
@@ -62,7 +62,7 @@ def test_a_rebalance_by_the_clock() -> None:
     assert (counters.revocations, counters.revoked_ms_max, counters.assigned_ms) == (1, 700, None)
     script.settle(generation=2)
     assert (counters.rebalances, counters.rebalance_ms_max, counters.last_rebalance_ms) == (2, 1_000, 0)
-    script.machine.offsets_refused("OffsetCommit", ErrorCode.UNKNOWN_MEMBER_ID, 2, "m-1", script.now_ms)
+    script.machine.offsets_refused("OffsetCommit", ErrorCode.UNKNOWN_MEMBER_ID, (2, "m-1"), script.now_ms)
     assert (counters.times_lost, counters.assigned_ms) == (1, None)
 
 

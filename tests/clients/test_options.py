@@ -235,5 +235,5 @@ def test_one_set_of_defaults() -> None:
 
 def test_a_text_is_one_topic_for_every_call() -> None:
     for made in (GroupConsumer("h:1", "g", "t").member, consumer_member("h:1", "g", "t")):
-        metadata = made.machine.protocols[0].current()
+        metadata = made.machine.state.protocols[0].current()
         assert b"\x00\x01t" in metadata

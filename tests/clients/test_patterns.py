@@ -12,8 +12,8 @@ import pytest
 
 from ringleader.clients.admin import Admin
 from ringleader.clients.connection.overview import Overview
-from ringleader.clients.group.leader import Leading
-from ringleader.clients.group.matching import Choice, in_words
+from ringleader.clients.group.leading.leader import Leading
+from ringleader.clients.group.leading.matching import Choice, in_words
 from ringleader.clients.group.membership import GroupMember
 from ringleader.clients.group.settings import SubscriptionSettings
 from ringleader.clients.group.subscription import consumer_member, partitions_of, sync_consumer_member
@@ -224,8 +224,8 @@ class Looks:
             self.asked.append((None if topics is None else sorted(topics), options["with_replicas"]))
             return self._seen.pop(0) if len(self._seen) > 1 else self._seen[0]
 
-        monkeypatch.setattr("ringleader.clients.group.leader.overview", overview)
-        monkeypatch.setattr("ringleader.clients.group.leader.CONFIRM_MS", 0)
+        monkeypatch.setattr("ringleader.clients.group.leading.leader.overview", overview)
+        monkeypatch.setattr("ringleader.clients.group.leading.leader.CONFIRM_MS", 0)
 
 
 def glance(**topics: Any) -> Overview:

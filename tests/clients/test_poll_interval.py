@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from ringleader.clients.group.poll_clock import PollClock
-from ringleader.clients.group.state import Phase
+from ringleader.clients.group.machine.phases import Phase
+from ringleader.clients.group.machine.poll_clock import PollClock
 from ringleader.protocol.errors import ErrorCode
 from tests.support.member_script import MemberScript, Over, TellAssigned, TellLost, TellRevoked
 from tests.support.member_world import World
@@ -63,9 +63,9 @@ def test_progress_from_another_thread_needs_no_step_of_the_machine() -> None:
         script.wait(4_000)
         if "Heartbeat" in script.wanted:
             script.beat()
-        script.machine.poll.polled(script.now_ms)
+        script.machine.state.poll.polled(script.now_ms)
     assert script.phase() is Phase.STABLE
-    assert script.machine.counters.poll_expirations == 0
+    assert script.machine.state.counters.poll_expirations == 0
 
 
 def test_progress_that_comes_late_from_another_thread_begins_the_interval_anew() -> None:
@@ -73,7 +73,7 @@ def test_progress_that_comes_late_from_another_thread_begins_the_interval_anew()
     pass_time(script, 5_000)
     assert script.phase() is Phase.RESTING
     # It looked at the clock a moment before the interval was over.
-    script.machine.poll.polled(script.now_ms - 1)
+    script.machine.state.poll.polled(script.now_ms - 1)
     script.machine.tick(script.now_ms)
     script.look().settle(generation=3, member_id="m-2")
     pass_time(script, 4_000)
@@ -231,7 +231,7 @@ def test_whoever_stops_makes_room_and_comes_back(seed: int) -> None:
     stopped = members[0]
     stopped.polls = False
     world.run(60_000)
-    assert stopped.machine.phase is Phase.RESTING
+    assert stopped.machine.state.phase is Phase.RESTING
     world.members.remove(stopped)
     world.check_calm()
     assert any("consumer poll timeout has expired" in reason for reason in stopped.lost)

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
+from ringleader.clients.group.callbacks.work import Work, WorkGate
 from ringleader.clients.group.membership import GroupMember, SyncGroupMember
-from ringleader.clients.group.work import Work, WorkGate
 from ringleader.clients.model import Assigned, Lost, MemberProtocol, Revoked
 from ringleader.testing.coordinator import Coordinator
 from tests.support.member_script import MemberScript, TellLost, TellRevoked

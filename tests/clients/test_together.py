@@ -36,7 +36,7 @@ def test_a_killed_member_is_replaced_after_its_session(seed: int) -> None:
     world.run(30_000)
     world.kill(world.members[0])
     world.run(9_000)
-    assert sum(len(m.held.assignment) for m in world.members if m.machine.held) < SHARDS
+    assert sum(len(m.held.assignment) for m in world.members if m.machine.state.held) < SHARDS
     world.run(20_000)
     world.check_calm()
 
@@ -48,13 +48,13 @@ def test_a_crashed_coordinator_costs_nobody_its_share(seed: int) -> None:
         world.add()
     world.run(60_000)
     world.check_calm()
-    before = [(m.machine.generation, m.held.assignment) for m in world.members]
+    before = [(m.machine.state.generation, m.held.assignment) for m in world.members]
     world.crash()
     world.run(40_000)
     world.recover()
     world.run(CALM_MS)
     world.check_calm()
-    assert [(m.machine.generation, m.held.assignment) for m in world.members] == before
+    assert [(m.machine.state.generation, m.held.assignment) for m in world.members] == before
     assert not any(m.lost for m in world.members)
 
 
@@ -74,12 +74,12 @@ def test_a_rejoin_of_the_leader_makes_a_new_generation(seed: int) -> None:
     for _ in range(3):
         world.add()
     world.run(30_000)
-    before = world.members[0].machine.generation
+    before = world.members[0].machine.state.generation
     leader = next(m for m in world.members if m.held.is_leader)
     leader.step(lambda: leader.machine.rejoin("topics changed", world.now_ms))
     world.run(30_000)
     world.check_calm()
-    assert world.members[0].machine.generation == before + 1
+    assert world.members[0].machine.state.generation == before + 1
     assert any("topics changed" in line for line in world.journal)
 
 

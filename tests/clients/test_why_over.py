@@ -12,7 +12,9 @@ import pytest
 
 from ringleader.clients.connection.cluster import Cluster
 from ringleader.clients.errors import InternalError, MembershipOverError
-from ringleader.clients.group import leader, machine
+from ringleader.clients.group.leading import leader
+from ringleader.clients.group.machine import classic
+from ringleader.clients.group.machine.machine import MemberMachine
 from ringleader.clients.group.membership import GroupMember, SyncGroupMember
 from ringleader.clients.group.subscription import consumer_member
 from ringleader.clients.model import MemberProtocol
@@ -143,9 +145,9 @@ async def test_an_error_of_our_own_ends_the_member(
         if where == "request":
             monkeypatch.setattr(Cluster, "send", raises)
         elif where == "machine":
-            monkeypatch.setattr(machine, "heartbeat", raises)
+            monkeypatch.setattr(classic, "heartbeat", raises)
         elif where == "step":
-            monkeypatch.setattr(machine.MemberMachine, "rejoin", raises)
+            monkeypatch.setattr(MemberMachine, "rejoin", raises)
             await one.rejoin("news")
         error = await diary.until(InternalError)
         assert isinstance(error.__cause__, Bug)
@@ -196,7 +198,7 @@ def test_a_synchronous_member_that_meets_an_error_of_our_own(
         on_failed=lambda _error: told.set(),
     ) as one:
         one.wait_assigned(PATIENCE_S)
-        monkeypatch.setattr(machine, "heartbeat", raises)
+        monkeypatch.setattr(classic, "heartbeat", raises)
         assert told.wait(PATIENCE_S)
         with pytest.raises(InternalError):
             one.wait_assigned(PATIENCE_S)

@@ -42,7 +42,7 @@ async def test_who_waits_in_the_wrong_place_is_told(coordinator: Coordinator) ->
     await asyncio.to_thread(wait_elsewhere)
     # Stopping works from anywhere, for an end that is not reached helps nobody.
     await asyncio.to_thread(lambda: asyncio.run(two.stop()))
-    assert two.machine.phase.value == "left"
+    assert two.machine.state.phase.value == "left"
     await two.stop()
 
 

@@ -14,7 +14,7 @@ import pytest
 from crc32c import crc32c
 
 from ringleader.cli.reset import _read_plan
-from ringleader.clients.group.matching import _compiled
+from ringleader.clients.group.leading.matching import _compiled
 from ringleader.coordinator.config import SettingsError, load_settings
 from ringleader.coordinator.identity import IDENTITY_FILE, Identity, IdentityError
 from ringleader.coordinator.security import acls, quotas

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ringleader.clients.group.consumer_protocol import ConsumerProtocolMachine
+from ringleader.clients.group.machine.consumer_protocol import consumer_protocol
+from ringleader.clients.group.machine.machine import MemberMachine
 from ringleader.clients.group.settings import MemberSettings
 from ringleader.clients.group.subscription import partitions_given_up, partitions_of
 from ringleader.clients.model import Assigned, Lost, Revoked, TopicPartition
@@ -53,8 +54,6 @@ def places(told: Assigned | Revoked | Lost) -> list[TopicPartition]:
 class ConsumerProtocolScript(MemberScript):
     """As `MemberScript`. `topics` may be changed."""
 
-    machine: ConsumerProtocolMachine
-
     def __init__(
         self,
         topics: Sequence[str] = ("t",),
@@ -66,13 +65,15 @@ class ConsumerProtocolScript(MemberScript):
         super().__init__()
         given: dict[str, Any] = {"group_id": "g", "given_up": partitions_given_up}
         self.topics = topics
-        self.machine = ConsumerProtocolMachine(
-            MemberSettings(**(given | settings)),
-            "me",
-            lambda: self.topics,
-            lambda: 0.5,
-            server_assignor=server_assignor,
-            rack=rack,
+        self.machine = MemberMachine(
+            consumer_protocol(
+                MemberSettings(**(given | settings)),
+                "me",
+                lambda: self.topics,
+                lambda: 0.5,
+                server_assignor=server_assignor,
+                rack=rack,
+            )
         )
 
     def heartbeat(self) -> ConsumerGroupHeartbeatRequest:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from ringleader.clients.group.actions import (
+from ringleader.clients.group.machine.actions import (
     CancelRevoked,
     Over,
     PrepareJoin,
@@ -20,7 +20,8 @@ from ringleader.clients.group.actions import (
     TellLost,
     TellRevoked,
 )
-from ringleader.clients.group.consumer_protocol import ConsumerProtocolMachine
+from ringleader.clients.group.machine.consumer_protocol import consumer_protocol
+from ringleader.clients.group.machine.machine import MemberMachine
 from ringleader.clients.group.settings import MemberSettings
 from ringleader.clients.group.subscription import partitions_given_up
 from ringleader.clients.model import TopicPartition
@@ -201,8 +202,10 @@ class Member:
             rebalance_timeout_ms=REBALANCE_MS,
             request_timeout_ms=REQUEST_MS,
         )
-        self.machine = ConsumerProtocolMachine(settings, name, lambda: self.topics, world.random.random)
-        self.machine.prepares = world.random.random() < 0.5
+        self.machine = MemberMachine(
+            consumer_protocol(settings, name, lambda: self.topics, world.random.random)
+        )
+        self.machine.state.prepares = world.random.random() < 0.5
         self.has: Places = NONE
         self.alive = True
         self.ended = False

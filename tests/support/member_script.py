@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from ringleader.clients.group.actions import (
+from ringleader.clients.group.machine.actions import (
     Action,
     CancelRevoked,
     ComputeAssignment,
@@ -17,9 +17,10 @@ from ringleader.clients.group.actions import (
     TellLost,
     TellRevoked,
 )
-from ringleader.clients.group.machine import MemberMachine
+from ringleader.clients.group.machine.classic import classic
+from ringleader.clients.group.machine.machine import MemberMachine
+from ringleader.clients.group.machine.phases import Phase
 from ringleader.clients.group.settings import MemberSettings
-from ringleader.clients.group.state import Phase
 from ringleader.clients.model import MemberProtocol, Node
 from ringleader.protocol.messages import (
     FindCoordinatorResponse,
@@ -47,8 +48,9 @@ class MemberScript:
     def __init__(self, *, protocols: list[MemberProtocol] | None = None, **settings: Any) -> None:
         given: dict[str, Any] = {"group_id": "g", "protocol_type": "work", "session_timeout_ms": 10_000}
         self.now_ms = 1_000
+        given_protocols = protocols or [MemberProtocol("even", b"me")]
         self.machine = MemberMachine(
-            MemberSettings(**(given | settings)), protocols or [MemberProtocol("even", b"me")], lambda: 0.5
+            classic(MemberSettings(**(given | settings)), given_protocols, lambda: 0.5)
         )
         self.sends: list[Send] = []
         self.told: list[Action] = []
@@ -86,7 +88,7 @@ class MemberScript:
 
     def phase(self) -> Phase:
         """The machine's current phase; mypy believes that an attribute stays what a test once found it."""
-        return self.machine.phase
+        return self.machine.state.phase
 
     def look(self) -> Self:
         for action in self.machine.drain():
@@ -110,7 +112,7 @@ class MemberScript:
 
     def coordinator(self) -> Node:
         """Where the machine takes the coordinator to be; it has to know one."""
-        node = self.machine.coordinator
+        node = self.machine.state.link.coordinator
         assert node is not None
         return node
 

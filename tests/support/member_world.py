@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from ringleader.clients.group.actions import (
+from ringleader.clients.group.machine.actions import (
     CancelRevoked,
     ComputeAssignment,
     Disconnect,
@@ -22,9 +22,10 @@ from ringleader.clients.group.actions import (
     TellLost,
     TellRevoked,
 )
-from ringleader.clients.group.machine import MemberMachine
+from ringleader.clients.group.machine.classic import classic
+from ringleader.clients.group.machine.machine import MemberMachine
+from ringleader.clients.group.machine.phases import Phase
 from ringleader.clients.group.settings import MemberSettings
-from ringleader.clients.group.state import Phase
 from ringleader.clients.model import Assigned, MemberInfo, MemberProtocol
 from ringleader.coordinator.groups.journal import JournalEntry
 from ringleader.coordinator.groups.settings import GroupSettings
@@ -72,10 +73,9 @@ class Member:
         given: dict[str, Any] = {"group_id": "g", "protocol_type": "work", "session_timeout_ms": 10_000}
         given |= {"rebalance_timeout_ms": 15_000, "heartbeat_interval_ms": 3_000} | settings
         self.world, self.name = world, name
-        self.machine = MemberMachine(
-            MemberSettings(**given), [MemberProtocol("deal", name.encode())], world.random.random
-        )
-        self.machine.prepares = world.prepares and world.random.random() < 0.5
+        protocols = [MemberProtocol("deal", name.encode())]
+        self.machine = MemberMachine(classic(MemberSettings(**given), protocols, world.random.random))
+        self.machine.state.prepares = world.prepares and world.random.random() < 0.5
         self.versions = VERSIONS[world.random.choice(sorted(VERSIONS))]
         self.connection: Connection | None = None
         self.alive = True
@@ -89,8 +89,8 @@ class Member:
     @property
     def held(self) -> Assigned:
         """Its share; it has to have one."""
-        assert self.machine.held is not None
-        return self.machine.held
+        assert self.machine.state.held is not None
+        return self.machine.state.held
 
     def step(self, step: Callable[[], None]) -> None:
         """Something happens to the machine; a killed member notices nothing any more."""
@@ -339,9 +339,9 @@ class World:
     # ---- what has to be true when all is calm ----
 
     def check_calm(self) -> None:
-        phases = {member.name: member.machine.phase for member in self.members}
+        phases = {member.name: member.machine.state.phase for member in self.members}
         assert set(phases.values()) <= {Phase.STABLE}, phases
-        generations = {member.machine.generation for member in self.members}
+        generations = {member.machine.state.generation for member in self.members}
         assert len(generations) <= 1, generations
         held = sorted(s for member in self.members for s in member.held.assignment)
         assert held == (list(range(SHARDS)) if self.members else [])

@@ -9,7 +9,7 @@ from random import Random
 from typing import Any
 
 from ringleader.clients.connection.security.properties import parse_jaas, parse_properties
-from ringleader.clients.group.matching import _compiled
+from ringleader.clients.group.leading.matching import _compiled
 from ringleader.coordinator import config_text
 from ringleader.coordinator.config import SettingsError, load_settings, options, parse_topics
 from ringleader.coordinator.security.listeners import (

@@ -1,4 +1,4 @@
-"""What to say to a member whose protocols a group does not take: who is in it, and what to change."""
+"""The error of a member whose protocols a group does not accept: its members, and what to change."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CONSUMER = "consumer"
 def inconsistent(
     settings: MemberSettings, protocols: Sequence[MemberProtocol], response: Any
 ) -> MembershipError:
-    """The error, with what DescribeGroups tells of the group; None: it could not be asked."""
+    """The error, with facts from the answer to DescribeGroups; None: there is no answer."""
     group_id, code = settings.group_id, ErrorCode.INCONSISTENT_GROUP_PROTOCOL
     group = None if response is None else response.groups[0]
     if group is None or group.error_code or not group.members:

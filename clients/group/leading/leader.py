@@ -1,4 +1,4 @@
-"""What a consumer does while it leads its group: compute assignments, and watch what they rest on."""
+"""The leader's part of a consumer: compute assignments, and watch the topics and lags they rest on."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from ringleader.clients.connection.requests import plain
 from ringleader.clients.errors import BrokerError, ClientError, RetriableError
 from ringleader.clients.group.assignment import readable_topics
 from ringleader.clients.group.driver import Driver
-from ringleader.clients.group.lags import lags_of
-from ringleader.clients.group.machine import MemberMachine
-from ringleader.clients.group.matching import Choice, in_words
+from ringleader.clients.group.leading.lags import lags_of
+from ringleader.clients.group.leading.matching import Choice, in_words
+from ringleader.clients.group.machine.machine import MemberMachine
+from ringleader.clients.group.machine.phases import Phase
 from ringleader.clients.group.settings import LAG_AWARE, MemberSettings, SubscriptionSettings, is_cooperative
-from ringleader.clients.group.state import Phase
 from ringleader.clients.model import Assigned, MemberInfo, TopicPartition
 from ringleader.protocol.embedded import Assignment as AssignmentBytes
 from ringleader.protocol.embedded import Subscription
@@ -47,8 +47,8 @@ LAG_TIMEOUT_MS = 5_000
 """How long it asks for lags: what is unknown then counts as 0."""
 CHECK_TIMEOUT_MS = 10_000
 CONFIRM_MS = 200
-"""What seems to be gone is looked at again after so long: a broker that has just started may
-not know it yet."""
+"""The wait before a second look at a topic that seems to be gone: a broker that has just started may not know
+it yet."""
 WAITING_MS, WAITING_MAX_MS = 200, 5_000
 """How often a topic that is not there yet is looked for."""
 INLINE_WORK = 2_000
@@ -59,7 +59,8 @@ T = TypeVar("T")
 
 
 class _Known(NamedTuple):
-    """What an assignment rests on, of one topic. `racks`: None unless somebody in the group has a rack."""
+    """The facts about one topic that an assignment rests on. `racks`: None unless a member of the group has a
+    rack."""
 
     partitions: int
     id: bytes = ZERO_ID
@@ -145,10 +146,10 @@ class Leading:
         Then everybody gets what they hold, and nobody anything else; and the group rebalances once more, for
         which all give up everything, as an eager protocol asks of them. So no partition has two owners."""
         machine = self._machine
-        if machine is None or is_cooperative(protocol) or not machine.settings.cooperative:
+        if machine is None or is_cooperative(protocol) or not machine.state.settings.cooperative:
             return -inf
-        last = machine.last_held
-        return inf if last is None or machine.cooperates(last.protocol) else last.generation
+        last = machine.state.last_held
+        return inf if last is None or machine.state.cooperates(last.protocol) else last.generation
 
     async def _patiently(self, cluster: Cluster, topics: list[str], *, with_replicas: bool) -> Overview:
         """Until there is metadata, or the group has gone on to another round."""
@@ -219,11 +220,11 @@ class Leading:
         while True:
             if await self._woken(self._pause_s()):
                 continue  # there is another assignment, and perhaps something to wait for
-            held = driver.machine.held
+            held = driver.machine.state.held
             if held is None or held is self._asked:
                 continue
             leads = held.is_leader
-            if not leads and driver.machine.phase is Phase.STABLE:
+            if not leads and driver.machine.state.phase is Phase.STABLE:
                 self._known = None  # of an earlier time as the leader
             try:
                 if leads and self._known is None:
@@ -238,14 +239,14 @@ class Leading:
 
     def _rejoin(self, driver: Driver, held: Assigned, reason: str) -> bool:
         """Unless the group is at it anyway: perhaps that cures it."""
-        if driver.machine.held is not held or driver.machine.phase is not Phase.STABLE:
+        if driver.machine.state.held is not held or driver.machine.state.phase is not Phase.STABLE:
             return False
         self._asked = held
         driver.rejoin(reason)
         return True
 
     async def _woken(self, pause_s: float) -> bool:
-        """Whether the group was led anew before the pause was over."""
+        """Whether a new assignment was computed before the pause was over."""
         self._led.clear()
         try:
             async with asyncio.timeout(pause_s):
@@ -266,7 +267,8 @@ class Leading:
         return pause_ms * random.uniform(0.9, 1.1) / 1000
 
     async def _changes(self, cluster: Cluster, leads: bool) -> list[str]:
-        """What is different now, in words. One request; another one if something seems to be gone."""
+        """The differences to the last look, in words. One request; another one if something seems to be
+        gone."""
         known = (self._known or {}) if leads else {}
         if not known and not self._choice.by_pattern:
             return []
@@ -329,10 +331,10 @@ class Leading:
     async def _watch_lags(self, driver: Driver, cluster: Cluster, check_ms: int) -> None:
         while True:
             await asyncio.sleep(check_ms / 1000)
-            held = driver.machine.held
+            held = driver.machine.state.held
             if held is None or not held.is_leader or held is self._asked or held.protocol != LAG_AWARE:
                 continue
-            if driver.machine.phase is not Phase.STABLE or not self._known or not self._assignments:
+            if driver.machine.state.phase is not Phase.STABLE or not self._known or not self._assignments:
                 continue
             try:
                 reason = await self._cure(cluster, held.generation)
@@ -345,7 +347,7 @@ class Leading:
                     self._rejoin(driver, held, reason)
 
     async def _cure(self, cluster: Cluster, generation: int) -> str:
-        """Why partitions should move, in words; "" if that would not take so much off the member that is
+        """The reason to move partitions, in words; "" if that would not take as much off the member that is
         furthest behind as `imbalance` lets it have above the mean: a rebalance has its price, too."""
         known, given = dict(self._known or {}), self._assignments
         counts = {topic: one.partitions for topic, one in known.items() if one.partitions}
@@ -428,8 +430,8 @@ def _read_member(info: MemberInfo, lists: dict[tuple[str, ...], tuple[str, ...]]
 
 
 def _owned(members: Sequence[AssignorMember], before: float) -> Assignment:
-    """What members say that they hold since before that generation; of two who claim a partition, the one of
-    the newer generation has it. Empty if nobody holds anything."""
+    """The partitions that members claim since before that generation; of two that claim the same one, the
+    member of the newer generation has it. Empty if nobody holds anything."""
     owners: dict[TopicPartition, tuple[int, str]] = {}
     for member in members:
         if before < inf and not 0 <= member.generation < before:

@@ -1,4 +1,4 @@
-"""Requests of a member in the classic group protocol, and what their answers say in every version."""
+"""Requests of a member in the classic group protocol, and the contents of their answers in every version."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ REASON_MAX_CHARACTERS = 255
 def join_group(
     settings: MemberSettings, protocols: Sequence[MemberProtocol], member_id: str, reason: str
 ) -> Request:
-    """Join or rejoin with the protocols' metadata as of now."""
+    """Join or rejoin with the current metadata of the protocols."""
     return plain(
         JoinGroupRequest(
             group_id=settings.group_id,
@@ -48,7 +48,7 @@ def join_group(
 
 
 def describe_group(group_id: str) -> Request:
-    """Ask who is in the group."""
+    """Ask for the members of the group."""
     return plain(DescribeGroupsRequest(groups=[group_id]))
 
 
@@ -59,7 +59,7 @@ def sync_group(
     protocol: str,
     assignments: Mapping[str, bytes],
 ) -> Request:
-    """Ask for the assignment; from the leader with everybody's assignments, from others with none."""
+    """Ask for the assignment; the leader sends the assignments of all members, others send none."""
     return plain(
         SyncGroupRequest(
             group_id=settings.group_id,
@@ -77,7 +77,7 @@ def sync_group(
 
 
 def heartbeat(settings: MemberSettings, generation: int, member_id: str) -> Request:
-    """Still here."""
+    """Keep the membership."""
     return plain(
         HeartbeatRequest(
             group_id=settings.group_id,

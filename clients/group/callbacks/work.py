@@ -1,4 +1,4 @@
-"""Work in hand: who begins it, who ends it, and how a revocation waits for its end."""
+"""Work in hand: its beginning, its end, and how a revocation waits for that."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _inside: ContextVar[tuple[Work, ...]] = ContextVar("work in hand", default=())
 
 
 class Work:
-    """One block of work, until it ends. What begins inside of it is a part of the same piece."""
+    """One block of work, until it ends. Work that begins inside of it is a part of the same piece."""
 
     __slots__ = ("assigned", "before", "gate", "live", "piece")
 
@@ -26,7 +26,7 @@ class Work:
 
 
 class Piece:
-    """What a revocation waits for: a block of work with all that began inside of it."""
+    """A block of work with all that began inside of it: the unit that a revocation waits for."""
 
     __slots__ = ("blocks",)
 

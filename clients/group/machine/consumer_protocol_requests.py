@@ -1,4 +1,4 @@
-"""Requests of a member of the consumer protocol (KIP-848), and what their answers say."""
+"""Requests of a member of the consumer protocol (KIP-848), and the contents of their answers."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ NO_PARTITIONS: Partitions = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What a heartbeat says about the member: what it subscribes to and what it owns."""
+class Report:
+    """The contents of a heartbeat: the subscription and the owned partitions of the member."""
 
     topics: tuple[str, ...]
     owned: Partitions
@@ -42,13 +42,13 @@ def heartbeat(
     settings: MemberSettings,
     member_id: str,
     member_epoch: int,
-    now: Told,
-    before: Told | None,
+    now: Report,
+    before: Report | None,
     *,
     rack: str | None,
     server_assignor: str | None,
 ) -> Request:
-    """Join or go on. `before`: what the coordinator is known to have been told; None tells it everything."""
+    """Join or go on. `before`: the report that the coordinator is known to have; None sends everything."""
     message = ConsumerGroupHeartbeatRequest(
         group_id=settings.group_id,
         member_id=member_id,
@@ -97,13 +97,13 @@ def _by_id(partitions: Partitions) -> dict[bytes, list[int]]:
 
 
 def topic_names(topic_ids: Iterable[bytes]) -> Request:
-    """What these topics are called."""
+    """Ask for the names of these topics."""
     listed = [MetadataRequestTopic(topic_id=topic_id, name=None) for topic_id in topic_ids]
     return plain(MetadataRequest(topics=listed, allow_auto_topic_creation=False))
 
 
 def named(response: Any) -> dict[bytes, str]:
-    """Topic id -> name, of those that the broker knows by now."""
+    """Topic id -> name, of those that the broker knows already."""
     return {topic.topic_id: topic.name for topic in response.topics if not topic.error_code and topic.name}
 
 

@@ -6,7 +6,7 @@ import asyncio
 import random
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from ringleader.clients.connection.aside import aside
 from ringleader.clients.connection.backoff import Backoff
@@ -14,7 +14,7 @@ from ringleader.clients.connection.cluster import Cluster, retrying
 from ringleader.clients.connection.overview import Overview, overview
 from ringleader.clients.connection.requests import RawAnswer, Request
 from ringleader.clients.errors import BrokerError, ClientError, RetriableError, is_retriable
-from ringleader.clients.model import EARLIEST, LATEST, Node, TopicPartition
+from ringleader.clients.model import EARLIEST, LATEST, Node, OffsetReset, TopicPartition
 from ringleader.clients.offsets.list_offsets import (
     ListedOffset,
     list_offsets,
@@ -28,7 +28,6 @@ from ringleader.protocol.messages import (
     OffsetFetchResponse,
 )
 
-OffsetReset = Literal["earliest", "latest", "none"]
 """Where a group begins in a partition in which it has committed nothing."""
 
 PARTITIONS_PER_REQUEST = 5_000

@@ -1,4 +1,4 @@
-"""The topics that a member subscribes to: names, or whatever matches a pattern now."""
+"""The topics that a member subscribes to: names, or the current matches of a pattern."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ringleader.clients.checks import wire_text
 from ringleader.clients.connection.overview import Overview, in_trouble
 
 SHOWN = 3
-"""Of many changes so many are told in words."""
+"""The count of changes that a text names."""
 
 
 def in_words(changes: Sequence[str]) -> str:
@@ -20,7 +20,7 @@ def in_words(changes: Sequence[str]) -> str:
 
 
 class Choice:
-    """What one member subscribes to. `names` is as of the last look, `announced` what the group was told.
+    """The subscription of one member. `names` are those of the last look, `announced` those of the last join.
 
     Exactly one of topics and pattern; the pattern (Python's `re`) has to match the whole name. Raises
     ValueError.
@@ -57,7 +57,7 @@ class Choice:
         return self._pattern is not None
 
     def announce(self) -> tuple[str, ...]:
-        """The names, as the group is told them now."""
+        """The names, which a join announces to the group."""
         self.announced = self.names
         return self.names
 

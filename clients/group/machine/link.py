@@ -9,24 +9,30 @@ from typing import Any
 
 from ringleader.clients.connection.backoff import Backoff
 from ringleader.clients.connection.requests import Request
-from ringleader.clients.group.actions import Action, Say, Send
+from ringleader.clients.group.machine.actions import Action, Say, Send
 from ringleader.clients.group.settings import MemberSettings
 from ringleader.clients.model import Node
 
+Handle = Callable[[Any, "Pending", int], None]
+"""Called with the response, the request and the time."""
 ANY_BROKER = ("FindCoordinator", "Metadata")
 
 
 @dataclass(slots=True)
 class Pending:
-    """A request on its way: what it is, and as whom the member sent it."""
+    """A request on its way: its name, the identity it was sent under, and when."""
 
     name: str
-    handle: Callable[[Any, Pending, int], None]
-    generation: int
-    member_id: str
+    handle: Handle
+    identity: tuple[int, str]
+    """Generation and member id."""
     sent_ms: int
     found: int
-    """Which finding of the coordinator it was sent to."""
+    """The value of `Link.found` when it was sent."""
+    unanswered: Callable[[str, int], None] | None
+    """Called with the cause and the time if no answer comes; None: the coordinator is taken as lost."""
+    optional: bool
+    """Whether the member goes on without it where the request cannot be sent at all."""
 
 
 class Link:
@@ -39,8 +45,7 @@ class Link:
         self.not_before_ms = 0
         """Nothing is asked again before that time."""
         self.trouble = ""
-        """What went wrong last, in words; empty when all is well."""
-        self._settings = settings
+        """The newest failure in words; empty when all is well."""
         self._backoff = Backoff(settings.retry_backoff_ms, settings.retry_backoff_max_ms, random)
         self._actions = actions
         self._pending: dict[int, Pending] = {}
@@ -51,23 +56,24 @@ class Link:
         self,
         name: str,
         request: Request,
-        handle: Callable[[Any, Pending, int], None],
+        handle: Handle,
         identity: tuple[int, str],
         now_ms: int,
         timeout_ms: int,
+        unanswered: Callable[[str, int], None] | None = None,
+        *,
+        optional: bool = False,
     ) -> None:
-        """Send to the coordinator; what is in `ANY_BROKER` goes to any. `identity`: generation, member id."""
+        """Send to the coordinator, or to any broker if the name is in `ANY_BROKER`."""
         self._tickets += 1
-        self._pending[self._tickets] = Pending(name, handle, *identity, now_ms, self.found)
+        self._pending[self._tickets] = Pending(
+            name, handle, identity, now_ms, self.found, unanswered, optional
+        )
         node = None if name in ANY_BROKER else self.coordinator
         self._actions.append(Send(self._tickets, node, request, timeout_ms))
 
-    def peek(self, ticket: int) -> Pending | None:
-        """What the ticket stands for, without taking it."""
-        return self._pending.get(ticket)
-
     def take(self, ticket: int) -> Pending | None:
-        """What the ticket stands for; None when nobody waits for it any more."""
+        """The request with that ticket, which is not waited for any more; None: it was not."""
         return self._pending.pop(ticket, None)
 
     def waits_for(self, name: str) -> bool:
@@ -102,7 +108,7 @@ class Link:
         self._actions.append(Say(logging.INFO, f"found the coordinator{again}: {node}"))
 
     def lost(self, why: str, found: int, now_ms: int) -> bool:
-        """The coordinator as of that `found` does not answer, or is none any more. False: old news."""
+        """The coordinator of that `found` does not answer, or is none any more. False: old news."""
         if self.coordinator is None or found != self.found:
             return False
         self.coordinator = None

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ringleader.clients.errors import MembershipError
-from ringleader.clients.group.actions import TellRevoked
-from ringleader.clients.group.callers import Caller, CallerGoneError, Job
-from ringleader.clients.group.work import WorkGate
+from ringleader.clients.group.callbacks.callers import Caller, CallerGoneError, Job
+from ringleader.clients.group.callbacks.work import WorkGate
+from ringleader.clients.group.machine.actions import TellRevoked
 from ringleader.clients.model import Assigned, Lost, MemberInfo, Revoked
 
 logger = logging.getLogger("ringleader.clients.group.membership")
@@ -19,8 +19,8 @@ logger = logging.getLogger("ringleader.clients.group.membership")
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """What the driver calls, as jobs of the caller. Each may return what the caller can wait for. `assigned`
-    opens the gate, as of the closings that it is told."""
+    """The functions that the driver calls, as jobs of the caller. Each may return an object that the caller
+    can wait for. `assigned` gets the count of closings with which it opens the gate."""
 
     assigned: Callable[[Assigned, int], Any]
     asked: Callable[[Revoked], Any]
@@ -62,7 +62,7 @@ class Callbacks:
     def assign(
         self, protocol: str, members: list[MemberInfo], done: Callable[[Any, BaseException | None], None]
     ) -> None:
-        """Run `assign`; `done` is told its result."""
+        """Run `assign`; `done` gets its result."""
         assign = self._listener.assign
         assert assign is not None
         self._post(Job("assign", lambda: assign(protocol, list(members)), done))

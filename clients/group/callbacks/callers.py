@@ -30,7 +30,7 @@ class CallerGoneError(Exception):
 
 @dataclass(slots=True)
 class Job:
-    """One callback to run. `done` is told its result or exception, in whatever thread; not if cancelled."""
+    """One callback to run. `done` gets its result or exception, in any thread; not if cancelled."""
 
     name: str
     run: Callable[[], Any]
@@ -51,7 +51,7 @@ class Caller(Protocol):
         """Whether callbacks can still run."""
 
     def inside(self) -> bool:
-        """Whether the code that asks runs inside of a job."""
+        """Whether the calling code runs inside of a job."""
 
 
 class LoopCaller:
@@ -84,7 +84,7 @@ class LoopCaller:
         return False
 
     def at_home(self) -> bool:
-        """Whether the code that asks runs in the loop of the callbacks."""
+        """Whether the calling code runs in the loop of the callbacks."""
         return asyncio.get_running_loop() is self._loop
 
     def call(self, function: Callable[..., object], *args: object) -> None:

@@ -1,4 +1,4 @@
-"""What the member machine wants done."""
+"""The actions that the member machine asks its driver for."""
 
 from __future__ import annotations
 

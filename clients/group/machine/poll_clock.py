@@ -59,6 +59,6 @@ class PollClock:
         return self._since_ms - self._left_over_ms()
 
     def _left_over_ms(self) -> int:
-        """What was counted before the clock stood still, unless there was progress since."""
+        """The time that was counted before the clock stood still, unless there was progress since."""
         polled_ms = self.polled_ms
         return 0 if polled_ms is not None and polled_ms >= self._stopped_ms else self._carried_ms
