@@ -43,12 +43,13 @@ OPERATIONS = {
 }
 PERMISSIONS = {"DENY": 2, "ALLOW": 3}
 CLUSTER_NAME = "kafka-cluster"
-"""What the only resource of type CLUSTER is called."""
+"""The name of the only resource of type CLUSTER."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Acl:
-    """Who may, or may not, do what with what; types in Kafka's words, in capitals. Raises ValueError."""
+    """A principal's right to an operation on a resource, or its denial; types in Kafka's words, in capitals.
+    Raises ValueError."""
 
     principal: str
     """`User:NAME`; `User:*` is everybody."""

@@ -82,7 +82,7 @@ from ringleader.protocol.messages import (
 )
 
 _NOT_RETRIED = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION})
-"""Retriable for Kafka, as metadata may be old; for whoever asks about a topic it is the answer."""
+"""Retriable for Kafka, as metadata may be old; for a caller that asks about a topic it is the answer."""
 _NO_CONSUMER_GROUP = frozenset({ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.UNSUPPORTED_VERSION})
 """ConsumerGroupDescribe of another kind of group, or where the broker's settings leave the protocol out."""
 _TOPIC_RESOURCE = 2
@@ -576,19 +576,19 @@ def _set(configs: Mapping[str, str]) -> Mapping[str, str]:
 
 
 async def _all_of(calls: Iterable[Awaitable[T]]) -> list[T]:
-    """What they return. Raises one error for all that fail."""
+    """The results. Raises one error for all that fail."""
     results = await asyncio.gather(*calls, return_exceptions=True)
     _raise_all([one for one in results if isinstance(one, BaseException)])
     return [one for one in results if not isinstance(one, BaseException)]
 
 
 def _left_ms(deadline_s: float) -> int:
-    """What the broker is told about the caller's patience."""
+    """The timeout that the request names to the broker."""
     return max(1, int((deadline_s - asyncio.get_running_loop().time()) * 1000))
 
 
 def _error(code: int, what: str, detail: str | None = None) -> ClientError:
-    """What the code stands for: RetriableError when it may work later, else BrokerError."""
+    """The error of that code: RetriableError when it may work later, else BrokerError."""
     text = f"cannot {what}: {error_name(code)}" + (f" ({detail})" if detail else "")
     return (RetriableError if is_retriable(code) and code not in _NOT_RETRIED else BrokerError)(text, code)
 

@@ -1,11 +1,11 @@
 """Our assignors for aiokafka: `AIOKafkaConsumer(partition_assignment_strategy=[sticky()])`.
 
 The names and bytes are Kafka's, so the members of one group may use these, aiokafka's own and those of other
-clients side by side; whoever leads assigns for all. aiokafka wants classes, and keeps an assignor's state in
+clients side by side; the leader assigns for all. aiokafka wants classes, and keeps an assignor's state in
 them, so that two consumers of one process that were given the same class take each other's partitions for
 their own; so each function here makes a class of its own, for one consumer.
 
-What aiokafka does not offer:
+The limits of aiokafka:
 
 - It gives up everything before it joins, so there is no cooperative assignor (`cooperative_sticky` says so).
 - It tells an assignor neither the group instance ids nor the generation. Claims are dated by a count of

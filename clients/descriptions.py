@@ -1,4 +1,4 @@
-"""What `Admin` tells of topics and groups."""
+"""The descriptions of topics and groups that `Admin` gives."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ class MemberDescription:
     """A member of a group. `assignment`: topic -> partitions for consumers, empty for other protocol types;
     of a classic group the bytes as they are in `raw_assignment` and `raw_metadata`.
 
-    What follows these is None in classic groups, but for the rack of consumers. `target_assignment` is what
-    the member is to have when others have given it up; `subscribed_topic_regex` what it reads beside
-    `topics`, as the coordinator understands it; `member_type` is "classic" for a member that uses the
-    classic protocol in a group of the consumer protocol, "consumer" for the others (None from brokers that do
-    not tell it, before ConsumerGroupDescribe v1).
+    The fields after these are None in classic groups, but for the rack of consumers. `target_assignment` is
+    what the member is to have when others have given it up; `subscribed_topic_regex` what it reads besides
+    `topics`, as the coordinator understands it; `member_type` is "classic" for a member that uses the classic
+    protocol in a group of the consumer protocol, "consumer" for the others (None from brokers that do not
+    report it, before ConsumerGroupDescribe v1).
     """
 
     member_id: str

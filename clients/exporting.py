@@ -1,4 +1,5 @@
-"""What members and consumers count, for monitoring: as Prometheus text, and as OpenTelemetry instruments."""
+"""The counters of members and consumers, for monitoring: as Prometheus text, and as OpenTelemetry
+instruments."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Our assignors for kafka-python: `KafkaConsumer(partition_assignment_strategy=[Sticky])`.
 
 The names and bytes are Kafka's, so the members of one group may use these, kafka-python's own and those of
-other clients side by side; whoever leads assigns for all. They run in kafka-python's own I/O thread:
+other clients side by side; the leader assigns for all. They run in kafka-python's own I/O thread:
 heartbeats wait for the computation, which takes some 20 ms for 1,000 members and 10,000 partitions.
 
 Needs kafka-python 3.0 or newer (`pip install ringleader[clients]`). Its rule: all assignors of one consumer

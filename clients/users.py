@@ -17,9 +17,9 @@ from ringleader.protocol.messages import (
 )
 
 ITERATIONS: Final = 4_096
-"""What Kafka's own tool takes unless it is told otherwise."""
+"""The default of Kafka's own tool."""
 MIN_ITERATIONS, MAX_ITERATIONS = 4_096, 16_384
-"""What Kafka takes."""
+"""The range that Kafka accepts."""
 SALT_CHARACTERS = 26
 """As Kafka's own tool makes them."""
 MECHANISMS: Final[Mapping[str, int]] = {"SHA-256": 1, "SHA-512": 2}

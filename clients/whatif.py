@@ -1,5 +1,5 @@
-"""What each assignor would do with a group: now, with other members, with more partitions; and how many
-partitions a topic needs.
+"""The assignment of each assignor for a group: now, with other members, with more partitions; and the number
+of partitions that a topic needs.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Situation(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What one assignor makes of a situation."""
+    """The result of one assignor for a situation."""
 
     assignor: str
     moves: int
@@ -128,8 +128,8 @@ def _weight(said: Subscription) -> float:
 
 
 def with_members(situation: Situation, change: int) -> Situation:
-    """With so many more members, which subscribe to what the others do; or fewer: the last ones leave. At
-    least one stays."""
+    """With this number of further members, which subscribe to what the others do; or fewer: the last ones
+    leave. At least one stays."""
     members = list(situation.members)
     if change < 0:
         members = members[: max(1, len(members) + change)]
@@ -139,13 +139,13 @@ def with_members(situation: Situation, change: int) -> Situation:
 
 
 def with_partitions(situation: Situation, more: int) -> Situation:
-    """With so many more partitions of each topic."""
+    """With this number of further partitions of each topic."""
     return situation.model_copy(update={"topics": {t: n + more for t, n in situation.topics.items()}})
 
 
 def with_topic(situation: Situation, partitions: int) -> Situation:
-    """With a new topic of so many partitions, without lag, which all members subscribe to: as when it matches
-    the pattern of a group."""
+    """With a new topic of this number of partitions, without lag, which all members subscribe to: as when it
+    matches the pattern of a group."""
     name = next(name for number in count(1) if (name := f"new-topic-{number}") not in situation.topics)
     members = [member.model_copy(update={"topics": [*member.topics, name]}) for member in situation.members]
     return situation.model_copy(update={"topics": {**situation.topics, name: partitions}, "members": members})
@@ -158,9 +158,8 @@ def outcomes(
     before: Situation | None = None,
     imbalance: float = DEFAULT_IMBALANCE,
 ) -> list[Outcome]:
-    """What each assignor would make of it; only those named, in their order. `before`: who owns what until
-    then, if members have left since. `imbalance`: that of `lag-aware`. Raises ValueError for a name that is
-    none."""
+    """The result of each assignor; only those named, in their order. `before`: the owners until then, if
+    members have left since. `imbalance`: that of `lag-aware`. Raises ValueError for a name that is none."""
     known = dict(ASSIGNORS)
     by_lag = lag_aware(situation.lags, imbalance)
     known[by_lag.name] = by_lag
@@ -241,9 +240,9 @@ class Sizing:
     by_consumers: int
     """So that consumers keep up with it."""
     partitions: int
-    """What is needed: the larger of the two."""
+    """The number that is needed: the larger of the two."""
     at_best: int
-    """What the target over the FASTER of the two gives: too few, unless both are equally fast."""
+    """The target over the FASTER of the two: too few, unless both are equally fast."""
 
 
 def sizing(target: float, per_producer: float, per_consumer: float) -> Sizing:

@@ -1,4 +1,4 @@
-"""What goes wrong with words for the user of a query."""
+"""Errors with words for the user of a query."""
 
 
 class OptionsError(ValueError):

@@ -48,7 +48,7 @@ def starting_offsets(checkpoint: Path, source: str | None = None) -> tuple[str, 
 
 
 def sources(file: Path) -> dict[str, str]:
-    """What a file of offsets says of each source. Raises MovingError."""
+    """The offsets of each source in a file of offsets. Raises MovingError."""
     version, *lines = _lines(file)
     found: dict[str, str] = {}
     if version == "v1":

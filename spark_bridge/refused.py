@@ -1,4 +1,4 @@
-"""What stands for a stream that cannot be. It loads where PySpark has no streams of this kind, too."""
+"""The stand-in for a stream that cannot be. It loads where PySpark has no streams of this kind, too."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a stream's options say, without the model that checked them.
+"""The options of a stream, without the model that checked them.
 
 Spark pickles the source once its options have been checked. The query's own worker, a new process for
 each query, need not load pydantic and build the models then, which would take it longer than joining.

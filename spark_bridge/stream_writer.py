@@ -20,5 +20,5 @@ class RingleaderStreamWriter(Writer, DataSourceStreamArrowWriter):
         logger.info("batch %d wrote %s", batchId, total(messages))
 
     def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
-        """What has been written stays in its topics, and comes again when Spark runs the batch again."""
+        """Written rows stay in their topics, and come again when Spark runs the batch again."""
         logger.warning("batch %d failed; %s of finished tasks stay in their topics", batchId, total(messages))

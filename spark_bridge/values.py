@@ -27,7 +27,7 @@ class OffsetRange(NamedTuple):
 
 
 class SliceRange(NamedTuple):
-    """What a task reads of one partition: offsets ``start`` (included) to ``end`` (excluded)."""
+    """The range that a task reads of one partition: offsets ``start`` (included) to ``end`` (excluded)."""
 
     topic: str
     partition: int
@@ -36,7 +36,7 @@ class SliceRange(NamedTuple):
 
 
 class Subscription(NamedTuple):
-    """What a query wants to read: topics by name, or all whose whole name the pattern matches; of the topics
+    """The subscription of a query: topics by name, or all whose whole name the pattern matches; of the topics
     only ``partitions``, if there are any."""
 
     topics: tuple[str, ...]
@@ -62,9 +62,10 @@ class Subscription(NamedTuple):
 
 
 class CommitToken(NamedTuple):
-    """What a commit says of itself in its metadata: whose it is, and up to which document that was done.
+    """The metadata of a commit: the query that made it, and the document up to which that was done.
 
-    So an offset that somebody else set is told from one that this query committed before its last batch.
+    So an offset that somebody else set is distinguished from one that this query committed before its last
+    batch.
     """
 
     query: str
@@ -91,10 +92,10 @@ class Committed(NamedTuple):
 
 
 class ReplayPolicy(StrEnum):
-    """What a batch reads when Spark runs it again under the same batch id.
+    """The ranges of a batch when Spark runs it again under the same batch id.
 
-    ``clip``: of each range the part that is not yet committed by the group; what others have finished
-    meanwhile is not repeated. ``exact``: the whole ranges again, for sinks that
+    ``clip``: of each range the part that is not yet committed by the group; ranges that others have finished
+    meanwhile are not repeated. ``exact``: the whole ranges again, for sinks that
     rely on "same batch id, same rows". Neither loses records.
     """
 

@@ -1,7 +1,7 @@
 """``ringleader-spark-python``: the Python of Spark's workers, which imports the installed PySpark.
 
 Spark puts ``pyspark.zip`` before everything else on its workers' path. Python keeps no byte code for what it
-imports from a zip, so each worker that Spark starts compiles PySpark anew, where the installed package has
+imports from a zip, so each worker that Spark starts compiles PySpark again, where the installed package has
 that done. This command is the Python beside it, without those zips on the path. Say it to Spark with
 ``PYSPARK_PYTHON=ringleader-spark-python``.
 """

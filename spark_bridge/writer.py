@@ -1,7 +1,7 @@
 """``df.write`` with format ``ringleader``: rows into topics, at least once.
 
-A task is done when brokers have acknowledged all its rows. What Spark does after a failure, a task or a
-micro-batch again, writes its rows again: Spark gives a sink no point where all tasks could commit together.
+A task is done when brokers have acknowledged all its rows. After a failure Spark runs a task or a micro-batch
+again, which writes its rows again: Spark gives a sink no point where all tasks could commit together.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ logger = logging.getLogger("ringleader.spark")
 
 @dataclass
 class Written(WriterCommitMessage):
-    """What one task has written."""
+    """The rows that one task has written."""
 
     rows: int
     bytes: int
 
 
 class Writer:
-    """What both kinds of sink do."""
+    """The common part of both kinds of sink."""
 
     def __init__(self, options: dict[str, str], schema: StructType) -> None:
         parsed = sink_options(options)
@@ -68,12 +68,12 @@ class RingleaderWriter(Writer, DataSourceArrowWriter):
         logger.info("wrote %s", total(messages))
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
-        """What has been written stays in its topics, as they take nothing back."""
+        """Written rows stay in their topics, as those take nothing back."""
         logger.warning("a write failed; %s of finished tasks stay in their topics", total(messages))
 
 
 def total(messages: Sequence[WriterCommitMessage | None]) -> str:
-    """What finished tasks have written, in words."""
+    """The rows of finished tasks, in words."""
     written = [found for found in messages if isinstance(found, Written)]
     rows, size = sum(found.rows for found in written), sum(found.bytes for found in written)
     return f"{rows} rows ({size} bytes of batches) in {len(written)} tasks"

@@ -10,8 +10,8 @@ from ringleader.clients.assignors.ownership import Claim, Claims, Table
 
 
 def claims_of(member: AssignorMember, last: Claim) -> Claim:
-    """What it still owns, by its Subscription; if it owns nothing, what it had before it gave it up (`last`,
-    from its user data)."""
+    """The partitions that it still owns, by its Subscription; if there are none, those that it had before it
+    gave them up (`last`, from its user data)."""
     if any(member.owned.values()):
         return member.owned, member.generation
     return last

@@ -1,9 +1,9 @@
 """Partitions of different cost shared among members of different strength, sticky within a tolerance.
 
-The load of a member is the cost of its partitions over its weight. Members keep what they own. What is free
-goes, the costliest first, to the subscriber that would be loaded least. Then a member that has more than
-the mean load and the tolerance hands over the partition whose move lowers the larger of the two loads most,
-if any does, and again. Each move makes the loads more even, so there is an end.
+The load of a member is the cost of its partitions over its weight. Members keep what they own. Free
+partitions go, the costliest first, to the subscriber that would be loaded least. Then a member that has more
+than the mean load and the tolerance hands over the partition whose move lowers the larger of the two loads
+most, if any does, and again. Each move makes the loads more even, so there is an end.
 """
 
 from __future__ import annotations
@@ -110,7 +110,8 @@ class Evened:
     # ---- evening out ----
 
     def _even_out(self) -> None:
-        """Until a round in which nobody moved anything: whoever gave something away can take from others."""
+        """Until a round in which nobody moved anything: a member that gave something away can take from
+        others."""
         while self._round():
             pass
 

@@ -36,10 +36,10 @@ from ringleader.protocol.errors import MalformedError
 DEFAULT_IMBALANCE = 0.1
 
 _PER_PARTITION = 1.0
-"""What a partition costs besides its lag, in records: partitions without lag are shared evenly too."""
+"""The cost of a partition besides its lag, in records: partitions without lag are shared evenly too."""
 
 Lags = Mapping[str, Sequence[int]]
-"""Topic -> records behind the end, for each partition. What is missing counts as 0."""
+"""Topic -> records behind the end, for each partition. A missing lag counts as 0."""
 
 
 def behind(lags: Lags, topics: Mapping[str, Sequence[int]]) -> int:

@@ -1,4 +1,4 @@
-"""What every assignor takes and gives, and the order in which members come.
+"""The arguments and results of every assignor, and the order of members.
 
 Assignors are pure: the same members, partition counts and racks give the same assignment, whatever the order
 of the input. They run in the leader's library only; the coordinator carries the bytes.
@@ -61,7 +61,7 @@ class Assignor:
 
 def java_order(text: str) -> bytes:
     """Sort key for Java's string order: UTF-16 code units. Differs from Python's beyond the BMP only, but the
-    members of a mixed group must agree whoever leads it."""
+    members of a mixed group must agree under any leader."""
     return text.encode("utf-16-be", "surrogatepass")
 
 

@@ -1,4 +1,4 @@
-"""What the sticky assignors start from: all partitions as one row of numbers, and who claims which of them.
+"""The start of the sticky assignors: all partitions as one row of numbers, with the members that claim them.
 
 Partitions of up to a million are common enough here that nothing may cost an object for each of them.
 """
@@ -19,7 +19,7 @@ from ringleader.clients.assignors.model import (
 )
 
 Claim = tuple[Mapping[str, Sequence[int]], int]
-"""What a member says it owns, by topic, and the generation it has it from (-1: none)."""
+"""The partitions that a member claims, by topic, and the generation it has them from (-1: none)."""
 
 NOBODY = -1
 
@@ -74,8 +74,9 @@ class Table:
 
 
 class Claims:
-    """Who owns what by the newest word. Of two that claim a partition the later generation has it; of the
-    same generation nobody has it (KAFKA-12984): one of them is wrong, and both may be at work on it."""
+    """The owners by the newest claims. Of two that claim a partition, the one of the later generation has it;
+    of the same generation nobody has it (KAFKA-12984): one of them is wrong, and both may be at work on
+    it."""
 
     def __init__(self, table: Table, claims: Iterable[Claim]) -> None:
         """`claims`: one for each member, by number; taken one after the other, and not kept."""

@@ -11,11 +11,11 @@ Guarantees of both:
   least), and under that no fewer partitions could move. The search for this ends after `optimum.EFFORT`
   steps; in a group that is large and far from even (thousands of subscriptions, owners at random) it can end
   early, and then only this is sure: nobody could take a partition from a member that has two or more more.
-- Racks (KIP-881): partitions go to members with a replica in their rack, as far as balance allows. What a
-  member far from it owns moves then, and where subscriptions differ only the last promise holds.
+- Racks (KIP-881): partitions go to members with a replica in their rack, as far as balance allows. The
+  partitions of a member far from them move then, and where subscriptions differ only the last promise holds.
 - A claim counts by its generation: the latest one owns the partition; of the same generation, nobody does.
 
-They differ in how members say what they own, and in what becomes of a partition that changes hands:
+They differ in how members report what they own, and in the way of a partition that changes hands:
 
 - `sticky` is eager: members give up everything when they join, and tell in the user data what they had. Every
   partition is given out at once.
@@ -59,7 +59,7 @@ def assign_cooperative_sticky(
 
 
 def sticky_user_data(owned: Mapping[str, Sequence[int]], generation: int) -> bytes | None:
-    """What a member of a `sticky` group puts into its subscription's user data: its last assignment and the
+    """The user data in the subscription of a member of a `sticky` group: its last assignment and the
     generation it came in; None before the first one."""
     if generation < 0:
         return None
@@ -67,7 +67,7 @@ def sticky_user_data(owned: Mapping[str, Sequence[int]], generation: int) -> byt
 
 
 def cooperative_user_data(generation: int) -> bytes | None:
-    """What a member of a `cooperative-sticky` group puts there; None before the first generation."""
+    """The user data of a member of a `cooperative-sticky` group; None before the first generation."""
     return None if generation < 0 else encode_generation(generation)
 
 

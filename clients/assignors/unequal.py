@@ -156,7 +156,8 @@ class Unequal:
         return moves
 
     def _pick(self, held: list[int], giver: int, taker: int) -> int:
-        """What of `held` goes to the taker: what it owns itself, what the giver does not own, the lowest."""
+        """The partition of `held` that goes to the taker: one it owns itself, one the giver does not own, the
+        lowest."""
         if len(held) > 1:
             owner = self._claims.owner
             for wanted in (taker, NOBODY):

@@ -36,7 +36,7 @@ from ringleader.protocol.errors import MalformedError
 def weight_user_data(
     weight: float, owned: Mapping[str, Sequence[int]] | None = None, generation: int = -1
 ) -> bytes:
-    """What a member of a `weighted` group puts into its subscription's user data. `owned` and `generation`:
+    """The user data in the subscription of a member of a `weighted` group. `owned` and `generation`:
     its last assignment, from members that give up everything before they join. Raises ValueError for a weight
     that is not above 0 and finite."""
     last = StickyUserData({topic: list(ps) for topic, ps in (owned or {}).items()}, generation)

@@ -71,7 +71,7 @@ class Cluster:
         return node if node in self._brokers else None
 
     def forget(self, tp: TopicPartition) -> None:
-        """A node said that it does not lead this partition: ask anew."""
+        """A node answered that it does not lead this partition: ask again."""
         self._leaders.pop(tp, None)
 
     def connection(self, node: int) -> Connection:

@@ -252,7 +252,7 @@ class Connection:
             self._room = bytearray(size)
         whole = memoryview(self._room)[:size]
         self._fill(whole)
-        # What reads records takes any buffer.
+        # Readers of records accept any buffer.
         return cast(bytes, whole)
 
     def _fill(self, left: memoryview) -> None:

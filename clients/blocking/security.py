@@ -38,7 +38,8 @@ RENEW_AFTER = 0.8
 
 @lru_cache(maxsize=8)
 def security_of(properties: tuple[tuple[str, str], ...]) -> ClientSecurity:
-    """What the properties mean; certificates are read once in a process. Raises AuthenticationError."""
+    """The security that the properties describe; certificates are read once in a process. Raises
+    AuthenticationError."""
     try:
         return security_from_properties(dict(properties))
     except ValueError as error:
@@ -89,7 +90,7 @@ class _Channel:
         yield
 
     def session(self, lifetime_ms: int) -> None:
-        """Who made the connection looks at its age."""
+        """The owner of the connection looks at its age."""
 
     def close(self, why: str = "closed") -> None:
         """The connection is closed by who made it."""

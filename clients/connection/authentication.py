@@ -49,7 +49,7 @@ LEAST_RENEWAL_S, MOST_RENEWAL_S = 1.1, 24 * 3600.0
 """Apache Kafka refuses to begin again within a second of the last time."""
 TOKEN_RETRY_S = 1.0
 MAX_SAID_CHARACTERS = 500
-"""What of a broker's own words is repeated."""
+"""The part of a broker's own words that is repeated."""
 MAX_NAMED_MECHANISMS = 10
 
 _token_calls = threading.BoundedSemaphore(MAX_TOKEN_CALLS)
@@ -185,7 +185,7 @@ def _refused(channel: Channel, sasl: Sasl, response: Any) -> AuthenticationError
 
 
 def named(mechanisms: list[str]) -> str:
-    """What a broker says it offers, in short."""
+    """The mechanisms that a broker offers, in short."""
     shown = [printable(name, 50) for name in mechanisms[:MAX_NAMED_MECHANISMS]]
     return ", ".join(shown) or "none"
 

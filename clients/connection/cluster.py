@@ -78,10 +78,10 @@ class _Address:
 class Cluster:
     """Connections to a cluster, opened when needed, one for each broker and purpose.
 
-    A broker answers the requests of one connection in their order: so whatever may be held back there
-    (JoinGroup, Fetch) gets a connection of its own, named by `purpose`. Who stops waiting, because his time
-    is over or he is cancelled, leaves connections as they are, as others use them, too. Belongs to the event
-    loop it is used on. Use as an async context manager, or `close()` it.
+    A broker answers the requests of one connection in their order: so a request that may be held back there
+    (JoinGroup, Fetch) gets a connection of its own, named by `purpose`. A caller that stops waiting, because
+    its time is over or it is cancelled, leaves connections as they are, as others use them, too. Belongs to
+    the event loop it is used on. Use as an async context manager, or `close()` it.
 
     All that wait take `deadline_s`, a time of the event loop (`loop.time()`): it bounds back-off, connecting
     and the answer together. Default: the request timeout from now on.
@@ -113,7 +113,7 @@ class Cluster:
         self.bootstrap = parse_bootstrap(bootstrap)
         self.request_timeout_ms = request_timeout_ms
         self.groups = self if groups is None else groups
-        """Whom to ask about groups."""
+        """The cluster to ask about groups."""
         self._name = name
         self._client_id = client_id
         self._connect_timeout_s = connect_timeout_ms / 1000
@@ -263,14 +263,14 @@ class Cluster:
         raise ConnectionLostError("; ".join(why.get(one) or self._trouble(one, left_s) for one in addresses))
 
     def _trouble(self, address: tuple[str, int], waited_s: float) -> str:
-        """What is known about one that did not fail in this time."""
+        """The newest failure of that address, or that there was no connection in that time."""
         known = self._addresses.get(address)
         if known is None or known.failures.last is None:
             return f"no connection to {_text(address)} within {round(max(0, waited_s), 2):g} s"
         return str(known.failures.last)
 
     def _open(self, key: _Key) -> asyncio.Task[Connection]:
-        """The one opening of it that is under way. It goes on whoever waits for it."""
+        """The one opening of it that is under way. It goes on, no matter which callers wait for it."""
         if self._closed:
             raise ConnectionLostError(CLOSED)
         task = self._opening.get(key)

@@ -55,7 +55,7 @@ class _InFlight:
     version: int
     request: Request
     overdue: str
-    """What is said when the broker takes longer than it may."""
+    """The words of the error when the broker takes longer than it may."""
     until_s: float
 
 
@@ -82,7 +82,7 @@ class Connection(asyncio.BufferedProtocol):
         self._throttled_until_s = 0.0
         self.ended = asyncio.Event()
         self._failure: ClientError | None = None
-        """Why it ended, when another try would end the same way."""
+        """The error that ended it, when another try would end the same way."""
         self._silent: Callable[[], Awaitable[ClientError | None]] | None = None
         """Finds out why the broker hung up without an answer to anything but ApiVersions."""
         self._open = asyncio.Event()
@@ -159,7 +159,8 @@ class Connection(asyncio.BufferedProtocol):
     async def _sent(
         self, request: Request, version: int, name: str, timeout_s: float, alone: bool
     ) -> asyncio.Future[Any]:
-        """Where the answer will be. The request has its slot until then, whoever still waits for it."""
+        """Where the answer will be. The request has its slot until then, even if no caller waits for it any
+        more."""
         await self._slots.acquire()
         try:
             await self._turn(alone)
@@ -266,7 +267,7 @@ class Connection(asyncio.BufferedProtocol):
         self._silent = why
 
     async def no_answer(self) -> ClientError:
-        """What may be the matter when a broker hangs up as soon as TLS stands; some do so without a word."""
+        """The likely reasons when a broker hangs up as soon as TLS stands; some do so without a word."""
         return ConnectionLostError(
             f"{self.address} hung up after the TLS handshake: perhaps it asks for a client certificate "
             f"(load_cert_chain, ssl.keystore.location)"
@@ -489,7 +490,8 @@ def _words(error: OSError) -> str:
 async def _tls_failure(
     host: str, port: int, error: OSError, tls: ssl.SSLContext | None
 ) -> AuthenticationError | None:
-    """Why the greeting failed, if TLS is the reason: a broker that expects none hangs up without a word."""
+    """The reason why the greeting failed, if it is TLS: a broker that expects none hangs up without a
+    word."""
     if tls is None:
         return None
     if isinstance(error, ssl.SSLError) and (failure := tls_error(f"{host}:{port}", error)) is not None:

@@ -1,4 +1,4 @@
-"""What goes wrong with one address again and again: said at once, then at falling frequency."""
+"""Repeated failures of one address: logged at once, then at falling frequency."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Failures:
         return f"{error}{so_far}"
 
     def works(self) -> bool:
-        """It worked: whether that is worth a line, as a failure was told."""
+        """It worked: whether that is worth a line, as a failure was logged."""
         told, self._told = self._told, False
         self.last = None
         return told

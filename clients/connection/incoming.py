@@ -1,4 +1,4 @@
-"""What a broker sends: frames, received into one buffer that is used again."""
+"""Frames from a broker, received into one buffer that is used again."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ KEPT_BYTES = 16 * 1024 * 1024
 
 
 class Incoming:
-    """`room` for what comes next, `received` so many bytes, then each whole `frame`.
+    """`room` for what comes next, `received` that number of bytes, then each whole `frame`.
 
     A frame is a part of the buffer: it has to be done with before the next `room`.
     """

@@ -1,4 +1,4 @@
-"""What a cluster says about its brokers and topics: Metadata (API 3)."""
+"""The brokers and topics of a cluster: Metadata (API 3)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class TopicMetadata:
 
 @dataclass(frozen=True, slots=True)
 class ClusterMetadata:
-    """What the cluster says about itself (Metadata, API 3). Times: `asked_s` is `time.monotonic`."""
+    """The cluster's description of itself (Metadata, API 3). Times: `asked_s` is `time.monotonic`."""
 
     controller_id: int
     brokers: Mapping[int, Node]
@@ -52,7 +52,7 @@ class ClusterMetadata:
 
 
 def read_metadata(response: MetadataResponse) -> ClusterMetadata:
-    """The answer, as of now."""
+    """Read the answer, which has just arrived."""
     topics = {}
     for topic in response.topics:
         partitions = tuple(

@@ -1,4 +1,4 @@
-"""What topics there are and how many partitions they have: Metadata (API 3) without a look at each partition.
+"""The topics and their partition counts: Metadata (API 3) without a look at each partition.
 
 A pattern may need all topics of a cluster, every time. So the answer is read at a glance
 (`protocol.overview`), and a long one in a thread: 100,000 partitions must not hold up a heartbeat.

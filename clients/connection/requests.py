@@ -10,7 +10,7 @@ from ringleader.clients.model import Node, TopicPartition
 from ringleader.protocol.messages import ApiVersionsRequest, FindCoordinatorRequest
 
 GREETING = ApiVersionsRequest(client_software_name="ringleader", client_software_version="0.1.0")
-"""Who asks. The version is written out, as looking it up would make every import slower."""
+"""The name of this library. The version is written out, as looking it up would make every import slower."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ GROUP, TRANSACTION = 0, 1
 
 
 def find_coordinator(key: str, key_type: int = GROUP) -> Request:
-    """Who coordinates it."""
+    """The coordinator of the group."""
 
     def build(version: int) -> FindCoordinatorRequest:
         if version >= 4:

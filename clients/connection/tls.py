@@ -1,5 +1,5 @@
-"""What goes wrong between a client and the port it is pointed at, in words: TLS that the other side does not
-speak, certificates that are not accepted, a port that wants SASL."""
+"""Faults between a client and the port it is pointed at, in words: TLS that the other side does not speak,
+certificates that are not accepted, a port that wants SASL."""
 
 from __future__ import annotations
 

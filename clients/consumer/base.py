@@ -1,4 +1,4 @@
-"""What all consumers have in common: asking for records, positions, pauses, offsets of the log."""
+"""The common part of all consumers: asking for records, positions, pauses, offsets of the log."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ class BaseConsumer(ABC):
         """The application is asking."""
 
     def _over(self) -> ClientError | None:
-        """Why there is nothing more to come, as far as a subclass knows."""
+        """The reason why there is nothing more to come, as far as a subclass knows."""
         return None
 
     def _tell_failure(self) -> None:  # noqa: B027
@@ -164,8 +164,8 @@ class BaseConsumer(ABC):
         return batches[0]
 
     async def getone(self, timeout_s: float | None = None) -> Batch | None:
-        """A batch of one record (`batch.record`); None when time is over. What was handed out before counts
-        as processed. Raises what `getmany` raises."""
+        """A batch of one record (`batch.record`); None when time is over. Earlier batches count as
+        processed. Raises what `getmany` raises."""
         batches = await self._ask(1, timeout_s, several=False)
         if not batches and self._stopping:
             raise self._closed()
@@ -173,8 +173,8 @@ class BaseConsumer(ABC):
 
     async def getmany(self, max_records: int | None = None, timeout_s: float | None = None) -> list[Batch]:
         """Batches of several partitions with up to `max_records` (`max_poll_records`) together, as soon as
-        there are any; [] when time is over (None: waits as long as it takes; 0: what is there). What was
-        handed out before counts as processed.
+        there are any; [] when time is over (None: waits as long as it takes; 0: what is there). Earlier
+        batches count as processed.
 
         Raises PartitionError (CorruptRecordError, RecordDeserializationError, OffsetGoneError, NoOffsetError,
         ...) about one partition, CallbackFailedError once for each callback that raised, MembershipError when
@@ -209,8 +209,8 @@ class BaseConsumer(ABC):
     ) -> list[Batch]:
         """Batches in the application's hands: of one partition, or of several, together up to `limit`.
 
-        `before`: the last question whose answer has reached the application. What is in hand for another one
-        did not, and comes again.
+        `before`: the last question whose answer has reached the application. Batches in hand for another one
+        did not, and come again.
         """
         if whole("the number of records", limit) <= 0:
             raise ValueError("the number of records has to be above 0")
@@ -253,7 +253,7 @@ class BaseConsumer(ABC):
         return read
 
     def _refuse(self, refused: Iterable[tuple[Batch, PartitionError]], told: PartitionError | None) -> None:
-        """`told`: what of it is raised now."""
+        """`told`: the part of it that is raised now."""
         if self._reader is not None:
             for batch, error in refused:
                 self._reader.refuse(batch, error)
@@ -363,8 +363,9 @@ class BaseConsumer(ABC):
         return found
 
     def seek(self, partition: TopicPartition, offset: int) -> None:
-        """Read on at that offset. What was fetched or is on its way for the position before is never handed
-        out. A batch of it that is in hand is not counted as processed any more. Raises NotAssignedError."""
+        """Read on at that offset. Records for the position before, fetched or on their way, are never
+        handed out. A batch of it that is in hand is not counted as processed any more. Raises
+        NotAssignedError."""
         offset_in_log("an offset", offset)
         self._running().seek(partition, offset)
 
@@ -388,7 +389,7 @@ class BaseConsumer(ABC):
             reader.seek_by_time(partition, LATEST)
 
     def pause(self, *partitions: TopicPartition) -> None:
-        """Hand out nothing of these until `resume`. What has been fetched is kept."""
+        """Hand out nothing of these until `resume`. Fetched records are kept."""
         reader = self._running()
         for partition in partitions:
             reader.pause(partition)
@@ -416,7 +417,7 @@ class BaseConsumer(ABC):
         return {"client_id": self._client_id, "lags": lags, **counted}
 
     async def lag(self, *, timeout_s: float = LOOKUP_TIMEOUT_S) -> dict[TopicPartition, int]:
-        """Offsets between the position and the end of the log as of now, of each partition whose position is
+        """Offsets between the position and the present end of the log, of each partition whose position is
         known. Raises BrokerError, RetriableError."""
         states = self._running().states
         positions = {tp: state.position for tp, state in states.items() if state.position is not None}

@@ -21,7 +21,7 @@ _LENGTH_AT, _MAGIC_AT, _LAST_DELTA_AT = 8, 16, 23
 INLINE_RECORDS = 4_096
 """A batch with holes and more records takes some milliseconds to decode, and is decoded in a thread."""
 HELD_MAX = 32
-"""A batch that the application keeps holds no more than so many times its own bytes."""
+"""A batch that the application keeps holds no more than this multiple of its own bytes."""
 INLINE_BYTES = 256 * 1024
 """One of more compressed bytes is inflated in a thread."""
 
@@ -44,7 +44,7 @@ class Chunk:
 
     @property
     def size_bytes(self) -> int:
-        """What it takes as long as anything of it is left."""
+        """The bytes it takes as long as anything of it is left."""
         return len(self._data)
 
     def next_view(self, check_crcs: bool) -> tuple[BatchView, bool] | None:
@@ -137,12 +137,12 @@ class Buffer:
 
     @property
     def fetched_bytes(self) -> int:
-        """What its chunks take."""
+        """The bytes of its chunks."""
         return sum(chunk.size_bytes for chunk in self._chunks)
 
     @property
     def inflated_bytes(self) -> int:
-        """What the batch takes that is being handed out, besides."""
+        """The bytes of the batch that is being handed out, besides."""
         return 0 if self.rows is None else self.rows.inflated_bytes
 
     def add(self, chunk: Chunk) -> None:

@@ -1,4 +1,4 @@
-"""What `GroupConsumer` raises about a partition, besides what its membership raises."""
+"""The errors of `GroupConsumer` about a partition, besides those of its membership."""
 
 from __future__ import annotations
 

@@ -84,7 +84,8 @@ class Fetcher:
         self.states: dict[TopicPartition, PartitionState] = {}
         """All assigned partitions."""
         self._fetchable: dict[TopicPartition, PartitionState] = {}
-        """What may be fetched, in the order in which it is asked for: who got records last stands last."""
+        """The partitions that may be fetched, in the order of requests: one that got records last stands
+        last."""
         self._busy: dict[tuple[int, str], int] = {}
         """Requests under way, and how much they may bring."""
         self._backoffs: dict[int, tuple[Backoff, float]] = {}
@@ -116,7 +117,7 @@ class Fetcher:
 
     @property
     def buffered_bytes(self) -> int:
-        """What it takes to keep what was fetched and has not been handed out."""
+        """The bytes of all that was fetched and has not been handed out."""
         return sum(state.buffered_bytes for state in self.states.values())
 
     async def run(self) -> None:
@@ -179,7 +180,7 @@ class Fetcher:
             if self._busy or any(state.ready for state in self.states.values()):
                 self._buffer_full = True
                 return  # an answer, or the application, makes room
-            # What is buffered belongs to partitions that are paused: the others must go on.
+            # The buffered records belong to partitions that are paused: the others must go on.
             room = settings.max_partition_bytes
         max_bytes = min(settings.max_bytes, room, len(states) * settings.max_partition_bytes)
         if not states:
@@ -305,7 +306,7 @@ class Fetcher:
             self._on_ready(state)
 
     def _take(self, one: _Asked, part: FetchResponsePartitionData) -> bool:
-        """What an answer says about one partition; whether there are records."""
+        """Take over an answer about one partition; whether there are records."""
         state, settings = one.state, self._settings
         state.high_watermark, state.log_start_offset = part.high_watermark, part.log_start_offset
         stable = settings.committed_only and part.last_stable_offset >= 0

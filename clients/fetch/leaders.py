@@ -1,4 +1,4 @@
-"""Who leads which partition, kept up to date; and what leaders know about offsets."""
+"""The leaders of partitions, kept up to date; and the offsets that leaders know."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class Leaders:
         self.watch(self._wanted)
 
     def node(self, tp: TopicPartition) -> Node | None:
-        """Who leads it; None: not known, and being looked up."""
+        """The leader of the partition; None: not known, and being looked up."""
         known = self._known.get(tp)
         if known is None or known.node is None:
             self._wake.set()
@@ -114,7 +114,7 @@ class Leaders:
         return None if known is None or known.node is None else known.topic_id
 
     def stale(self, tp: TopicPartition) -> None:
-        """What is known about this partition does not hold any more."""
+        """The known leader of this partition does not hold any more."""
         known = self._known.get(tp)
         if known is not None:
             known.node = None
@@ -136,7 +136,7 @@ class Leaders:
             self._wake.clear()
             if self._wanted:
                 await self._look()
-            # Who is refused by a broker whose metadata are old must not ask all the time.
+            # A client that is rejected by a broker with old metadata must not ask all the time.
             await asyncio.sleep(self._backoff.next_ms() / 1000)
 
     async def _look(self) -> None:

@@ -90,13 +90,13 @@ class PartitionState:
         self.floor_bytes = 0
         """A batch is known to need so much."""
         self.replica = -1
-        """Node that the leader told to fetch from (KIP-392); -1: the leader itself."""
+        """Node that the leader named to fetch from (KIP-392); -1: the leader itself."""
         self.replica_until_s = 0.0
         self.gone = False
         """The cluster does not have the topic: what is committed now would be found in the next one of that
         name."""
         self.committed: int | None = None
-        """What was committed last, as far as known."""
+        """The newest committed offset, as far as known."""
         self.reset_to = COMMITTED
         """Without a position: where to begin (COMMITTED, BY_POLICY, EARLIEST, LATEST)."""
         self.topic_id: bytes | None = None
@@ -110,8 +110,8 @@ class PartitionState:
         self.epoch = -1
         """Leader epoch of the last record handed out."""
         self.consumed: OffsetAndMetadata | None = None
-        """What the application has processed, or is not for it: all that a commit may say. Replaced as a
-        whole: any thread may look."""
+        """The offset up to which the application has processed all that is for it: a commit may not name
+        more. Replaced as a whole: any thread may look."""
         self.in_hand = False
         """The application has got records and not come back for more: they do not count as processed."""
         self.fetch_offset = -1
@@ -122,7 +122,7 @@ class PartitionState:
         self.fetching = False
         """A request is under way."""
         self.undecodable = False
-        """What was fetched ends in a batch that cannot be read: no use to fetch on."""
+        """The fetched records end in a batch that cannot be read: no use to fetch on."""
         self.error: PartitionError | None = None
         self.behind = True
         self.buffer = Buffer()
@@ -181,7 +181,7 @@ class PartitionState:
 
     @property
     def buffered_bytes(self) -> int:
-        """What it takes to keep what was fetched and has not been handed out."""
+        """The bytes of all that was fetched and has not been handed out."""
         return self.buffer.fetched_bytes + self.buffer.inflated_bytes
 
     @property
@@ -213,7 +213,7 @@ class PartitionState:
 
     @property
     def uncommitted(self) -> OffsetAndMetadata | None:
-        """What is processed and not known to be committed."""
+        """The position that is processed and not known to be committed."""
         consumed = self.consumed
         if consumed is None or not self.begun or self.gone or consumed.offset == self.committed:
             return None

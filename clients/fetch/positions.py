@@ -67,7 +67,7 @@ class PositionLookup:
             wake.set()
 
     def left(self, state: PartitionState) -> None:
-        """It is given up. What was committed of it may be found again when the topic is another one of the
+        """It is given up. Its committed offset may be found again when the topic is another one of the
         same name: a commit that crosses the topic's deletion outlives it."""
         if state.topic_id is not None:
             consumed = None if state.consumed is None else state.consumed.offset
@@ -86,7 +86,7 @@ class PositionLookup:
         """The leader says that the log does not hold what was asked for."""
         asked, position = state.fetch_offset, state.position
         if position is not None and asked != position:
-            # What is buffered was there a moment ago: it is handed out first.
+            # The buffered records were there a moment ago: they are handed out first.
             state.not_before_s = asyncio.get_running_loop().time() + 0.1
             if not state.ready:
                 state.refetch()
@@ -114,8 +114,8 @@ class PositionLookup:
         self.wake()
 
     def _time(self, state: PartitionState) -> int:
-        """Where the partition is to begin. What is new begins at its beginning: nothing in it is older than
-        this consumer."""
+        """The first position of the partition. A new partition begins at its beginning: nothing in it is
+        older than this consumer."""
         if state.reset_to != BY_POLICY:
             return state.reset_to
         topic_id, partition = self._leaders.topic_id(state.topic_partition), state.topic_partition

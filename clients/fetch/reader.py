@@ -1,6 +1,6 @@
-"""Reads assigned partitions: what is fetched becomes batches, one partition after the other.
+"""Reads assigned partitions: fetched bytes become batches, one partition after the other.
 
-Knows nothing of groups: partitions are added and dropped by whoever owns the reader.
+Knows nothing of groups: partitions are added and dropped by the owner of the reader.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Reader:
         self._cluster = cluster
         self._settings = settings
         self.in_hand: dict[TopicPartition, PartitionState] = {}
-        """What the application was given records of and has not come back from."""
+        """The partitions of the records that the application has and has not come back from."""
         self._handed: list[Handed] = []
         """All that was handed out since the application has come back."""
         self._put_down_before: list[Handed] = []
@@ -132,7 +132,7 @@ class Reader:
                 self._ready.pop(tp, None)
 
     def drop(self, tps: Iterable[TopicPartition]) -> dict[TopicPartition, PartitionState]:
-        """These are not read any more; what was fetched is forgotten. What they were."""
+        """Stop reading these, and forget what was fetched. Returns their states."""
         dropped = {}
         for tp in tps:
             self._ready.pop(tp, None)
@@ -173,7 +173,7 @@ class Reader:
         self._empty_hands()
 
     def refuse(self, batch: Batch, error: PartitionError) -> None:
-        """The batch was not handed out from there on: the application is told that error, until `seek`."""
+        """The batch was not handed out from there on: the application gets that error, until `seek`."""
         handed = [
             one for one in self._handed if one.state.topic_partition == batch.topic_partition and one.stands
         ]

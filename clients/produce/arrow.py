@@ -55,7 +55,7 @@ class ArrowRows:
         return ArrowRows(*[None if found is None else change(found) for found in columns])
 
     def sizes(self) -> RowSizes:
-        """What the records take; at least one row."""
+        """The bytes of the rows; there is one at least."""
         import pyarrow as pa
         import pyarrow.compute as pc
 

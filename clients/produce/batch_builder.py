@@ -15,7 +15,8 @@ from ringleader.protocol.records import CRC_START, HEADER_BYTES, MAGIC, OVERHEAD
 _HEADER = Struct(">qiibIhiqqqhii")
 _CRC = Struct(">I")
 FRAME_BYTES = 20
-"""What a record has around key, value and headers: 5 at the least; with the time of its batch never more."""
+"""The bytes of a record around key, value and headers: 5 at the least; with the time of its batch never
+more."""
 MAX_BATCH_ROWS = 65_536
 
 
@@ -52,11 +53,11 @@ class Rows(Protocol):
         """A run of them."""
 
     def sizes(self) -> RowSizes:
-        """What they take; at least one."""
+        """The bytes of the records; there is one at least."""
 
     def by_partition(self, partitions: int) -> Iterator[tuple[int | None, Self]]:
-        """Each partition's records in their order: the one that a record names, or its key's among so many;
-        None for records with neither."""
+        """Each partition's records in their order: the one that a record names, or its key's among that
+        number of partitions; None for records with neither."""
 
     @staticmethod
     def encode(slices: Sequence[Any], now_ms: int) -> Encoded:

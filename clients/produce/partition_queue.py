@@ -15,8 +15,8 @@ _SEQUENCES = 2**31
 
 
 class Written(NamedTuple):
-    """What a partition has taken. ``first_offset`` to ``last_offset`` may hold records of others, and are -1
-    while no broker has told."""
+    """The records that a partition has stored. ``first_offset`` to ``last_offset`` may hold records of
+    others, and are -1 while no broker has reported them."""
 
     records: int
     first_offset: int

@@ -40,7 +40,7 @@ def murmur2(data: bytes) -> int:
 
 
 def partition_of_key(key: bytes, partitions: int) -> int:
-    """The partition of a key among so many, as ``BuiltInPartitioner.partitionForKey``."""
+    """The partition of a key among that number, as ``BuiltInPartitioner.partitionForKey``."""
     return (murmur2(key) & 0x7FFFFFFF) % partitions
 
 

@@ -1,7 +1,8 @@
 """Writes records, at least once and in order within each partition: for the Spark sink and the command line.
 
-Batches go out as they fill, several ahead of their answers. What a broker did not take is sent again in the
-same order; with a producer id the broker drops what it has already. One thread per instance, no other.
+Batches go out as they fill, several ahead of their answers. Batches that a broker did not store are sent
+again in the same order; with a producer id the broker drops what it has already. One thread per instance, no
+other.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ class ProduceSettings:
     max_block_s: float = 15.0
     retry_backoff_s: float = 0.1
     prefix: str = ""
-    """What the user writes before the names of Kafka's properties; sentences name them."""
+    """The prefix that the user writes before the names of Kafka's properties; sentences name them."""
 
 
 class _Topic:
@@ -124,7 +125,8 @@ class Producer:
             self._step()
 
     def written(self) -> dict[TopicPartition, Written]:
-        """What each partition has taken so far: all that was given to it once ``flush`` has returned."""
+        """The records that each partition has stored so far: all that was given to it once ``flush`` has
+        returned."""
         return {tp: queue.written for tp, queue in self._queues.items() if queue.written.records}
 
     def close(self) -> None:
@@ -288,7 +290,8 @@ class Producer:
     def _refused(
         self, queue: PartitionQueue, batch: Batch, answer: ProduceResponsePartitionProduceResponse
     ) -> bool:
-        """Settle a batch that was not taken; whether to look for leaders anew. Raises ProduceError."""
+        """Decide about a batch that was not stored; whether to look for leaders again. Raises
+        ProduceError."""
         code = answer.error_code
         if code in _TOO_LARGE and batch.count > 1:
             self._again(queue, *batch.halves())

@@ -35,7 +35,7 @@ class RowList:
         return RowList(self.rows[start:stop])
 
     def sizes(self) -> RowSizes:
-        """What the records take; at least one."""
+        """The bytes of the records; there is one at least."""
         sizes = [_size_bytes(row) for row in self.rows]
         return RowSizes(list(accumulate(sizes)), max(sizes))
 

@@ -1,1 +1,1 @@
-"""What a batch reads: topics, first positions, ranges, slices, and the offset document that says so."""
+"""The contents of a batch: topics, first positions, ranges, slices, and the offset document with them."""

@@ -1,4 +1,4 @@
-"""What ``startingOffsets`` is to say it of: what a run of a query is the first to look at."""
+"""The partitions that ``startingOffsets`` is for: those that a run of a query is the first to see."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def not_looked_at(
     options: StreamOptions, document: OffsetDocument, partitions: frozenset[TopicPartition]
 ) -> frozenset[TopicPartition]:
     """Those of all ``partitions`` of a subscription that no run of the query has looked at, as the document
-    of the checkpoint says. What comes later is newer than the query."""
+    of the checkpoint says. Later partitions are newer than the query."""
     if options.starts_at_earliest:
         return frozenset()
     looked = document.subscription

@@ -1,4 +1,4 @@
-"""What a batch reads, and how its ranges are dealt out to Spark tasks. Pure functions."""
+"""The ranges of a batch, and how they are dealt out to Spark tasks. Pure functions."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def plan_ranges(
 ) -> dict[TopicPartition, OffsetRange]:
     """The ranges of the next batch: from each position up to its end, within ``max_rows`` in all.
 
-    A limit is shared out in proportion to each partition's backlog, at least 1 row for each that has
-    any (so many small partitions may exceed it), as Spark's Kafka source does. What rounding leaves of
-    the limit goes to the first ones, or a backlog of n limits would take n + 1 batches. Partitions
-    without backlog are left out.
+    A limit is shared out in proportion to each partition's backlog, at least 1 row for each that has any (a
+    great number of small partitions may exceed it), as Spark's Kafka source does. The remainder of rounding
+    goes to the first ones, or a backlog of n limits would take n + 1 batches. Partitions without backlog are
+    left out.
     """
     backlog = {tp: ends[tp] - start for tp, start in positions.items() if ends.get(tp, start) > start}
     total = sum(backlog.values())
@@ -51,9 +51,9 @@ def cut_slices(
     """Deal ranges out to tasks: small partitions share one, big ones are cut.
 
     ``parallelism`` is how many tasks can run at once; None: not known, so one for each range. Without
-    ``min_partitions`` there are at most so many tasks, and fewer when the rows are few. With it, there are
-    about so many tasks (never more than rows), however small. ``max_records`` bounds the rows of a task, with
-    as many tasks as that takes. The splits of a task are sorted, so a partition's offsets ascend.
+    ``min_partitions`` there are at most that number of tasks, and fewer when the rows are few. With it, there
+    are about that number of tasks (never more than rows), however small. ``max_records`` bounds the rows of a
+    task, with as many tasks as that takes. The splits of a task are sorted, so a partition's offsets ascend.
     """
     total = sum(found.rows for found in ranges.values())
     if total == 0:
@@ -72,7 +72,7 @@ def cut_slices(
 
 
 def _bounded(splits: Sequence[SliceRange], max_records: int) -> list[list[SliceRange]]:
-    """One task's splits as tasks of at most so many rows each, evenly."""
+    """One task's splits as tasks of at most this number of rows each, evenly."""
     total = sum(split.end - split.start for split in splits)
     tasks = -(-total // max_records)
     bounds = [total * i // tasks for i in range(1, tasks + 1)]

@@ -15,7 +15,7 @@ from ringleader.spark_bridge.values import Committed, CommitToken, OffsetRange, 
 
 
 class Reason(StrEnum):
-    """Why a partition starts where it does; for the log line."""
+    """The reason for the first position of a partition, for the log line."""
 
     REPAIRED = "our last batch was written but its group commit was lost"
     COMMITTED = "the group's committed offset"
@@ -69,10 +69,10 @@ def resume(
 
 
 def replay(logged: OffsetRange, committed: int | None, policy: ReplayPolicy) -> OffsetRange | None:
-    """What to read of one range of a batch that is run again; None when nothing.
+    """The part to read of one range of a batch that is run again; None: nothing.
 
     Also of a partition that is another member's now: a batch that Spark calls finished has to hold whatever
-    the group has not, or the next restart would take for written what nobody wrote (`Reason.REPAIRED`).
+    the group has not, or the next restart would take as written what nobody wrote (`Reason.REPAIRED`).
     """
     if policy is ReplayPolicy.EXACT:
         return logged

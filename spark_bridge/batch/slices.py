@@ -1,4 +1,4 @@
-"""What one Spark task reads."""
+"""The slices that one Spark task reads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a query reads and where: the partitions of its subscription, first positions, a batch read's ends.
+"""The scope of a query: the partitions of its subscription, first positions, the ends of a batch read.
 
 Precedence as in Spark's Kafka connector: one timestamp for all, timestamps for each partition, offsets.
 """

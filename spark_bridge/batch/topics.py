@@ -24,8 +24,8 @@ REST = 20
 
 
 class Topics:
-    """What there was when it was looked at last. ``missing_s``: a topic that the cluster does not know for so
-    long is taken for deleted."""
+    """The topics of the last look. ``missing_s``: a topic that the cluster does not know for this time counts
+    as deleted."""
 
     def __init__(self, options: StreamOptions, log: Log, missing_s: float) -> None:
         self._options = options

@@ -24,7 +24,7 @@ from ringleader.protocol.records import (
 from ringleader.protocol.wire import INT64_MAX
 
 MOST_INFLATED_BYTES = 16 * 1024 * 1024
-"""Inflated records are handed on when there are so many of them, or one batch more."""
+"""Inflated records are forwarded when there are this number of them, or one batch more."""
 MOST_BYTES = 2**31 - 1
 """Positions have 32 bits: that is Arrow's limit for one column of binary values."""
 
@@ -47,7 +47,7 @@ class BatchRecords(NamedTuple):
     base_offset: int
     last_delta: int
     timestamp_ms: int
-    """What their timestamps count from; with `append_time` the time of them all."""
+    """The time that their timestamps count from; with `append_time` the time of them all."""
     append_time: bool
     """Whether it is the broker's."""
 

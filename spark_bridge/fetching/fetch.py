@@ -36,7 +36,7 @@ logger = logging.getLogger("ringleader.spark")
 
 # Less of a partition is not worth a request, unless the options say so.
 PARTITION_MIN_BYTES = 64 * 1024
-# What a row may take in the first answer, before its real size is known.
+# The assumed size of a row in the first answer, before its real size is known.
 GUESSED_ROW_BYTES = 2 * 1024
 # Versions without topic ids; 12 is the flexible one.
 HIGHEST_FETCH = 12

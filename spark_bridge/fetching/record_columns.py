@@ -298,7 +298,7 @@ class _Decoding:
         return found
 
     def _each(self, of_batch: list[Any]) -> Any:
-        """What each batch says, for each of its records."""
+        """The values of each batch, for each of its records."""
         if self._batch is None:
             return pa.scalar(of_batch[0], _INT64)
         return pc.take(_int64(of_batch), self._batch)

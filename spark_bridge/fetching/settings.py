@@ -1,4 +1,4 @@
-"""What a task must know to fetch: plain values, which pickle small and import fast.
+"""The settings of a task that fetches: plain values, which pickle small and import fast.
 
 Spark unpickles the reader in several kinds of process, and most of them never speak to a broker.
 """
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FetchSettings:
-    """What a task must know; plain values, so that pickling is cheap."""
+    """The settings of a task; plain values, so that pickling is cheap."""
 
     endpoint: Endpoint
     poll_timeout_ms: int = 120_000

@@ -1,4 +1,4 @@
-"""What stands behind a query with ``assign``: no membership, only the group's offsets."""
+"""The group behind a query with ``assign``: no membership, only the group's offsets."""
 
 from __future__ import annotations
 

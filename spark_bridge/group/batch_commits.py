@@ -34,11 +34,11 @@ class PlannedBatch:
         return self.commits.pop(own)
 
     def uncommitted(self) -> dict[TopicPartition, OffsetRange]:
-        """What it reads and this query did not commit."""
+        """The ranges that it reads and this query did not commit."""
         return {tp: found for tp, found in self.reads.items() if tp not in self._taken}
 
     def ranges(self, owned: Iterable[OwnedPartition]) -> dict[TopicPartition, OffsetRange]:
-        """What it reads of these."""
+        """The ranges that it reads of these."""
         return {own.partition: self.reads[own.partition] for own in owned}
 
 

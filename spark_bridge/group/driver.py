@@ -74,7 +74,7 @@ class SourceDriver:
         self._timing = timing or Timing()
         self._ownership = Ownership()
         self._build()
-        # What is assigned by the option nobody takes away, however long a batch holds it.
+        # Partitions that the option assigns stay, however long a batch holds them.
         self._triggers = Triggers(2**63 if options.assign else options.rebalance_timeout_ms)
         self._topics = Topics(options, log, self._timing.missing_s)
         self._idle = Idle(self._timing.idle_wait_s)
@@ -205,7 +205,7 @@ class SourceDriver:
     # -- the commit signal
 
     def _build(self) -> None:
-        """What depends on how many members there are."""
+        """Settings that depend on the number of members."""
         self._positions = Positions(
             self._options, self._group, self._ownership, self._log, self._timing.missing_s
         )
@@ -245,7 +245,7 @@ class SourceDriver:
 
     def _joins_first_alone(self) -> bool:
         """Whether one member joins before the others: a coordinator holds the first rebalance of an empty
-        group up for group.initial.rebalance.delay.ms, and anew when a second member comes meanwhile."""
+        group up for group.initial.rebalance.delay.ms, and again when a second member comes meanwhile."""
         # The ids of static members are those of their number.
         if self._members == 1 or self._options.group_instance_id is not None:
             return False

@@ -1,4 +1,4 @@
-"""What this query owns, and the hold on it while a batch is in flight.
+"""The partitions that this query owns, and the hold on them while a batch is in flight.
 
 Several threads meet here: those of the query's members (heartbeats, assignments, revocations) and the
 worker's main thread, which Spark calls. A partition that is revoked while a batch reads it is given up
@@ -52,7 +52,7 @@ class OwnedPartition:
 
 @dataclass(frozen=True, slots=True)
 class MemberCommit:
-    """What one member of the query commits: next offsets to read, as a member of that generation."""
+    """The commit of one member of the query: next offsets to read, as a member of that generation."""
 
     index: int
     generation: int
@@ -61,13 +61,13 @@ class MemberCommit:
 
 
 class Group(Protocol):
-    """What the source asks of its membership. Calls block; errors as named."""
+    """The calls of the source to its membership. Calls block; errors as named."""
 
     def empty(self) -> bool:
         """Before ``start``: whether nobody is in the group. Raises GroupUnavailableError."""
 
     def start(self, ownership: Ownership, alone: bool) -> None:
-        """Join; from now on ``ownership`` is told of assignments and revocations. Returns at once.
+        """Join; from now on ``ownership`` gets assignments and revocations. Returns at once.
 
         ``alone``: the query is one member and waits for no others, so the group need not either.
         """
@@ -76,13 +76,14 @@ class Group(Protocol):
         """Join with more members: ``member_count`` in all. ``ownership`` grows with them."""
 
     def rebalance(self, reason: str) -> None:
-        """There are other partitions than the group has dealt out: deal out anew if a member of this query
+        """There are other partitions than the group has dealt out: deal out again if a member of this query
         leads it."""
 
     def commit(
         self, parts: Sequence[MemberCommit]
     ) -> list[CommitRefusedError | GroupUnavailableError | None]:
-        """Commit each part by its member, all at the same time. What became of each; None: committed."""
+        """Commit each part by its member, all at the same time. Returns the outcome of each; None:
+        committed."""
 
     def committed(self, partitions: frozenset[TopicPartition]) -> dict[TopicPartition, Committed]:
         """The group's offsets; partitions without one are left out. Raises GroupUnavailableError."""
@@ -103,7 +104,7 @@ class Group(Protocol):
 
 @dataclass(slots=True)
 class _Revocation:
-    """What a member waits for before it joins again."""
+    """The call for which a member waits before it joins again."""
 
     done: Future[None]
     left: set[OwnedPartition]
@@ -144,7 +145,7 @@ class Ownership:
         self._numbers = itertools.count(1)
 
     def grow(self, member_count: int) -> None:
-        """There are so many members now."""
+        """Take over the number of members."""
         with self._changed:
             self._members += [_Member() for _ in range(member_count - self.member_count)]
             self.member_count = member_count
@@ -154,7 +155,7 @@ class Ownership:
     def assigned(
         self, index: int, generation: int, member_id: str, partitions: Iterable[TopicPartition]
     ) -> None:
-        """A rebalance ended with this assignment of that member. What it had before goes on."""
+        """A rebalance ended with this assignment of that member. Partitions that it had before go on."""
         with self._changed:
             state, mine = self._state, self._members[index]
             mine.generation, mine.member_id, mine.has_assignment = generation, member_id, True
@@ -211,7 +212,7 @@ class Ownership:
             self._check()
 
     def owned(self) -> dict[TopicPartition, OwnedPartition]:
-        """What may be read now: partitions that are ours and not about to go."""
+        """The partitions that may be read now: those that are ours and not about to go."""
         with self._changed:
             self._check()
             state = self._state

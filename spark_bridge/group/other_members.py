@@ -1,5 +1,5 @@
-"""Who else is in the group, where that matters: a group that is to be this query's alone, a second source
-of the same Spark application, and a query that keeps state."""
+"""Other members of the group, where they matter: a group that is to be this query's alone, a second source of
+the same Spark application, and a query that keeps state."""
 
 from __future__ import annotations
 

@@ -47,7 +47,8 @@ class Outage:
 
 
 class Positions:
-    """The next offset to read of each owned partition. What stays keeps its own without asking the group."""
+    """The next offset to read of each owned partition. Partitions that stay keep their own without asking the
+    group."""
 
     def __init__(
         self, options: StreamOptions, group: Group, ownership: Ownership, log: Log, missing_s: float
@@ -61,10 +62,10 @@ class Positions:
         self._missing_since: dict[TopicPartition, float] = {}
         self._outage = Outage()
         self.unseen: frozenset[TopicPartition] = frozenset()
-        """What startingOffsets is to say it of, whoever owns it: all there was when the query began."""
+        """The partitions that startingOffsets is for, with any owner: all there were when the query began."""
         self.first: dict[TopicPartition, int] = {}
-        """Where these begin that the group had no offset of then, until the checkpoint holds it. What is in
-        neither is newer than the query."""
+        """First offsets of those without an offset of the group then, until the checkpoint holds them. A
+        partition in neither is newer than the query."""
         self.finished: dict[TopicPartition, Finished] = {}
         """Ranges that the sink and Spark's commit log hold, but perhaps not the group."""
         self.token = CommitToken("", 0)

@@ -1,4 +1,4 @@
-"""What the log says of rebalances: one line for each, as the whole query sees it."""
+"""Log lines about rebalances: one for each, for the query as a whole."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Rebalances:
         self._reasons: list[str] = []
 
     def grow(self, member_count: int) -> None:
-        """The query has so many members now."""
+        """Take over the number of the query's members."""
         with self._lock:
             self._assignments += [(-1, frozenset())] * (member_count - len(self._assignments))
 

@@ -31,7 +31,7 @@ class Threshold:
     last_ms: int | None = None
 
     def reached(self, rows: int, now_ms: int) -> bool:
-        """Whether a batch of so many rows is to be made now."""
+        """Whether a batch of this number of rows is to be made now."""
         if self.min_rows is None or rows >= self.min_rows or self.last_ms is None:
             return True
         return now_ms - self.last_ms >= self.max_delay_ms
@@ -73,7 +73,7 @@ class Idle:
 class Triggers:
     """How long partitions are held: from the plan of a batch to its commit, which needs the next trigger.
 
-    The trigger interval is not told to a source: it is learnt from Spark's calls without a batch between.
+    A source does not get the trigger interval: it is learnt from Spark's calls without a batch between.
     """
 
     def __init__(self, rebalance_timeout_ms: int) -> None:
@@ -94,8 +94,8 @@ class Triggers:
         self._idle_since_ms = now_ms
 
     def forget(self) -> None:
-        """The call that ``called`` was told of gave a batch, or waited for something: the time to the next
-        one is not the trigger interval."""
+        """The call that ``called`` was for gave a batch, or waited for something: the time to the next one is
+        not the trigger interval."""
         self._idle_since_ms = None
 
     def batch_committed(self, took_ms: int) -> None:

@@ -36,7 +36,7 @@ class Clusters:
         key = (os.getpid(), endpoint)
         found = self._found.pop(key, None)
         if found is None:
-            # What another process opened before this one was forked is not ours to speak on.
+            # Connections that another process opened before this one was forked are not ours to speak on.
             strange = [other for other in self._found if other[0] != key[0]]
             for other in strange or list(self._found)[: max(0, len(self._found) + 1 - MAX_CLUSTERS)]:
                 self._found.pop(other).close()

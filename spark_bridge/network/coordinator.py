@@ -1,4 +1,4 @@
-"""What a group's coordinator says to somebody who is no member, over the blocking client."""
+"""Requests to a group's coordinator from a client that is no member, over the blocking client."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ DEFAULT_TIMEOUT_S = 60.0
 
 
 class _Patience:
-    """When a look-up gives up: tries of so many seconds, with pauses between them."""
+    """The end of a look-up: tries of this number of seconds, with pauses between them."""
 
     def __init__(self, timeout_s: float, retries: int, pause_s: float) -> None:
         self._timeout_s = timeout_s

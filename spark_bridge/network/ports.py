@@ -1,4 +1,4 @@
-"""What the source asks of the topics, as protocols: the tests have logs of their own."""
+"""The calls of the source to the topics, as protocols: the tests have logs of their own."""
 
 from __future__ import annotations
 

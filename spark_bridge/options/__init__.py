@@ -1,8 +1,8 @@
 """The options of the source: Spark's Kafka connector's names, checked before anything connects.
 
 The models below are the documentation too (``docs/spark.md`` shows them). Names are matched without
-regard to case. What is unknown, contradictory, or means something else to a group member is refused
-with a sentence that says what to do instead. The sink's are in ``sink_options``.
+regard to case. An option that is unknown, contradictory, or means something else to a group member is
+rejected with a sentence that names the remedy. The sink's are in ``sink_options``.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ from ringleader.spark_bridge.values import Subscription
 
 
 class Connecting(BaseModel):
-    """What source and sink have in common: how to reach the cluster."""
+    """The common options of source and sink: how to reach the cluster."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
@@ -79,7 +79,7 @@ class Connecting(BaseModel):
 
     @property
     def endpoint(self) -> Endpoint:
-        """What connections are made from."""
+        """The security settings that connections are made from."""
         return Endpoint(self.bootstrap_servers, self.client_id, self.request_timeout_ms, self.security)
 
     @model_validator(mode="after")
@@ -227,7 +227,7 @@ class Reading(Connecting):
 
     @property
     def coordinators(self) -> Endpoint:
-        """Whom to ask about groups."""
+        """The cluster to ask about groups."""
         if self.coordinator_servers is None:
             return self.endpoint
         security = self.security

@@ -1,4 +1,4 @@
-"""How many tasks the Spark that made this process runs at once, as far as it can be told.
+"""The number of tasks that the Spark that made this process runs at once, as far as it can be known.
 
 Spark gives a Python source neither its settings nor its master, so they are read from the command line of its
 JVM, which is an ancestor of this process.

@@ -12,7 +12,7 @@ from pydantic_core import PydanticUndefined
 from ringleader.spark_bridge.options import BatchOptions, StreamOptions
 from ringleader.spark_bridge.options.sink import SinkOptions
 
-# What is the machine's, needs a unit, or is one of two.
+# Options of the machine, with a unit, or with one of two values.
 _SHOWN_DEFAULTS = {
     "parallelism": "what Spark was given",
     "maxTriggerDelay": "`15m`",

@@ -1,7 +1,7 @@
-"""Settings of Kafka's own clients that a job brings along and that have no effect here: they are passed over.
+"""Settings of Kafka's own clients that a job brings along and that have no effect here: they are ignored.
 
-What they steer does not exist here (a poll, a Java client's metrics), or is done in any case (checksums), or
-has bounds of its own. What would change the rows, the offsets or the membership is not among them.
+The behaviour they steer does not exist here (a poll, a Java client's metrics), or is there in any case
+(checksums), or has bounds of its own. None of them would change the rows, the offsets or the membership.
 """
 
 from __future__ import annotations

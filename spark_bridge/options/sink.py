@@ -13,7 +13,7 @@ from ringleader.spark_bridge.options.kafka import PRODUCER
 from ringleader.spark_bridge.options.values import Acks, Compression, Millis, Topic
 
 IDEMPOTENT_IN_FLIGHT = 5
-"""A broker knows the last so many batches of a producer in a partition again."""
+"""The number of batches of a producer in a partition that a broker recognizes, the newest ones."""
 
 _SOURCE = "belongs to a source; a sink is told its topic by the option 'topic' or a column 'topic'."
 REFUSED = {
@@ -34,7 +34,7 @@ REFUSED = {
     "kafka.transactional.id": "'kafka.transactional.id' does not apply: Spark gives a sink no point where a "
     "transaction of all tasks could commit, so the sink writes at least once.",
 }
-# What Spark itself puts among a sink's options; and a column `headers` is written in any case.
+# Spark itself puts these among a sink's options; and a column `headers` is written in any case.
 _IGNORED = ("checkpointlocation", "queryname", "includeheaders")
 
 

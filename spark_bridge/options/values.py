@@ -1,4 +1,4 @@
-"""What the values of options look like: offsets, timestamps, patterns, durations, servers, secrets.
+"""The forms of option values: offsets, timestamps, patterns, durations, servers, secrets.
 
 Spark hands every value over as a string. Each function turns one into what the code works with, or
 raises ValueError with the rest of a sentence that begins with the option's name.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class SinkSettings(ProduceSettings):
-    """What a task must know."""
+    """The settings of a task that writes."""
 
     endpoint: Endpoint
     topic: str | None = None

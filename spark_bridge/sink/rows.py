@@ -1,4 +1,4 @@
-"""What a sink is given: the columns of a DataFrame, checked once, then Arrow batches as lists."""
+"""The input of a sink: the columns of a DataFrame, checked once, then Arrow batches as lists."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("ringleader.spark")
 
-# What each column may be, as Spark names types.
+# The types that each column may have, as Spark names them.
 _TYPES = {
     "key": ("binary", "string"),
     "value": ("binary", "string"),

@@ -45,7 +45,7 @@ NEEDS_PROTOCOL = (
     "ssl.certificate.location",
     "ssl.certificate.pem",
 )
-"""Whoever sets one of these wants more than the default, a connection that anybody can read."""
+"""A user that sets one of these wants more than the default, a connection that anybody can read."""
 
 REFUSED = {
     "ssl.cipher.suites": "the ciphers are those of this machine's OpenSSL",
@@ -58,7 +58,7 @@ REFUSED = {
     "sasl.login.class": "Java classes cannot be loaded",
     "sasl.client.callback.handler.class": "Java classes cannot be loaded",
 }
-"""What would be unsafe to pass over, and why it is not supported."""
+"""The properties that would be unsafe to ignore, and the reason why each is not supported."""
 
 MODULES = {
     "PLAIN": "PlainLoginModule",
@@ -71,17 +71,17 @@ MODULES = {
 
 @dataclass(frozen=True, slots=True)
 class ClientSecurity:
-    """What `tls=` and `sasl=` of all clients take. None: connections are not encrypted; nobody is asked who
-    they are."""
+    """The arguments `tls=` and `sasl=` of all clients. None: connections are not encrypted, and not
+    authenticated."""
 
     tls: ssl.SSLContext | None = None
     sasl: Sasl | None = None
 
 
 def security_from_properties(properties: Mapping[str, str]) -> ClientSecurity:
-    """What Kafka's clients make of these properties, in the names of the Java clients or of librdkafka.
+    """The security that these properties describe, in the names of the Java clients or of librdkafka.
 
-    Read are `security.protocol`, `sasl.*` and `ssl.*`; everything else is passed over. Keys and certificates
+    Read are `security.protocol`, `sasl.*` and `ssl.*`; everything else is ignored. Keys and certificates
     are PEM or PKCS12. Raises ValueError: one sentence that names the property, and never holds a secret.
     """
     protocol = properties.get("security.protocol", "").strip().upper()

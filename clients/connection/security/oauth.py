@@ -34,7 +34,7 @@ KEEP_PART = 0.8
 UNSECURED_LIFETIME_S = 3_600
 MAX_SAID_CHARACTERS = 300
 REFUSALS = (400, 401, 403)
-"""What a token endpoint answers to credentials that are wrong."""
+"""The answers of a token endpoint to credentials that are wrong."""
 
 
 def oauth_from_properties(properties: Mapping[str, str], module: LoginModule) -> SaslOAuthBearer:
@@ -81,7 +81,7 @@ def _named(options: Mapping[str, str], prefix: str) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class TokenFile:
-    """The content of a file (KIP-768), read anew each time."""
+    """The content of a file (KIP-768), read again each time."""
 
     path: str
 
@@ -163,7 +163,8 @@ class ClientCredentials:
 
 
 _one_at_a_time = threading.Lock()
-"""One for all endpoints of a process: whoever waits for a token gets the one that another has fetched."""
+"""One for all endpoints of a process: a connection that waits for a token gets the one that another has
+    fetched."""
 
 
 def _client_credentials(url: str, properties: Mapping[str, str], module: LoginModule) -> ClientCredentials:

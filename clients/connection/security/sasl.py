@@ -1,4 +1,5 @@
-"""Who a client is, and the SASL conversations that prove it: pure functions, without socket or clock.
+"""The credentials of a client, and the SASL conversations that prove them: pure functions, without socket or
+clock.
 
 A conversation is a generator: it yields what the client says and is sent what the server answers; it
 returns when the server has proved what it has to, and raises `AuthenticationError` when it has not. Random

@@ -25,7 +25,7 @@ CONVERT = (
 
 
 def properties_of(file: Path) -> dict[str, str]:
-    """What a properties file says. Raises ValueError: one sentence that names the file."""
+    """The properties in a file. Raises ValueError: one sentence that names the file."""
     try:
         with file.open("rb") as stream:
             raw = stream.read(MAX_TEXT_CHARACTERS + 1)
@@ -171,7 +171,7 @@ def _key_password(properties: Mapping[str, str]) -> str:
 
 def _pkcs12(properties: Mapping[str, str], store: str) -> tuple[str, bytes]:
     """A PKCS12 store as PEM, its key encrypted with the key's password; empty for other stores.
-    librdkafka takes `ssl.keystore.location` for one without being told its type."""
+    librdkafka accepts one in `ssl.keystore.location` without its type."""
     name, path = f"{store}.location", properties.get(f"{store}.location")
     if not path:
         return "", b""
