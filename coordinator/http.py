@@ -85,7 +85,6 @@ from ringleader.coordinator.http_server import (
     asks_for,
     bears,
     bound,
-    is_loopback,
 )
 from ringleader.coordinator.logs import Log
 from ringleader.coordinator.measures import Spread
@@ -267,7 +266,7 @@ class HttpEndpoint:
         host, port = self._socket.getsockname()[:2]
         self.address = str(Address(host, port))
         names = {"localhost", socket.gethostname().lower(), self._listen.host.lower()}
-        self._names = frozenset(names) if is_loopback(self._listen.host) else None
+        self._names = frozenset(names) if self._listen.is_loopback else None
         routes = [Route(path, self._guarded(answer)) for path, answer in self._routes().items()]
         recordings = Recordings(self.side, self._access.recording_token, self._log)
         routes.append(Route("/record", self._guarded(recordings.record), methods=["POST"]))

@@ -3,16 +3,40 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
-from ringleader.coordinator.http_server import is_loopback, read_token
+from ringleader.coordinator.http_server import read_token
+from ringleader.coordinator.security.listeners import is_loopback
 from ringleader.coordinator.security.settings import TlsSettings
 from ringleader.coordinator.security.tls import Tls
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ringleader.coordinator.config import Settings
+    from pydantic import SecretStr
+
+    from ringleader.coordinator.security.listeners import Address
+
+
+class HttpSettings(Protocol):
+    """The settings that are read here; see `Settings` for what they mean."""
+
+    @property
+    def http_listen(self) -> Address | None: ...
+    @property
+    def allow_plaintext(self) -> bool: ...
+    @property
+    def http_token_file(self) -> Path | None: ...
+    @property
+    def http_recording_token_file(self) -> Path | None: ...
+    @property
+    def http_ssl_keystore_location(self) -> Path | None: ...
+    @property
+    def http_ssl_key_password(self) -> SecretStr | None: ...
+    @property
+    def http_ssl_truststore_location(self) -> Path | None: ...
+    @property
+    def http_ssl_client_auth(self) -> Literal["none", "requested", "required"]: ...
 
 
 class HttpAccess(NamedTuple):
@@ -31,7 +55,7 @@ class HttpAccess(NamedTuple):
         )
 
 
-def access_of(settings: Settings) -> HttpAccess:
+def access_of(settings: HttpSettings) -> HttpAccess:
     """Reads files. Raises ValueError, one sentence: also where other machines reach it and callers do not
     authenticate."""
     listen, token_file = settings.http_listen, settings.http_token_file
@@ -60,7 +84,7 @@ def _token(name: str, file: Path | None) -> str | None:
         raise ValueError(f"{name}: {error}") from None
 
 
-def _tls(settings: Settings) -> Tls | None:
+def _tls(settings: HttpSettings) -> Tls | None:
     if settings.http_ssl_keystore_location is None:
         if settings.http_ssl_client_auth != "none":
             raise ValueError(

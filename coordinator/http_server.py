@@ -89,16 +89,6 @@ def bears(headers: Headers, token: str) -> bool:
     return scheme.lower() == "bearer" and hmac.compare_digest(given.strip().encode(), token.encode())
 
 
-def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches what listens on `host`."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
 def asks_for(headers: Headers, names: frozenset[str]) -> bool:
     """Whether a request is for one of these host names, or for an address: a page from elsewhere could have
     let its own name point here, but addresses cannot be pointed elsewhere."""

@@ -18,9 +18,10 @@ from ringleader.coordinator.security.directory import Security
 from ringleader.coordinator.security.store import FILE as SECURITY_FILE
 from ringleader.coordinator.security.store import FileStore
 from ringleader.coordinator.server.audit import Audit
-from ringleader.coordinator.server.handlers import LocalServices, build
 from ringleader.coordinator.server.sasl import Sasl
 from ringleader.coordinator.server.server import Server
+from ringleader.coordinator.server.services import LocalServices
+from ringleader.coordinator.server.tables import build
 from ringleader.coordinator.serving import ServingNode, authorizer_of, quotas_of
 from ringleader.coordinator.storage.base import Storage, StorageError
 from ringleader.coordinator.storage.lock import DirectoryLock

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
+from ringleader.coordinator.nodes import NodeAddress
 from ringleader.coordinator.security.listeners import MAX_LISTENERS, Address, NamedAddress
-from ringleader.coordinator.server.handlers import NodeAddress
 from ringleader.protocol import json_text
 from ringleader.protocol.wire import INT32_MAX, INT64_MAX
 

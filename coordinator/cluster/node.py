@@ -27,8 +27,10 @@ from ringleader.coordinator.config import Settings
 from ringleader.coordinator.group_transactions.handlers import register as group_transactions
 from ringleader.coordinator.http_nodes import NodesFigures
 from ringleader.coordinator.logs import Failures, Log
+from ringleader.coordinator.nodes import Directory, NodeAddress
 from ringleader.coordinator.relay.arrivals import Arrivals
 from ringleader.coordinator.relay.relay import Relay
+from ringleader.coordinator.relay.tables import build
 from ringleader.coordinator.runtime import GroupRuntime
 from ringleader.coordinator.runtime.journal import JournalWriter
 from ringleader.coordinator.security.among_nodes import NodeCredentials, password_of
@@ -36,9 +38,9 @@ from ringleader.coordinator.security.directory import Security
 from ringleader.coordinator.security.listeners import Listener, NamedAddress
 from ringleader.coordinator.security.store import SecurityStore
 from ringleader.coordinator.server.audit import Audit
-from ringleader.coordinator.server.handlers import Directory, NodeAddress, Services
 from ringleader.coordinator.server.sasl import Sasl
 from ringleader.coordinator.server.server import Server
+from ringleader.coordinator.server.services import Services
 from ringleader.coordinator.serving import ServingNode, StartError, authorizer_of, quotas_of
 from ringleader.coordinator.storage.base import Storage, StorageError
 from ringleader.coordinator.storage.kafka import Claim, KafkaStorage, TopicStore
@@ -83,7 +85,6 @@ class ClusterNode(ServingNode):
         self._security_store = security_store
         self._node_id = settings.node_id
         self.map: ClusterMap | None = None
-        """The newest that it has."""
         self._info: NodeInfo
         self._cluster: Cluster
         self._membership: Membership
@@ -140,8 +141,7 @@ class ClusterNode(ServingNode):
     # ---- life ----
 
     async def _start(self) -> None:
-        """Reach the cluster, check or make the groups' topic, listen, join the nodes, and wait for the
-        map."""
+        """Reach the cluster, check or create the groups' topic, listen, join the nodes, await the map."""
         settings = self.settings
         brokers = [str(address) for address in settings.cluster]
         self._cluster = Cluster(
@@ -216,7 +216,7 @@ class ClusterNode(ServingNode):
         self.server.sasl = Sasl(security.users, keys, nodes=NodeCredentials(lambda: store.secret))
         self._info = self._told_of(await self.server.bind())
         self._pings = Pings(self._node_id, self._suspicion, self._greeting(store), self.log)
-        await self.server.start(relay.register(services, group_transactions), relay.topology)
+        await self.server.start(build(services, relay, group_transactions), relay.topology)
         self._member = True
         self.reach.start()
         await self._membership.start(START_TIMEOUT_S)

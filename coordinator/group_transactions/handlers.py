@@ -32,8 +32,10 @@ from ringleader.coordinator.logs import get_log
 from ringleader.coordinator.machine import Phase
 from ringleader.coordinator.relay.relay import Relay, code_of
 from ringleader.coordinator.relay.transactions import Coordinated
+from ringleader.coordinator.run_queue import Slices
 from ringleader.coordinator.server.call import Answerable, Call, Message, NoAnswer
-from ringleader.coordinator.server.handlers import Handler, Services, Slices, checks, existing
+from ringleader.coordinator.server.handlers import checks, existing
+from ringleader.coordinator.server.services import Handler, Services
 from ringleader.protocol import messages as kafka
 from ringleader.protocol.errors import ErrorCode, KafkaError
 from ringleader.protocol.refusals import refusal
@@ -57,7 +59,7 @@ def register(services: Services, relay: Relay) -> dict[int, Handler]:
     return {25: relay.handler(services, family.add_offsets), 28: family.commit}
 
 
-class _Inner:
+class _Inner(Answerable):
     """Takes the answer of a call that is made here."""
 
     def __init__(self, asker: Answerable) -> None:

@@ -18,7 +18,7 @@ from ringleader.coordinator.relay.relay import Relay, code_of
 from ringleader.coordinator.run_queue import in_turns
 from ringleader.coordinator.security.acls import Operation, ResourceType
 from ringleader.coordinator.server.call import HELD_ENTRY_BYTES, Call, Message
-from ringleader.coordinator.server.handlers import Handler, Services, checks
+from ringleader.coordinator.server.handlers import checks
 from ringleader.coordinator.server.handlers.admin import ConfigOperation
 from ringleader.coordinator.server.handlers.checks import BROKER, TOPIC
 from ringleader.coordinator.server.handlers.configs import (
@@ -27,6 +27,7 @@ from ringleader.coordinator.server.handlers.configs import (
     once_each,
     shown,
 )
+from ringleader.coordinator.server.services import Handler, Services
 from ringleader.coordinator.server.throttle import mutations
 from ringleader.protocol import messages as kafka
 from ringleader.protocol.errors import ErrorCode, KafkaError, shortened

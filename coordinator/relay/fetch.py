@@ -29,8 +29,9 @@ from ringleader.coordinator.relay.gate import request_for
 from ringleader.coordinator.relay.nearby import Topics
 from ringleader.coordinator.relay.relay import Relay, code_of
 from ringleader.coordinator.server.call import Call, Message
-from ringleader.coordinator.server.handlers import Handler, Services, checks
+from ringleader.coordinator.server.handlers import checks
 from ringleader.coordinator.server.handlers.fetch import WITHOUT_A_LOG
+from ringleader.coordinator.server.services import Handler, Services
 from ringleader.protocol import messages as kafka
 from ringleader.protocol.errors import ErrorCode, MalformedError
 from ringleader.protocol.frames import decode_response

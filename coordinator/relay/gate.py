@@ -18,7 +18,8 @@ from ringleader.coordinator.run_queue import in_turns
 from ringleader.coordinator.security.acls import Operation, ResourceType
 from ringleader.coordinator.security.rights import EVERYONE, operations_on, rights_of
 from ringleader.coordinator.server.call import Call
-from ringleader.coordinator.server.handlers import Services, checks
+from ringleader.coordinator.server.handlers import checks
+from ringleader.coordinator.server.services import Services
 from ringleader.protocol import messages as kafka
 from ringleader.protocol.schema import Message
 

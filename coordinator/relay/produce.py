@@ -17,7 +17,8 @@ from ringleader.coordinator.relay.gate import request_for
 from ringleader.coordinator.relay.relay import Relay, code_of
 from ringleader.coordinator.security.acls import Operation, ResourceType
 from ringleader.coordinator.server.call import NO_ANSWER, Call, Message, NoAnswer
-from ringleader.coordinator.server.handlers import Handler, Services, checks
+from ringleader.coordinator.server.handlers import checks
+from ringleader.coordinator.server.services import Handler, Services
 from ringleader.protocol import messages as kafka
 from ringleader.protocol.errors import ErrorCode, error_name
 

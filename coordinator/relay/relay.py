@@ -11,9 +11,7 @@ from ringleader.clients.connection.requests import GREETING, plain
 from ringleader.clients.errors import ClientError, UnsupportedVersionError
 from ringleader.clients.model import Node
 from ringleader.coordinator.config import Settings
-from ringleader.coordinator.logs import get_log
 from ringleader.coordinator.relay.arrivals import Arrivals
-from ringleader.coordinator.relay.deletions import Deletions
 from ringleader.coordinator.relay.faces import Faces
 from ringleader.coordinator.relay.gate import UncheckedError
 from ringleader.coordinator.relay.nearby import Nearby
@@ -21,20 +19,9 @@ from ringleader.coordinator.relay.topology import Topology
 from ringleader.coordinator.relay.upstream import Upstreams
 from ringleader.coordinator.run_queue import SLICE_ELEMENTS
 from ringleader.coordinator.server.call import Call, Message, NoAnswer
-from ringleader.coordinator.server.connection import Connection
-from ringleader.coordinator.server.handlers import (
-    Handler,
-    Services,
-    acls,
-    groups,
-    quotas,
-    security,
-    users,
-    versions,
-)
-from ringleader.coordinator.server.handlers import offsets as committed
+from ringleader.coordinator.server.services import Handler, Services
 from ringleader.protocol.errors import LEADER_MOVED, ErrorCode, KafkaError
-from ringleader.protocol.messages import ApiVersionsResponse, FindCoordinatorRequest
+from ringleader.protocol.messages import ApiVersionsResponse
 
 ARRIVALS_MAX_BYTES = 128 * 1024 * 1024
 """Brokers' answers to Fetch that are on their way through this node at a time."""
@@ -43,10 +30,6 @@ Entry = TypeVar("Entry")
 
 Work = Callable[[Call, Any], Awaitable["Message | NoAnswer | None"]]
 """Handles a request: its response, or None if it has answered the call itself."""
-
-
-Family = Callable[[Services, "Relay"], dict[int, Handler]]
-"""Makes the handlers of some APIs, by API key."""
 
 
 class Refused(NamedTuple, Generic[Entry]):
@@ -90,42 +73,6 @@ class Relay:
             for key in set.intersection(*map(set, served))
         }
 
-    def register(self, services: Services, *more: Family) -> dict[int, Handler]:
-        """All handlers of a node of several, by API key: groups here, everything else at the brokers;
-        `more` needs both. ApiVersions answers with these, in the versions that the brokers serve, too."""
-        # Here, as these modules need the names of this one.
-        from ringleader.coordinator.relay import (
-            admin,
-            fetch,
-            metadata,
-            offsets,
-            produce,
-            transactions,
-        )
-
-        table: dict[int, Handler] = {}
-        families = [one.register for one in (metadata, produce, fetch, offsets, admin, transactions)]
-        for family in (*families, *more):
-            table.update(family(services, self))
-        narrowed = {key: self.versions[key] for key in table if key in self.versions}
-        for own in (groups, committed, security, users, acls, quotas):
-            table.update(own.register(services))
-        table[FindCoordinatorRequest.API_KEY] = self._find_coordinator(services, table)
-        table.update(versions.register(services, tuple(table), narrowed))
-        services.spawn(None, Deletions(self.topology, services.runtime, get_log()).watch())
-        return table
-
-    def _find_coordinator(self, services: Services, table: dict[int, Handler]) -> Handler:
-        """Answered when the other nodes are known: librdkafka gives up after three times
-        COORDINATOR_NOT_AVAILABLE, which are half a second."""
-        found = table[FindCoordinatorRequest.API_KEY]
-
-        async def find(call: Call, request: Any) -> Any:
-            await services.mapped()
-            return found(call, request)
-
-        return self.handler(services, find)
-
     # ---- what the handlers share ----
 
     def handler(self, services: Services, work: Work, *, changing: bool = False) -> Handler:
@@ -151,7 +98,6 @@ class Relay:
     def upstreams(self, call: Call) -> Upstreams:
         """The brokers' connections that belong to the connection of this call."""
         connection = call.connection
-        assert isinstance(connection, Connection)
         found = connection.companion
         if found is None:
             found = connection.companion = Upstreams(self.cluster, self.arrivals)

@@ -19,7 +19,8 @@ from ringleader.coordinator.relay.relay import Relay, code_of
 from ringleader.coordinator.run_queue import in_turns
 from ringleader.coordinator.security.acls import Operation, ResourceType
 from ringleader.coordinator.server.call import Call, Message
-from ringleader.coordinator.server.handlers import Handler, Services, checks
+from ringleader.coordinator.server.handlers import checks
+from ringleader.coordinator.server.services import Handler, Services
 from ringleader.protocol import messages as kafka
 from ringleader.protocol.errors import ErrorCode, KafkaError
 from ringleader.protocol.refusals import refusal

@@ -11,12 +11,12 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Mapping
-from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ringleader.coordinator.logs import Log
 from ringleader.coordinator.security.exchange import Exchange
+from ringleader.coordinator.security.listeners import is_loopback
 from ringleader.coordinator.security.oauth import (
     Claims,
     OAuthExchange,
@@ -103,16 +103,9 @@ def check_url(url: str) -> str:
         return url
     if parts.scheme == "https" and parts.hostname:
         return url
-    if parts.scheme == "http" and _is_loopback(parts.hostname or ""):
+    if parts.scheme == "http" and is_loopback(parts.hostname or ""):
         return url
     raise ValueError("keys come from a file: or https: URL (http: from this machine only)")
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):

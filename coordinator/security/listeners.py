@@ -36,6 +36,15 @@ class SecurityProtocol(StrEnum):
         return self.startswith("SASL")
 
 
+def is_loopback(host: str) -> bool:
+    """Whether an address, or `localhost`, is reached from this machine only; any other name may be
+    anything."""
+    try:
+        return ip_address(host.partition("%")[0]).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
+
+
 class Address(NamedTuple):
     """Host and port; port 0 takes a free one."""
 
@@ -47,11 +56,8 @@ class Address(NamedTuple):
 
     @property
     def is_loopback(self) -> bool:
-        """Whether only this machine reaches it; a name other than localhost may be anything."""
-        try:
-            return ip_address(self.host.partition("%")[0]).is_loopback
-        except ValueError:
-            return self.host.lower() == "localhost"
+        """See the function of this name."""
+        return is_loopback(self.host)
 
     @property
     def is_everywhere(self) -> bool:

@@ -29,13 +29,22 @@ NO_ANSWER: Final = NoAnswer()
 """What a handler returns or gives to `Call.answer` when the request has no response (Produce, acks=0)."""
 
 
+class Companion(Protocol):
+    """A thing that lives as long as a connection."""
+
+    def close(self) -> None:
+        """The connection is gone."""
+
+
 class Answerable(Protocol):
     """Where the answers and closings of a call go: the connection it came over."""
 
     principal: Principal
     """Who asks."""
     listener: Listener
-    """What the asker came through."""
+    """The one that accepted the connection."""
+    companion: Any = None
+    """A `Companion` that handlers keep for this connection; None: they keep none."""
 
     def call_answered(self, call: Call, response: Message | NoAnswer) -> None:
         """The response of the call this connection waits for."""
@@ -48,6 +57,11 @@ class Answerable(Protocol):
 
     def call_refused(self, call: Call, reason: str) -> None:
         """Close the connection, and log `reason`."""
+
+    def authenticates_again(self, call: Call, request: Message) -> bool:
+        """A SaslHandshake came after authentication. Whether this connection may authenticate again: then it
+        answers the call later, or closes."""
+        return False
 
 
 class Call:

@@ -24,7 +24,7 @@ from ringleader.protocol.messages import (
 if TYPE_CHECKING:
     from ringleader.coordinator.runtime import GroupRuntime
     from ringleader.coordinator.security.acls import Authority
-    from ringleader.coordinator.server.handlers import TopicDirectory
+    from ringleader.coordinator.server.services import TopicDirectory
 
 API_KEY = OffsetCommitRequest.API_KEY
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from time import perf_counter
 from types import GeneratorType
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from ringleader.coordinator.groups.shard import NOT_YET
 from ringleader.coordinator.run_queue import TURN_S
@@ -34,8 +34,7 @@ if TYPE_CHECKING:
     from ringleader.coordinator.run_queue import Slices
     from ringleader.coordinator.security.listeners import Listener
     from ringleader.coordinator.server.routes import Route
-    from ringleader.coordinator.server.sasl import Login
-    from ringleader.coordinator.server.server import Server
+    from ringleader.coordinator.server.shared import Shared
     from ringleader.coordinator.server.throttle import Account
 
 LEAVE_KEY = 13
@@ -69,13 +68,6 @@ ENTRY_BYTES = 64
 """What an answer counts for besides its body."""
 
 _head = struct.Struct(">ihhi").unpack_from
-
-
-class Companion(Protocol):
-    """What lives as long as a connection."""
-
-    def close(self) -> None:
-        """The connection is gone."""
 
 
 @dataclass(slots=True)
@@ -128,7 +120,7 @@ class Connection(asyncio.Protocol):
         "principal",
     )
 
-    def __init__(self, server: Server, listener: Listener) -> None:
+    def __init__(self, server: Shared[Connection], listener: Listener) -> None:
         self._server = server
         self.listener = listener
         """See `Answerable`."""
@@ -147,8 +139,8 @@ class Connection(asyncio.Protocol):
         """Address alone, for the limit per address."""
         self.principal = ANONYMOUS
         """See `Answerable`."""
-        self.login: Login | None = None
-        """Of a listener with SASL; see `sasl`."""
+        self.login: Any = None
+        """A `Login`, on a listener with SASL."""
         self._client_id: str | None = None
         """Of the last request, for log lines: its beginning."""
         self._header = b""
@@ -172,8 +164,8 @@ class Connection(asyncio.Protocol):
         """The request that later ones wait for."""
         self.account: Account | None = None
         """What it uses, while a quota counts for it, or may count for a connection that has not asked yet."""
-        self.companion: Companion | None = None
-        """What handlers keep for this connection."""
+        self.companion: Any = None
+        """See `Answerable`."""
         self.closing = False
         self._aborted = False
         """What its peer has not taken is not kept."""
@@ -356,7 +348,9 @@ class Connection(asyncio.Protocol):
                     position = after
                     continue
                 try:
-                    self._heartbeats = self._server.heartbeats.learn(self, data[position + 4 : stop], version)
+                    self._heartbeats = self._server.heartbeats.learn(
+                        self, self.host, data[position + 4 : stop], version
+                    )
                 except MalformedError as error:
                     reason = str(error)
                     break
@@ -779,6 +773,10 @@ class Connection(asyncio.Protocol):
             return
         self._unpark()
         self.close(f"{self._routes[call.api_key].name}: {reason}")
+
+    def authenticates_again(self, call: Call, request: Message) -> bool:
+        """See `Answerable`."""
+        return False
 
     # ---- closing ----
 

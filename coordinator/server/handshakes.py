@@ -26,11 +26,11 @@ from ringleader.coordinator.security.tls import Tls
 from ringleader.coordinator.server.arriving import NO_DELAY, Delay
 from ringleader.coordinator.server.connection import Connection
 from ringleader.coordinator.server.hello import hello
-from ringleader.coordinator.server.sasl import SaslConnection
+from ringleader.coordinator.server.login import SaslConnection
 from ringleader.coordinator.server.strangers import CONNECTION_BYTES, HANDSHAKE_BYTES
 
 if TYPE_CHECKING:
-    from ringleader.coordinator.server.server import Server
+    from ringleader.coordinator.server.shared import Shared
 
 SHUTDOWN_TIMEOUT_S = 5.0
 """So long a peer has to say goodbye when a connection is closed."""
@@ -51,7 +51,7 @@ class TlsConnection(Connection):
 
     __slots__ = ("_mapper",)
 
-    def __init__(self, server: Server, listener: Listener, mapper: PrincipalMapper) -> None:
+    def __init__(self, server: Shared[Connection], listener: Listener, mapper: PrincipalMapper) -> None:
         super().__init__(server, listener)
         self._mapper = mapper
 
@@ -157,7 +157,7 @@ class TlsListener:
 class Handshakes:
     """Those of all listeners."""
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: Shared[Connection]) -> None:
         self.server = server
         self._most = server.limits.tls_max_handshakes
         self._timeout_s = server.limits.tls_handshake_timeout_ms / 1000
@@ -166,7 +166,7 @@ class Handshakes:
         self._tasks: set[asyncio.Task[None]] = set()
         self._here: set[Arrival] = set()
         """Those that are not over."""
-        self._becoming: dict[Connection, Arrival] = {}
+        self._becoming: dict[object, Arrival] = {}
         self._per_address: Counter[str] = Counter()
         self._busy = 0
         """How many have their turn."""
@@ -212,7 +212,7 @@ class Handshakes:
         arrival.task.add_done_callback(partial(self._ended, arrival))
         self.server.strangers.enter(arrival, CONNECTION_BYTES)
 
-    def through(self, connection: Connection) -> None:
+    def through(self, connection: object) -> None:
         """A handshake has become a connection: it counts as that alone from now on."""
         arrival = self._becoming.get(connection)
         if arrival is not None:

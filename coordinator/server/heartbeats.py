@@ -19,7 +19,7 @@ from ringleader.protocol.messages import HeartbeatRequest
 if TYPE_CHECKING:
     from ringleader.coordinator.runtime import GroupRuntime
     from ringleader.coordinator.security.acls import Authority
-    from ringleader.coordinator.server.connection import Connection
+    from ringleader.coordinator.server.call import Answerable
 
 API_KEY = HeartbeatRequest.API_KEY
 MAX_VERSION = HeartbeatRequest.MAX_VERSION
@@ -68,7 +68,7 @@ class HeartbeatCache:
         self.known = _empty() if authorizer.is_open else NOTHING
         """What a new connection knows."""
         self._authorizer = authorizer
-        self._own: dict[Connection, Known] = {}
+        self._own: dict[Answerable, Known] = {}
         self._remembered = 0
         authorizer.observe(self._forget)
         self._partition_of = runtime.partition_of
@@ -76,7 +76,7 @@ class HeartbeatCache:
             decoder(HeartbeatRequest, version) for version in range(MAX_VERSION + 1)
         )
 
-    def learn(self, connection: Connection, frame: bytes, version: int) -> Known:
+    def learn(self, connection: Answerable, host: str, frame: bytes, version: int) -> Known:
         """Decode a frame (without its size) and remember it, if it may be. Returns what the connection knows
         from now on. Raises `MalformedError`."""
         _, position = decode_request_header(frame)
@@ -87,18 +87,18 @@ class HeartbeatCache:
         known = self.known
         if not self._authorizer.is_open:
             if not self._authorizer.authorize(
-                connection.principal, connection.host[1:], Operation.READ, ResourceType.GROUP, group_id
+                connection.principal, host[1:], Operation.READ, ResourceType.GROUP, group_id
             ):
                 return self._own.get(connection, NOTHING)
             known = self._own_of(connection)
         known[version].remember(frame[8:], heartbeat, group_id, generation, member_id, instance_id)
         return known
 
-    def left(self, connection: Connection) -> None:
+    def left(self, connection: Answerable) -> None:
         """The connection is gone."""
         self._own.pop(connection, None)
 
-    def _own_of(self, connection: Connection) -> Known:
+    def _own_of(self, connection: Answerable) -> Known:
         self._remembered += 1
         if self._remembered > OWN_HEARTBEATS:
             self._forget()

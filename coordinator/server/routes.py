@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ringleader.coordinator.security.rights import rights_of
 from ringleader.coordinator.server.call import HELD_ENTRY_BYTES
-from ringleader.coordinator.server.handlers import Handler
+from ringleader.coordinator.server.services import Handler
 from ringleader.protocol.codec import Decoder, PiecesEncoder, decoder, pieces_encoder
 from ringleader.protocol.frames import API_VERSIONS_KEY, request_class, response_class
 from ringleader.protocol.messages import (

@@ -12,7 +12,7 @@ from copy import copy
 from functools import partial
 from time import perf_counter
 from types import coroutine
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from ringleader.coordinator.clock import Clock
 from ringleader.coordinator.security.quotas import ClientQuotas, Rate, Sensors, TokenBucket
@@ -30,8 +30,8 @@ from ringleader.protocol.messages import (
 )
 
 if TYPE_CHECKING:
-    from ringleader.coordinator.server.connection import Connection
-    from ringleader.coordinator.server.handlers import Services
+    from ringleader.coordinator.security.principal import Principal
+    from ringleader.coordinator.server.services import Services
 
 PRODUCE: Final = ProduceRequest.API_KEY
 FETCH: Final = FetchRequest.API_KEY
@@ -53,6 +53,18 @@ _NOTHING = Sensors(None, None, None, None)
 T = TypeVar("T")
 
 
+class Metered(Protocol):
+    """A connection, as quotas see it."""
+
+    principal: Principal
+    moved_ms: int
+    """The time of the last read."""
+    account: Account | None
+
+    def mute(self, throttle_ms: int) -> None:
+        """Neither read nor work on anything for that time (KIP-219)."""
+
+
 class Throttle:
     """Of a server, while there are quotas of users or client ids."""
 
@@ -68,11 +80,11 @@ class Throttle:
         """For so long a connection rests at most while its user is beyond request_percentage: then nothing of
         what was used before counts, but what its other connections have used since may."""
 
-    def unknown(self, connection: Connection) -> Account:
+    def unknown(self, connection: Metered) -> Account:
         """Of a connection whose user or client id is not known yet."""
         return Account(self, connection)
 
-    def account(self, connection: Connection, client_id: str | None) -> Account | None:
+    def account(self, connection: Metered, client_id: str | None) -> Account | None:
         """Of who asks; None: no quota counts for them."""
         sensors = self._quotas.sensors(connection.principal.name, client_id or "", connection.moved_ms)
         if sensors is None:
@@ -104,7 +116,7 @@ class Account:
         "sensors",
     )
 
-    def __init__(self, throttle: Throttle, connection: Connection) -> None:
+    def __init__(self, throttle: Throttle, connection: Metered) -> None:
         self._throttle = throttle
         self._connection = connection
         self.sensors = _NOTHING

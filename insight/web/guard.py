@@ -18,7 +18,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ringleader.coordinator import http_server
-from ringleader.coordinator.http_server import SAFE_HEADERS, asks_for, bears, checked_token, is_loopback
+from ringleader.coordinator.http_server import SAFE_HEADERS, asks_for, bears, checked_token
+from ringleader.coordinator.security.listeners import is_loopback
 from ringleader.coordinator.security.settings import TlsSettings
 from ringleader.coordinator.security.tls import Tls
 

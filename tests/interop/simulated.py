@@ -16,9 +16,10 @@ from ringleader.coordinator.security.acls import AllowAll
 from ringleader.coordinator.server.call import Call
 from ringleader.coordinator.server.commits import CommitCache
 from ringleader.coordinator.server.connection import Connection
-from ringleader.coordinator.server.handlers import LocalServices, build
 from ringleader.coordinator.server.routes import build_routes
 from ringleader.coordinator.server.server import Server
+from ringleader.coordinator.server.services import LocalServices
+from ringleader.coordinator.server.tables import build
 from ringleader.coordinator.topics.catalog import TopicInfo
 from tests.interop.brokers import AFTER_RESTART, TOPICS, settings_of
 from tests.interop.language import Entry, Said, Scenario

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ringleader.coordinator.security.principal import ANONYMOUS
-from ringleader.coordinator.server.call import Call
+from ringleader.coordinator.server.call import Answerable, Call
 from ringleader.coordinator.server.gather import Gather, Part
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.frames import request_class, response_class
@@ -51,7 +51,7 @@ def test_every_version_has_a_place_for_the_code(key: int, version: int) -> None:
     assert set(codes(said)) <= {0, CODE}, "a level that has its own code may have none"
 
 
-class Ended:
+class Ended(Answerable):
     """A connection that keeps what came of a call."""
 
     principal = ANONYMOUS

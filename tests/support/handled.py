@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Generator
 
 from ringleader.coordinator.run_queue import whole
-from ringleader.coordinator.server.handlers import Call, Handler, Message, NoAnswer
+from ringleader.coordinator.server.call import Call, Message, NoAnswer
+from ringleader.coordinator.server.services import Handler
 
 
 def handled(handler: Handler, call: Call, request: Message) -> Message | NoAnswer | None:

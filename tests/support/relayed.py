@@ -11,13 +11,15 @@ from typing import Any
 from ringleader.clients.connection.cluster import Cluster
 from ringleader.coordinator.config import Settings
 from ringleader.coordinator.group_transactions.handlers import register as group_transactions
+from ringleader.coordinator.nodes import NodeAddress
 from ringleader.coordinator.relay.relay import Relay
+from ringleader.coordinator.relay.tables import build
 from ringleader.coordinator.runtime import GroupRuntime
 from ringleader.coordinator.security.acls import AllowAll
 from ringleader.coordinator.security.directory import Security
 from ringleader.coordinator.server.call import Call
-from ringleader.coordinator.server.handlers import NodeAddress, Services
 from ringleader.coordinator.server.server import Server
+from ringleader.coordinator.server.services import Services
 from tests.support.memory_store import MemoryStorage
 
 
@@ -147,7 +149,7 @@ async def _node(
             withheld=frozenset(withheld),
             withheld_ids=relay.withheld_ids,
         )
-        await server.start(relay.register(services, group_transactions), relay.topology)
+        await server.start(build(services, relay, group_transactions), relay.topology)
         try:
             yield RelayNode(server, relay, services)
         finally:

@@ -16,12 +16,14 @@ from typing import Any
 import structlog
 
 from ringleader.coordinator.config import Settings
+from ringleader.coordinator.nodes import Nodes
 from ringleader.coordinator.runtime import GroupRuntime
 from ringleader.coordinator.security.acls import AllowAll
 from ringleader.coordinator.server.call import Call
-from ringleader.coordinator.server.handlers import Handler, Nodes, Services, groups, offsets, versions
+from ringleader.coordinator.server.handlers import groups, offsets, versions
 from ringleader.coordinator.server.sasl import Sasl
 from ringleader.coordinator.server.server import Server
+from ringleader.coordinator.server.services import Handler, Services
 from ringleader.coordinator.storage.base import Storage
 from ringleader.protocol.frames import decode_response, encode_request, response_class
 from ringleader.protocol.schema import Message

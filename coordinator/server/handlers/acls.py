@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Any, TypeVar
 
+from ringleader.coordinator.run_queue import Slices
 from ringleader.coordinator.security.acls import (
     MAX_ACLS,
     AclBinding,
@@ -24,8 +25,9 @@ from ringleader.coordinator.security.acls import (
     to_key,
 )
 from ringleader.coordinator.security.store import SecurityStore
-from ringleader.coordinator.server.call import HELD_ENTRY_BYTES
-from ringleader.coordinator.server.handlers import Call, Handler, Services, Slices, checks, tell
+from ringleader.coordinator.server.call import HELD_ENTRY_BYTES, Call
+from ringleader.coordinator.server.handlers import checks
+from ringleader.coordinator.server.services import Handler, Services, tell
 from ringleader.protocol import messages as kafka
 from ringleader.protocol.errors import ErrorCode, KafkaError
 

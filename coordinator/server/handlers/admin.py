@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum
 from typing import Any
 
-from ringleader.coordinator.run_queue import gather_some
+from ringleader.coordinator.run_queue import Slices, gather_some
 from ringleader.coordinator.security.acls import Operation, ResourceType
-from ringleader.coordinator.server.call import HELD_ENTRY_BYTES
-from ringleader.coordinator.server.handlers import Call, Handler, LocalServices, Slices, checks, tell
+from ringleader.coordinator.server.call import HELD_ENTRY_BYTES, Call
+from ringleader.coordinator.server.handlers import checks
 from ringleader.coordinator.server.handlers.checks import BROKER, TOPIC
 from ringleader.coordinator.server.handlers.configs import (
     broker_entries,
@@ -24,6 +24,7 @@ from ringleader.coordinator.server.handlers.configs import (
     topic_entries,
 )
 from ringleader.coordinator.server.handlers.topics import CLUSTER_OPERATIONS
+from ringleader.coordinator.server.services import Handler, LocalServices, tell
 from ringleader.coordinator.topics.catalog import refuse_internal
 from ringleader.coordinator.topics.configs import KEYS, ConfigType
 from ringleader.protocol import messages as kafka

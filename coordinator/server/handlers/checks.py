@@ -21,7 +21,7 @@ from ringleader.protocol.messages import (
 from ringleader.protocol.schema import ZERO_UUID
 
 if TYPE_CHECKING:
-    from ringleader.coordinator.server.handlers import Services
+    from ringleader.coordinator.server.services import Services
 
 TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
 """Types of resources that have configurations."""

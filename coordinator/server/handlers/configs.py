@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from enum import IntEnum
 
 from ringleader.coordinator.config import options
-from ringleader.coordinator.server.handlers import LocalServices, Services
+from ringleader.coordinator.server.services import LocalServices, Services
 from ringleader.coordinator.topics.configs import KEYS, ConfigKey, ConfigType
 from ringleader.protocol import messages as kafka
 

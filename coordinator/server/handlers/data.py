@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from functools import partial
 
-from ringleader.coordinator.run_queue import SLICE_ELEMENTS, gather_some
+from ringleader.coordinator.run_queue import SLICE_ELEMENTS, Slices, gather_some
 from ringleader.coordinator.security.acls import Operation, ResourceType
-from ringleader.coordinator.server.call import HELD_ENTRY_BYTES, NO_ANSWER
-from ringleader.coordinator.server.handlers import Call, Handler, LocalServices, Slices, checks, once, tell
+from ringleader.coordinator.server.call import HELD_ENTRY_BYTES, NO_ANSWER, Call
+from ringleader.coordinator.server.handlers import checks
 from ringleader.coordinator.server.handlers.fetch import READ_COMMITTED, fetch
+from ringleader.coordinator.server.services import Handler, LocalServices, once, tell
 from ringleader.coordinator.topics import MAX_TIMESTAMP
 from ringleader.coordinator.topics.catalog import refuse_internal
 from ringleader.coordinator.topics.partition import LEADER_EPOCH, AppendResult

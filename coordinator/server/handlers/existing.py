@@ -16,7 +16,7 @@ from ringleader.protocol.errors import ErrorCode, KafkaError
 from ringleader.protocol.refusals import refusal
 
 if TYPE_CHECKING:
-    from ringleader.coordinator.server.handlers import Services, TopicDirectory
+    from ringleader.coordinator.server.services import Services, TopicDirectory
 
 ANY_PARTITION = 2**31
 """Of names that are no topics: one more than the largest number that the wire can carry."""

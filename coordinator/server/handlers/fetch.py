@@ -12,9 +12,10 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from itertools import chain
 
-from ringleader.coordinator.run_queue import SLICE_ELEMENTS, whole
-from ringleader.coordinator.server.call import HELD_ENTRY_BYTES
-from ringleader.coordinator.server.handlers import Call, LocalServices, Slices, checks
+from ringleader.coordinator.run_queue import SLICE_ELEMENTS, Slices, whole
+from ringleader.coordinator.server.call import HELD_ENTRY_BYTES, Call
+from ringleader.coordinator.server.handlers import checks
+from ringleader.coordinator.server.services import LocalServices
 from ringleader.coordinator.topics.partition import LEADER_EPOCH, Readable, Waiter
 from ringleader.coordinator.topics.transactional import before, next_offset
 from ringleader.protocol import messages as kafka

@@ -13,11 +13,11 @@ from functools import partial
 from typing import Any
 
 from ringleader.coordinator.groups.routing import partition_for
-from ringleader.coordinator.run_queue import SLICE_ELEMENTS
+from ringleader.coordinator.run_queue import SLICE_ELEMENTS, Slices
 from ringleader.coordinator.security.acls import Operation, ResourceType
-from ringleader.coordinator.server.call import HELD_ENTRY_BYTES
+from ringleader.coordinator.server.call import HELD_ENTRY_BYTES, Call, Message
 from ringleader.coordinator.server.gather import Gather, Part
-from ringleader.coordinator.server.handlers import Call, Handler, Message, Services, Slices
+from ringleader.coordinator.server.services import Handler, Services
 from ringleader.protocol import messages as kafka
 from ringleader.protocol.errors import ErrorCode, KafkaError
 from ringleader.protocol.refusals import join_refusal, refusal

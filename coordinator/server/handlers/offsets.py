@@ -15,11 +15,12 @@ from itertools import islice
 from typing import Any, cast
 
 from ringleader.coordinator.groups import offset_deletion
-from ringleader.coordinator.run_queue import SLICE_ELEMENTS, whole
+from ringleader.coordinator.run_queue import SLICE_ELEMENTS, Slices, whole
 from ringleader.coordinator.security.acls import Operation, ResourceType
-from ringleader.coordinator.server.call import HELD_ENTRY_BYTES
+from ringleader.coordinator.server.call import HELD_ENTRY_BYTES, Call, Message
 from ringleader.coordinator.server.gather import Gather, Part
-from ringleader.coordinator.server.handlers import Call, Handler, Message, Services, Slices, existing
+from ringleader.coordinator.server.handlers import existing
+from ringleader.coordinator.server.services import Handler, Services
 from ringleader.protocol import messages as kafka
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.refusals import SEVERAL_GROUPS_VERSION, refusal

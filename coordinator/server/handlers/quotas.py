@@ -23,8 +23,9 @@ from ringleader.coordinator.security.quotas import (
     from_key,
     to_key,
 )
-from ringleader.coordinator.server.call import HELD_ENTRY_BYTES
-from ringleader.coordinator.server.handlers import Call, Handler, Services, checks, tell
+from ringleader.coordinator.server.call import HELD_ENTRY_BYTES, Call
+from ringleader.coordinator.server.handlers import checks
+from ringleader.coordinator.server.services import Handler, Services, tell
 from ringleader.protocol import messages as kafka
 from ringleader.protocol.errors import ErrorCode, KafkaError
 

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from ringleader.coordinator.server.handlers import Call, Handler, Services
-from ringleader.coordinator.server.sasl import SessionConnection
+from ringleader.coordinator.server.call import Call
+from ringleader.coordinator.server.services import Handler, Services
 from ringleader.protocol import messages as kafka
 from ringleader.protocol.errors import ErrorCode
 
@@ -16,14 +16,8 @@ def register(services: Services) -> dict[int, Handler]:
 
 def handshake(call: Call, request: kafka.SaslHandshakeRequest) -> kafka.SaslHandshakeResponse | None:
     """Where sessions end, the beginning of the next one (KIP-368); else there is no mechanism to choose."""
-    connection = call.connection
-    if isinstance(connection, SessionConnection):
-        if connection.renews():
-            connection.renew(call, request)
-            return None
-        if connection.is_over:
-            call.close("the session is over, and it was renewed less than a second ago")
-            return None
+    if call.connection.authenticates_again(call, request):
+        return None
     return kafka.SaslHandshakeResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE)
 
 

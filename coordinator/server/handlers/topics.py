@@ -12,11 +12,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Iterator
 
-from ringleader.coordinator.run_queue import SLICE_ELEMENTS, gather_some
+from ringleader.coordinator.run_queue import SLICE_ELEMENTS, Slices, gather_some
 from ringleader.coordinator.security.acls import Operation, ResourceType
-from ringleader.coordinator.server.call import HELD_ENTRY_BYTES
-from ringleader.coordinator.server.handlers import Call, Handler, LocalServices, Slices, checks, once, tell
+from ringleader.coordinator.server.call import HELD_ENTRY_BYTES, Call
+from ringleader.coordinator.server.handlers import checks
 from ringleader.coordinator.server.handlers.configs import configs_in_words, topic_entries
+from ringleader.coordinator.server.services import Handler, LocalServices, once, tell
 from ringleader.coordinator.server.throttle import Mutations, mutations
 from ringleader.coordinator.topics.catalog import TopicInfo, check_name, refuse_internal
 from ringleader.coordinator.topics.partition import LEADER_EPOCH

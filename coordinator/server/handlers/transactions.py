@@ -10,16 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 
+from ringleader.coordinator.run_queue import Slices
 from ringleader.coordinator.security.acls import Operation, ResourceType
-from ringleader.coordinator.server.handlers import (
-    Call,
-    Handler,
-    LocalServices,
-    Message,
-    Slices,
-    checks,
-    existing,
-)
+from ringleader.coordinator.server.call import Call, Message
+from ringleader.coordinator.server.handlers import checks, existing
+from ringleader.coordinator.server.services import Handler, LocalServices
 from ringleader.coordinator.transactions.machine import Producer, Result
 from ringleader.coordinator.transactions.states import Partition
 from ringleader.protocol import messages as kafka

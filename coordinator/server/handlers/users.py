@@ -16,8 +16,9 @@ from ringleader.coordinator.security.scram import (
     Credential,
     Mechanism,
 )
-from ringleader.coordinator.server.call import HELD_ENTRY_BYTES
-from ringleader.coordinator.server.handlers import Call, Handler, Services, checks
+from ringleader.coordinator.server.call import HELD_ENTRY_BYTES, Call
+from ringleader.coordinator.server.handlers import checks
+from ringleader.coordinator.server.services import Handler, Services
 from ringleader.protocol import messages as kafka
 from ringleader.protocol.errors import ErrorCode, KafkaError, shortened
 

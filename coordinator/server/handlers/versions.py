@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from ringleader.coordinator.server.handlers import Call, Handler, Services
+from ringleader.coordinator.server.call import Call
+from ringleader.coordinator.server.services import Handler, Services
 from ringleader.protocol import messages as kafka
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.frames import API_VERSIONS_KEY, request_class

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from ringleader.coordinator.cluster.map import MAX_BYTES, NOBODY, ClusterMap, MapError, NodeInfo
 from ringleader.coordinator.cluster.state import MemberState
+from ringleader.coordinator.nodes import NodeAddress
 from ringleader.coordinator.security.listeners import MAX_LISTENERS, Address, NamedAddress
-from ringleader.coordinator.server.handlers import NodeAddress
 
 NODES = (NodeInfo(1, "one.example", 9092, "0.1.0"), NodeInfo(4, "::1", 9093, "0.1.0"))
 MAP = ClusterMap(7, 1, NODES, (1, 4, NOBODY, 1), {1: 1}, frozenset({4}), frozenset({1}), {2: 1})

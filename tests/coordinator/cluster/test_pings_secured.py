@@ -22,7 +22,7 @@ from ringleader.coordinator.security.scram import SHA_256, Credential, Credentia
 from ringleader.coordinator.security.settings import TlsSettings
 from ringleader.coordinator.security.store import SECRET_BYTES
 from ringleader.coordinator.security.tls import Tls
-from ringleader.coordinator.server.sasl import NodeConnection
+from ringleader.coordinator.server.login import NodeConnection
 from ringleader.coordinator.serving import StartError
 from ringleader.protocol.messages import ApiVersionsRequest, HeartbeatRequest, ListGroupsRequest
 from ringleader.testing import Coordinator

@@ -17,8 +17,9 @@ from ringleader.coordinator.security.acls import AllowAll, Authorizer, Operation
 from ringleader.coordinator.security.principal import ANONYMOUS
 from ringleader.coordinator.security.rights import EVERYONE, RIGHTS, Right, UnnamedApiError, rights_of
 from ringleader.coordinator.server.call import Call
-from ringleader.coordinator.server.handlers import Services, build
 from ringleader.coordinator.server.routes import build_routes
+from ringleader.coordinator.server.services import Services
+from ringleader.coordinator.server.tables import build
 from ringleader.protocol import messages as kafka
 from ringleader.protocol.frames import request_class
 from tests.coordinator.relay.test_checks import relayed

@@ -14,7 +14,7 @@ from ringleader.coordinator.server.audit import (
     LINES_PER_SECOND,
     Audit,
 )
-from ringleader.coordinator.server.call import Call
+from ringleader.coordinator.server.call import Answerable, Call
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import JoinGroupRequest
 from tests.support.listening import told
@@ -30,7 +30,7 @@ class Lines(list[dict[str, Any]]):
         self.append({"event": event, **fields})
 
 
-class Peer:
+class Peer(Answerable):
     """A connection, of which its name is asked."""
 
     principal = Principal("User", "mallory")

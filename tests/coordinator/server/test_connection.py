@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from ringleader.coordinator.server.call import NO_ANSWER, Call, Message
-from ringleader.coordinator.server.handlers import Handler, Services
+from ringleader.coordinator.server.services import Handler, Services
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.frames import encode_request
 from ringleader.protocol.messages import (

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from ringleader.coordinator.groups.routing import partition_for
-from ringleader.coordinator.server.handlers import NodeAddress
+from ringleader.coordinator.nodes import NodeAddress
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import (
     DeleteGroupsRequest,

@@ -12,7 +12,7 @@ import pytest
 
 from ringleader.coordinator.config import Settings
 from ringleader.coordinator.node import Node
-from ringleader.coordinator.server.call import Call
+from ringleader.coordinator.server.call import Answerable, Call
 from ringleader.protocol import messages as m
 from ringleader.protocol.errors import ErrorCode
 from tests.coordinator.server.test_transactions import Producer, Talk
@@ -22,7 +22,7 @@ PARTITIONS = 2_000
 GROUP = "g"
 
 
-class Asker:
+class Asker(Answerable):
     """Stands for a connection that asks one thing."""
 
     principal: Any = "User:ANONYMOUS"

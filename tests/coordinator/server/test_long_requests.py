@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from ringleader.coordinator import run_queue
-from ringleader.coordinator.server.handlers import Handler, Services, data, topics
+from ringleader.coordinator.server.handlers import data, topics
+from ringleader.coordinator.server.services import Handler, Services
 from ringleader.coordinator.topics.catalog import TopicInfo
 from ringleader.protocol.errors import KafkaError
 from ringleader.protocol.frames import decode_response, encode_request, response_class

@@ -20,7 +20,8 @@ from ringleader.coordinator.logs import get_log
 from ringleader.coordinator.server import handshakes
 from ringleader.coordinator.server.handlers import security as security_handlers
 from ringleader.coordinator.server.hello import hello as wait_for_hello
-from ringleader.coordinator.server.sasl import Sasl, SaslConnection
+from ringleader.coordinator.server.login import SaslConnection
+from ringleader.coordinator.server.sasl import Sasl
 from ringleader.coordinator.server.slow_steps import SlowSteps
 from ringleader.coordinator.server.strangers import (
     CONNECTION_BYTES,

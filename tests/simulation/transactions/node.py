@@ -15,13 +15,14 @@ from ringleader.clients.model import Node as Broker
 from ringleader.coordinator.group_transactions.handlers import register as group_transactions
 from ringleader.coordinator.relay.arrivals import Arrivals
 from ringleader.coordinator.relay.relay import Relay
+from ringleader.coordinator.relay.tables import build
 from ringleader.coordinator.relay.upstream import DataConnection, Upstreams
 from ringleader.coordinator.security.acls import Authorizer
 from ringleader.coordinator.security.directory import Security
 from ringleader.coordinator.security.principal import Principal
 from ringleader.coordinator.server.audit import Audit
 from ringleader.coordinator.server.call import Call
-from ringleader.coordinator.server.handlers import Handler, Services
+from ringleader.coordinator.server.services import Handler, Services
 from ringleader.coordinator.storage.base import StorageError
 from ringleader.coordinator.storage.kafka import TopicStore
 from ringleader.protocol import messages as kafka
@@ -225,7 +226,7 @@ class TxnNode(Node):
             withheld=frozenset((SECURITY_TOPIC,)),
             audit=Audit(log, lambda: world.now_ms, lambda: 1_700_000_000_000 + world.now_ms),
         )
-        self._table = relay.register(self.services, group_transactions)
+        self._table = build(self.services, relay, group_transactions)
         self.store = store
         self.started = True
         world.checks.began(self, known)

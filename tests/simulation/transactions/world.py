@@ -14,7 +14,7 @@ from unittest import mock
 from ringleader.coordinator.config import Settings
 from ringleader.coordinator.group_transactions import handlers
 from ringleader.coordinator.groups.routing import partition_for
-from ringleader.coordinator.relay import relay
+from ringleader.coordinator.relay import tables
 from ringleader.coordinator.server.call import Call
 from tests.simulation.facts import ViolationError
 from tests.simulation.nodes.kafka import TOPIC
@@ -263,7 +263,7 @@ def simulate(seed: int, *, quiet: bool = False, tell: Callable[[str], None] | No
     with (
         _pretending(world),
         mock.patch.object(handlers, "get_log", log),
-        mock.patch.object(relay, "get_log", log),
+        mock.patch.object(tables, "get_log", log),
     ):
         try:
             _play(world)

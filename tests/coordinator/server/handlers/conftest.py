@@ -14,8 +14,9 @@ from ringleader.coordinator.run_queue import RunQueue
 from ringleader.coordinator.runtime.transactions import TransactionRuntime
 from ringleader.coordinator.security.acls import AllowAll
 from ringleader.coordinator.security.principal import ANONYMOUS
-from ringleader.coordinator.server.call import Call, Message, NoAnswer
-from ringleader.coordinator.server.handlers import LocalServices, admin, data, security, topics, transactions
+from ringleader.coordinator.server.call import Answerable, Call, Message, NoAnswer
+from ringleader.coordinator.server.handlers import admin, data, security, topics, transactions
+from ringleader.coordinator.server.services import LocalServices
 from ringleader.coordinator.topics import Topics
 from ringleader.protocol.frames import response_class
 from tests.support.handled import handled
@@ -75,7 +76,7 @@ class Ask:
         return await self.send(request, request.MAX_VERSION if version is None else version).answer()
 
 
-class Waiting:
+class Waiting(Answerable):
     """A request in progress; also the connection it came over."""
 
     principal = ANONYMOUS

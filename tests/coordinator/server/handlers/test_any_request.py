@@ -21,16 +21,9 @@ from ringleader.coordinator.security.acls import Authorizer
 from ringleader.coordinator.security.directory import Security
 from ringleader.coordinator.security.principal import ANONYMOUS
 from ringleader.coordinator.security.store import FileStore
-from ringleader.coordinator.server.call import Call, Message, NoAnswer
-from ringleader.coordinator.server.handlers import (
-    LocalServices,
-    acls,
-    admin,
-    data,
-    security,
-    topics,
-    transactions,
-)
+from ringleader.coordinator.server.call import Answerable, Call, Message, NoAnswer
+from ringleader.coordinator.server.handlers import acls, admin, data, security, topics, transactions
+from ringleader.coordinator.server.services import LocalServices
 from ringleader.coordinator.topics import Topics
 from ringleader.protocol.frames import request_class, response_class
 from tests.support.handled import handled
@@ -54,7 +47,7 @@ PLACES = {"index", "partition", "partition_index"}
 OFFSETS = {"fetch_offset", "offset", "timestamp"}
 
 
-class Outcome:
+class Outcome(Answerable):
     """The connection of one call: how it ended."""
 
     principal = ANONYMOUS

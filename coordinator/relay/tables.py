@@ -1,0 +1,47 @@
+"""The handlers of one node of several: groups at the node, everything else at the brokers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ringleader.coordinator.logs import get_log
+from ringleader.coordinator.relay import admin, fetch, metadata, offsets, produce, transactions
+from ringleader.coordinator.relay.deletions import Deletions
+from ringleader.coordinator.relay.relay import Relay
+from ringleader.coordinator.server.call import Call
+from ringleader.coordinator.server.handlers import versions
+from ringleader.coordinator.server.services import Handler, Services
+from ringleader.coordinator.server.tables import OF_EVERY_NODE
+from ringleader.protocol.messages import FindCoordinatorRequest
+
+Family = Callable[[Services, Relay], dict[int, Handler]]
+"""Makes the handlers of some APIs, by API key."""
+
+
+def build(services: Services, relay: Relay, *more: Family) -> dict[int, Handler]:
+    """All handlers, by API key; `more`: families that need both the node's groups and the brokers.
+    ApiVersions answers with these, in versions that the brokers serve, too."""
+    table: dict[int, Handler] = {}
+    families = [one.register for one in (metadata, produce, fetch, offsets, admin, transactions)]
+    for family in (*families, *more):
+        table.update(family(services, relay))
+    narrowed = {key: relay.versions[key] for key in table if key in relay.versions}
+    for own in OF_EVERY_NODE:
+        table.update(own.register(services))
+    find_coordinator = table[FindCoordinatorRequest.API_KEY]
+    table[FindCoordinatorRequest.API_KEY] = _once_mapped(services, relay, find_coordinator)
+    table.update(versions.register(services, tuple(table), narrowed))
+    services.spawn(None, Deletions(relay.topology, services.runtime, get_log()).watch())
+    return table
+
+
+def _once_mapped(services: Services, relay: Relay, handler: Handler) -> Handler:
+    """The handler of FindCoordinator, asked when the other nodes are known: librdkafka gives up after three
+    times COORDINATOR_NOT_AVAILABLE, which are half a second."""
+
+    async def find(call: Call, request: Any) -> Any:
+        await services.mapped()
+        return handler(call, request)
+
+    return relay.handler(services, find)
