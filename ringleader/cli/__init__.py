@@ -4,31 +4,77 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Annotated
+from collections import UserDict
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
-from ringleader.cli import acls, groups, nodes, topics, users
-from ringleader.cli import advise as _advise
-from ringleader.cli import consume as _consume
-from ringleader.cli import explain as _explain
-from ringleader.cli import history as _history
-from ringleader.cli import migrate as _migrate
-from ringleader.cli import owners as _owners
-from ringleader.cli import plan as _plan
-from ringleader.cli import produce as _produce
-from ringleader.cli import record as _record
-from ringleader.cli import replay as _replay
-from ringleader.cli import report as _report
-from ringleader.cli import serve as _serve
-from ringleader.cli import top as _top
-from ringleader.cli import watch as _watch
 from ringleader.cli.common import complain
 
 __all__ = ["app", "main"]
 
+COMMANDS = (
+    "serve",
+    "produce",
+    "consume",
+    "migrate",
+    "watch",
+    "top",
+    "history",
+    "explain",
+    "owners",
+    "report",
+    "advise",
+    "record",
+    "replay",
+    "plan",
+    "size",
+)
+"""Each is a function in the module of its name, but for `size`, which is in that of `plan`."""
+
+GROUPS = ("topics", "groups", "nodes", "users", "acls")
+"""Each is a group of commands, the `app` of the module of its name."""
+
+
+class _Commands(UserDict[str, Any]):
+    """The commands by name. Each is loaded when it is first called or shown: to load all of them takes half
+    of the time that a command needs to start."""
+
+    def __init__(self) -> None:
+        super().__init__(dict.fromkeys(COMMANDS + GROUPS))
+
+    def __getitem__(self, name: str) -> Any:
+        if (command := self.data[name]) is None:
+            command = self.data[name] = _load(name)
+        return command
+
+
+def _load(name: str) -> Any:
+    module = import_module(f"ringleader.cli.{'plan' if name == 'size' else name}")
+    parent = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich")
+    if name in GROUPS:
+        parent.add_typer(module.app, name=name)
+    else:
+        text = getattr(module, f"{name.upper()}_HELP", None) or module.HELP
+        parent.command(name, help=text, cls=getattr(module, "COMMAND", None))(getattr(module, name))
+        parent.callback()(_ringleader)  # with one command and nothing else there would be no group
+    group: Any = typer.main.get_command(parent)
+    return group.commands[name]
+
+
+class _Ringleader(TyperGroup):
+    """The command itself."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self.commands = _Commands()
+
+
 app = typer.Typer(
     name="ringleader",
+    cls=_Ringleader,
     help="A Kafka group coordinator that runs by itself.\n\n"
     "Run one with `ringleader serve`; look into groups and topics, of Ringleader or of any Kafka, with the "
     "other commands.\n\n"
@@ -46,26 +92,6 @@ app = typer.Typer(
     add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("serve", help=_serve.HELP, cls=_serve.ServeCommand)(_serve.serve)
-app.add_typer(topics.app, name="topics")
-app.add_typer(groups.app, name="groups")
-app.add_typer(nodes.app, name="nodes")
-app.add_typer(users.app, name="users")
-app.add_typer(acls.app, name="acls")
-app.command("produce", help=_produce.HELP)(_produce.produce)
-app.command("consume", help=_consume.HELP)(_consume.consume)
-app.command("migrate", help=_migrate.HELP)(_migrate.migrate)
-app.command("watch", help=_watch.HELP)(_watch.watch)
-app.command("top", help=_top.HELP)(_top.top)
-app.command("history", help=_history.HELP)(_history.history)
-app.command("explain", help=_explain.HELP)(_explain.explain)
-app.command("owners", help=_owners.HELP)(_owners.owners)
-app.command("report", help=_report.HELP)(_report.report)
-app.command("advise", help=_advise.HELP)(_advise.advise)
-app.command("record", help=_record.HELP)(_record.record)
-app.command("replay", help=_replay.HELP)(_replay.replay)
-app.command("plan", help=_plan.PLAN_HELP)(_plan.plan)
-app.command("size", help=_plan.SIZE_HELP)(_plan.size)
 
 
 def _version(wanted: bool) -> None:

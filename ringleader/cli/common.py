@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
-from rich.console import Console, RenderableType
-from rich.table import Table
-from rich.text import Text
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
 
 # A missing value in a table.
 NONE = "-"
@@ -50,6 +51,8 @@ def pair(option: str, text: str, example: str) -> tuple[str, str]:
 
 def console() -> Console:
     """Standard output, wide when it is not a terminal."""
+    from rich.console import Console
+
     found = Console(highlight=False)
     return found if found.is_terminal else Console(highlight=False, width=PIPE_WIDTH)
 
@@ -59,16 +62,11 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
-class _Table(Table):
-    """A table whose cells are plain text, not markup, whatever a name looks like."""
-
-    def add_row(self, *cells: RenderableType | None, **more: Any) -> None:
-        super().add_row(*(Text(printable(one)) if isinstance(one, str) else one for one in cells), **more)
-
-
 def table(*columns: str, right: tuple[str, ...] = ()) -> Table:
     """An empty table; columns named in `right` hold numbers. Text of its cells is no markup."""
-    made = _Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    from ringleader.cli.text_table import TextTable
+
+    made = TextTable(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     for name in columns:
         made.add_column(name, justify="right" if name in right else "left", overflow="fold")
     return made

@@ -158,6 +158,10 @@ class ServeCommand(TyperCommand):
         return _with_all_flags().make_context(info_name, args, parent, **extra)
 
 
+COMMAND = ServeCommand
+"""What makes the command of `serve`."""
+
+
 @functools.cache
 def _with_all_flags() -> Any:
     made = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich")

@@ -68,6 +68,15 @@ def test_only_serve_loads_the_coordinator() -> None:
     assert "Run the coordinator until it is told to stop." in done.stdout
 
 
+def test_a_command_loads_no_other_and_no_tables_before_it_prints_one() -> None:
+    program = (
+        "import sys, ringleader.cli; ringleader.cli.run(['topics', 'create', 't', '--partitions', '0']); "
+        "print(sorted(name for name in sys.modules if name == 'rich' or name.startswith('ringleader.cli.')))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.stdout == "['ringleader.cli.asking', 'ringleader.cli.common', 'ringleader.cli.topics']\n"
+
+
 def test_every_setting_is_a_flag_of_serve(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")
     assert run(["serve", "--help"]) == 0
