@@ -296,7 +296,7 @@ class SaslConnection(Connection):
             if exchange.done:
                 self._check_name(exchange)
         except SaslFailedError as error:
-            told = error.told or (
+            told = error.answer or (
                 f"Authentication failed during {again} due to invalid credentials with SASL mechanism "
                 f"{login.mechanism}"
             )
