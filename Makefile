@@ -17,13 +17,14 @@ TYPED := bench demo tools tests
 export PYTHONDONTWRITEBYTECODE :=
 export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/bytecode
 
-.PHONY: help demo cluster test test-bench mutants simulate fuzz interop incidents chaos soak lint audit bench spark-versions site wheels clean
+.PHONY: help demo cluster test test-bench nightly mutants simulate fuzz interop incidents chaos soak lint audit bench spark-versions site wheels clean
 
 help: ## Say what there is
 	@echo "make demo    a consumer group of aiokafka, kafka-python and Spark on Ringleader, live (about 3 minutes)"
 	@echo "make cluster three Kafka brokers and three nodes in front of them, until Ctrl-C (needs a JDK 17+ and Maven)"
 	@echo "make test    all tests but those of the benchmarks"
 	@echo "make test-bench  do the benchmarks run, beside Apache Kafka and kfake where these can? (about two minutes)"
+	@echo "make nightly what \`make test\` draws a share of, as a whole; a thousand fresh seeds of each simulated world"
 	@echo "make mutants do the tests notice a broken promise? (about a quarter of an hour)"
 	@echo "make simulate  fresh seeds of all simulated worlds, on all cores (SEEDS=n of each, 100 if not given)"
 	@echo "make fuzz MINUTES=10  does any input do what it should not? (all cores, for so long)"
@@ -52,15 +53,22 @@ cluster: $(READY) ## Three Kafka brokers and three nodes as processes on this ma
 PROCESSES := 3
 # A failure is a failure. Only tests marked `second_try`, of other libraries' clients with timeouts that run by the
 # clock, are run once more, alone, when nothing else failed (exit code 10); which these were stands at the end.
-TESTS = $(PY) -m pytest --dist loadgroup -m "not bench"
+TESTS = $(PY) -m pytest --dist loadgroup -n $(PROCESSES)
+# What a run of all tests cost: `python -m tools.minutes` reads it.
+COSTS = $(if $(ARGS),,--costs $(VENV)/costs.json)
 ONCE_MORE = [ $$? -eq 10 ] && echo "Once more and alone"
 
 test: $(READY) ## Run the tests; ARGS="-k name" chooses some
 	@echo "Running the tests on $(PROCESSES) processes"
 	@$(PY) -m tools.chromium >/dev/null || echo "The tests of the page in a browser are left out."
 	@JAVA_HOME="$$($(PY) -m tools.java_home)" && CC="$$($(PY) -m tools.c_compiler)" \
-		&& export JAVA_HOME CC && { $(TESTS) -n $(PROCESSES) $(ARGS) \
-		|| { $(ONCE_MORE) && $(TESTS) -n 1 --second-try $(ARGS); }; }
+		&& export JAVA_HOME CC && { $(TESTS) -m "not bench" $(COSTS) $(ARGS) \
+		|| { $(ONCE_MORE) && $(TESTS) -m "not bench" -n 1 --second-try $(ARGS); }; }
+
+# Its seeds are fresh ones, too: all that `make test` tries with a share of them.
+nightly: $(READY) ## Run the tests that draw a share, on all of it, and many seeds of the simulated worlds
+	@CC="$$($(PY) -m tools.c_compiler)" && export CC && RINGLEADER_TESTS_WHOLE=1 $(TESTS) -m share $(ARGS)
+	@$(if $(ARGS),,$(MAKE) simulate SEEDS=1000)
 
 # Nothing is measured here, but for who reads along: one after the other, so that no broker is in another's way.
 test-bench: $(READY) ## Run every benchmark in its smallest size; ARGS="-k name" chooses some

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.support.spark_session import spark_session
+from tools import minutes
 from tools.java_home import java_home
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -23,6 +24,7 @@ pytest_plugins = [
     "tests.support.leftovers",
     "tests.support.seeds",
     "tests.support.second_try",
+    "tests.support.costs",
 ]
 
 
@@ -36,8 +38,11 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """All tests that need a Spark session run in one process, so that one session serves them. Tests that
-    take long begin first: at the end, the other processes would wait for them."""
-    items.sort(key=lambda item: item.get_closest_marker("long") is None)
+    took long in the last run that was kept begin first: at the end, the other processes would wait for them."""
+    from tests.support.second_try import bare  # pytest loads it first, to rewrite its assertions
+
+    took_s = minutes.kept().long
+    items.sort(key=lambda item: -took_s.get(bare(item.nodeid), 0.0))
     spark = [item for item in items if item.get_closest_marker("spark")]
     for item in spark:
         if "spark" in getattr(item, "fixturenames", ()):

@@ -12,7 +12,6 @@ from tests.chaos.__main__ import main
 from tests.chaos.promises import REBALANCES
 
 
-@pytest.mark.long
 @pytest.mark.timeout(400)
 def test_a_daemon_that_is_killed_paused_and_stopped_keeps_every_promise(tmp_path: Path) -> None:
     out = tmp_path / "out"

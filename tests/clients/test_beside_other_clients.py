@@ -19,13 +19,11 @@ from tests.support.beside import THEIRS, Ledger, ours_first, their, theirs_first
 from tests.support.members import Stage
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("library", THEIRS)
 async def test_ours_first(coordinator: Coordinator, library: str) -> None:
     await ours_first(library, coordinator.bootstrap, "g")
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("library", THEIRS)
 async def test_theirs_first(coordinator: Coordinator, library: str) -> None:
     await theirs_first(library, coordinator.bootstrap, "g")

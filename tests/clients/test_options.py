@@ -55,7 +55,6 @@ PartitionConsumer("h:1", "t", fetch_min_byte=5)  # wrong
 """
 
 
-@pytest.mark.long
 def test_mypy_refuses_what_there_is_not(tmp_path: Path) -> None:
     snippet = tmp_path / "snippet.py"
     snippet.write_text(SNIPPET)

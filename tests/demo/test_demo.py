@@ -9,7 +9,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
 from rich.console import Console
 
 from demo.director import Options, perform
@@ -37,7 +36,6 @@ def test_what_no_demo_wrote_is_not_removed(tmp_path: Path) -> None:
     assert precious.read_text() == "mine"
 
 
-@pytest.mark.long
 def test_the_demo_passes_its_own_checks(tmp_path: Path, seed: int) -> None:
     departures = tmp_path / "departures.csv"
     _departures(departures, seed)

@@ -20,8 +20,6 @@ EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 SESSION = "session_timeout_ms=6_000"
 PATIENCE_S = 60.0
 
-pytestmark = pytest.mark.long
-
 
 @pytest.fixture
 def coordinator() -> Iterator[Coordinator]:

@@ -24,8 +24,6 @@ WITH_SPARK = [name for name, found in ALL.items() if any(one.how == "spark" for 
 RUN = [name for name, found in ALL.items() if any(not one.how.startswith("not: ") for one in found)]
 EVERY = [one for found in ALL.values() for one in found]
 
-pytestmark = pytest.mark.long
-
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("page", [name for name in RUN if name not in WITH_SPARK])

@@ -104,7 +104,6 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-@pytest.mark.long
 @pytest.mark.timeout(600)
 @pytest.mark.xdist_group("site")
 def test_the_site_is_built_strictly(built: Path) -> None:
@@ -119,7 +118,6 @@ def test_the_site_is_built_strictly(built: Path) -> None:
     assert (built / "examples/sharded_job.py").exists()
 
 
-@pytest.mark.long
 @pytest.mark.timeout(600)
 @pytest.mark.xdist_group("site")
 def test_a_page_is_laid_out_and_loads_nothing_from_elsewhere(built: Path) -> None:
@@ -133,7 +131,6 @@ def test_a_page_is_laid_out_and_loads_nothing_from_elsewhere(built: Path) -> Non
         assert not [one for one in page.loaded if one.startswith(("http", "//"))], file.name
 
 
-@pytest.mark.long
 @pytest.mark.timeout(600)
 @pytest.mark.xdist_group("site")
 def test_a_broken_link_fails_the_build(built: Path, tmp_path: Path) -> None:

@@ -15,9 +15,10 @@ from ringleader.protocol.messages import HeartbeatRequest, InitProducerIdRequest
 from tests.support.daemon import TRACEBACK, Daemon
 from tests.support.groupclient import Member, form
 from tests.support.served import Client, connected
-from tests.support.sweep import TOPIC, Found, combinations, send_all, served_apis, sweep
+from tests.support.shares import share
+from tests.support.sweep import TOPIC, Found, drawn, send_all, served_apis
 
-COMBINED = 6_000
+COMBINED = share(1_500, whole=6_000)
 """Requests with several extremes each."""
 KEPT = "kept"
 """The other client's topic."""
@@ -41,15 +42,14 @@ async def go_on(client: Client, member: Member, offset: int) -> None:
     assert (await client.call(InitProducerIdRequest(None, 1_000), 1)).error_code == 0
 
 
+@pytest.mark.share
 @pytest.mark.timeout(600)
 async def test_every_field_of_every_request_at_its_extremes(tmp_path: Path, seed: int) -> None:
     rng = random.Random(seed)
     found = Found()
     with Daemon(tmp_path, topics=[f"{TOPIC}:2", f"{KEPT}:1"], options=OPTIONS) as daemon:
         apis = await served_apis("127.0.0.1", daemon.port)
-        asked = list(sweep(apis))
-        rng.shuffle(asked)
-        asked += combinations(apis, rng, COMBINED)
+        asked = drawn(apis, rng, COMBINED)
         async with connected("127.0.0.1", daemon.port) as client:
             member = await form(client, "guarded")
             for start in range(0, len(asked), 500):

@@ -10,10 +10,11 @@ import secrets
 import pytest
 
 from tests.simulation.world import check_clocks, simulate
+from tests.support.shares import share
 
-pytestmark = pytest.mark.draws
+pytestmark = [pytest.mark.draws, pytest.mark.share]
 
-_SEEDS = 200
+_SEEDS = share(80, whole=200)
 _SEEDS_PER_TEST = 10
 
 

@@ -10,7 +10,6 @@ import pytest
 from tests.soak.__main__ import main
 
 
-@pytest.mark.long
 @pytest.mark.timeout(400)
 def test_a_short_soak_of_a_daemon_keeps_everything_and_shows_it(tmp_path: Path) -> None:
     out = tmp_path / "out"

@@ -35,7 +35,7 @@ from tests.spark_bridge.applications.ledger import Range, lines
 from tests.support.daemon import Daemon
 from tests.support.tied import tied
 
-pytestmark = [pytest.mark.spark, pytest.mark.long, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
 PARTITIONS = 6
 GROUP = "g"

@@ -23,6 +23,7 @@ from ringleader.protocol.schema import Message
 from tests.protocol.test_refusals import codes as codes_of
 from tests.support.extremes import decent, extremes_of, places, spoil_some, spoiled
 from tests.support.served import Client, connected
+from tests.support.shares import WHOLE
 from tests.support.topiclog import produced
 
 PATIENCE_S = 0.25
@@ -113,6 +114,8 @@ class Asked:
     request: Message
     version: int
     whole: bool = False
+    extreme: str = ""
+    """What is at which extreme, whatever the version."""
 
 
 async def served_apis(host: str, port: int) -> list[tuple[type[Message], int]]:
@@ -168,12 +171,25 @@ def sweep(apis: Sequence[tuple[type[Message], int]]) -> Iterator[Asked]:
             label = f"{kind.__name__} v{version} ({number})"
             yield Asked(label, base, version, whole=True)
             for told, request in spoiled(base, version):
-                yield Asked(f"{label}: {told}", request, version)
+                yield Asked(f"{label}: {told}", request, version, extreme=f"({number}): {told}")
         if kind is kafka.ProduceRequest:
             for told, records in _spoiled_batches():
                 request = bases(kind, version)[0]
                 request.topic_data[0].partition_data[0].records = records
-                yield Asked(f"{kind.__name__} v{version}: {told}", request, version)
+                yield Asked(f"{kind.__name__} v{version}: {told}", request, version, extreme=told)
+
+
+def drawn(apis: Sequence[tuple[type[Message], int]], rng: random.Random, combined: int) -> list[Asked]:
+    """Each extreme in one version of those that have it (all of them in `make nightly`) and all requests
+    without any, in any order; then as many `combinations`."""
+    alike: dict[tuple[type[Message], str], list[Asked]] = {}
+    for one in sweep(apis):
+        alike.setdefault((type(one.request), one.extreme), []).append(one)
+    asked = []
+    for found in alike.values():
+        asked += found if found[0].whole or WHOLE else [rng.choice(found)]
+    rng.shuffle(asked)
+    return [*asked, *combinations(apis, rng, combined)]
 
 
 def _spoiled_batches() -> Iterator[tuple[str, bytes]]:

@@ -20,6 +20,7 @@ from ringleader.coordinator.groups.settings import GroupSettings
 from ringleader.coordinator.groups.shard import Shard
 from ringleader.coordinator.machine import Answer
 from ringleader.protocol import messages as kafka
+from tests.support.shares import share
 
 STEPS = 60
 TRIES = 40
@@ -199,7 +200,8 @@ def run_traced(step: Step, shard: Shard, number: int) -> tuple[int, bool]:
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("seed", range(3), indirect=True)
+@pytest.mark.share
+@pytest.mark.parametrize("seed", range(share(1, whole=3)), indirect=True)
 def test_what_is_as_it_was_by_its_count_is_as_it_was(seed: int) -> None:
     world = World(seed)
     rng = random.Random(seed)

@@ -21,8 +21,9 @@ from ringleader.coordinator.recording.state import state_of
 from tests.coordinator.recording.listening import Listeners, Recorded, loaded
 from tests.simulation import world
 from tests.simulation.nodes import world as nodes
+from tests.support.shares import share
 
-RUNS = 25
+RUNS = share(16, whole=25)
 NODES_RUNS = 10
 SECRET = b"\x17" * 32
 
@@ -50,6 +51,7 @@ def _difference(recorded: Recorded) -> tuple[int, object] | None:
 
 
 @pytest.mark.draws
+@pytest.mark.share
 def test_every_run_of_one_process_is_played_the_same() -> None:
     counts: Counter[str] = Counter()
     for _ in range(RUNS):
@@ -81,6 +83,7 @@ def _has_members(recorded: Recorded) -> bool:
 
 
 @pytest.mark.draws
+@pytest.mark.share
 def test_a_machine_made_of_a_state_has_that_state() -> None:
     looked = 0
     while looked < RUNS:

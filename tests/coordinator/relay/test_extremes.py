@@ -15,9 +15,10 @@ from ringleader.testing import Coordinator
 from tests.support.cluster_nodes import Lines, Nodes
 from tests.support.groupclient import form
 from tests.support.served import connected
-from tests.support.sweep import MAY_BE_REFUSED, TOPIC, Found, combinations, send_all, served_apis, sweep
+from tests.support.shares import share
+from tests.support.sweep import MAY_BE_REFUSED, TOPIC, Found, drawn, send_all, served_apis
 
-COMBINED = 2_000
+COMBINED = share(500, whole=2_000)
 """Requests with several extremes each."""
 REFUSED_HERE: dict[type[Message], set[ErrorCode]] = {
     kafka.CreateTopicsRequest: {ErrorCode.TOPIC_ALREADY_EXISTS, ErrorCode.INVALID_REPLICA_ASSIGNMENT},
@@ -31,6 +32,7 @@ REFUSED_HERE: dict[type[Message], set[ErrorCode]] = {
 stand."""
 
 
+@pytest.mark.share
 @pytest.mark.timeout(600)
 async def test_every_field_of_every_request_at_its_extremes_through_a_node(seed: int) -> None:
     rng = random.Random(seed)
@@ -40,9 +42,7 @@ async def test_every_field_of_every_request_at_its_extremes_through_a_node(seed:
         async with Nodes(brokers, lines) as nodes:
             node = await nodes.start(101)
             apis = await served_apis(node.host, node.port)
-            asked = list(sweep(apis))
-            rng.shuffle(asked)
-            asked += combinations(apis, rng, COMBINED)
+            asked = drawn(apis, rng, COMBINED)
             async with connected(node.host, node.port) as client:
                 member = await form(client, "guarded")
                 for start in range(0, len(asked), 500):

@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import shutil
+import socket
 import struct
 import sys
 from collections.abc import AsyncIterator
@@ -197,6 +198,12 @@ async def test_a_peer_of_tls_that_takes_no_answers_holds_no_more_than_its_bound(
         asked = DescribeGroupsRequest(groups=[f"nobody's {number}" for number in range(2_000)])
         answer_bytes = len(await _answer(greedy, asked))
         [connection] = [one for one in served.server.connections if one.listener.name == "SSL"]
+        # So that it does not take megabytes until the sockets of both ends are full.
+        for transport, buffer in (
+            (connection._transport, socket.SO_SNDBUF),
+            (greedy.writer.transport, socket.SO_RCVBUF),
+        ):
+            transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, buffer, bound)
         sent, most = 1, 0
         while sent < 10 or not connection._blocked:
             sent = greedy.send(asked, 5)

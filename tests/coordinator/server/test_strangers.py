@@ -117,8 +117,10 @@ BEGINNINGS: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
-@pytest.mark.parametrize("count", [150, 1_000])
-@pytest.mark.parametrize("beginning", BEGINNINGS)
+@pytest.mark.parametrize(
+    ("count", "beginning"),
+    [*((150, one) for one in BEGINNINGS), (1_000, "all but one byte"), (1_000, "a whole hello")],
+)
 async def test_silent_peers_keep_no_client_of_their_address_out(
     certificates: Certificates, tmp_path: Path, count: int, beginning: str
 ) -> None:

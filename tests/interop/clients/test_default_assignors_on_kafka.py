@@ -8,13 +8,11 @@ from tests.interop.secured import Secured
 from tests.support.beside import THEIRS, ours_first, theirs_first
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("library", THEIRS)
 async def test_ours_first(secured: Secured, group: str, library: str) -> None:
     await ours_first(library, secured.plain().bootstrap, group)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("library", THEIRS)
 async def test_theirs_first(secured: Secured, group: str, library: str) -> None:
     await theirs_first(library, secured.plain().bootstrap, group)

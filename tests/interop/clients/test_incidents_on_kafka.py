@@ -9,7 +9,6 @@ import pytest
 from tests.incidents.__main__ import main
 
 
-@pytest.mark.long
 @pytest.mark.timeout(400)
 def test_what_was_done_to_groups_of_a_real_broker_is_what_their_history_says(tmp_path: Path) -> None:
     assert main(["--quick", "--seed", "1", "--out", str(tmp_path / "out")]) == 0

@@ -17,6 +17,7 @@ import sys
 import pytest
 
 from tests.simulation.daemon.plan import Event, draw, from_json, shrunk, to_json
+from tests.support.shares import share
 
 _SEEDS_PER_TEST = 7
 _TIMEOUT_S = 900
@@ -29,7 +30,8 @@ def simulation(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.draws
-@pytest.mark.parametrize("part", range(2))
+@pytest.mark.share
+@pytest.mark.parametrize("part", range(share(1, whole=2)))
 def test_fresh_seeds_hold_all_invariants(part: int) -> None:
     done = simulation("--count", str(_SEEDS_PER_TEST))
     assert done.returncode == 0, done.stdout + done.stderr

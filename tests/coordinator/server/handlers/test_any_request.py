@@ -29,6 +29,7 @@ from ringleader.protocol.frames import request_class, response_class
 from tests.support.handled import handled
 from tests.support.listening import told
 from tests.support.memory_store import MemoryStorage
+from tests.support.shares import share
 from tests.support.topiclog import WallClock, batch, produced
 from tests.support.wire_values import values
 
@@ -39,6 +40,7 @@ PAIRS = [
     if (kind := request_class(key)) is not None
     for version in range(kind.MIN_VERSION, kind.MAX_VERSION + 1)
 ]
+EXAMPLES = share(8, whole=25)
 CLOSED = {29, 30, 31}
 """With a 0 for a type or an operation a request about ACLs cannot be read."""
 NAMES = ["a", "a", "b", "none", "ä", ""]
@@ -180,12 +182,13 @@ def make_likely(value: Any, rng: random.Random) -> None:
             setattr(value, field.name, rng.randint(-1, 1))
 
 
+@pytest.mark.share
 @pytest.mark.parametrize(("key", "version"), PAIRS)
 def test_any_request_is_answered(ask: Any, key: int, version: int) -> None:
     kind = request_class(key)
     assert kind is not None
 
-    @settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+    @settings(max_examples=EXAMPLES, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
     @given(values(kind, version), st.randoms(use_true_random=False))
     def any_request(request: Any, rng: random.Random) -> None:
         make_likely(request, rng)

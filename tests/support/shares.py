@@ -1,0 +1,17 @@
+"""Tests that draw try a share of what there is in `make test`, another one in each run, and all of it in
+`make nightly`."""
+
+from __future__ import annotations
+
+import os
+from typing import TypeVar
+
+T = TypeVar("T")
+
+WHOLE = os.environ.get("RINGLEADER_TESTS_WHOLE") == "1"
+"""Whether this run is a nightly one."""
+
+
+def share(part: T, whole: T) -> T:
+    """What `make test` draws, and what `make nightly` does, of one thing."""
+    return whole if WHOLE else part
