@@ -301,6 +301,19 @@ def test_a_fenced_member_loses_its_share_and_joins_again_with_its_id(code: Error
     assert script.machine.state.holds(5)
 
 
+def test_a_fenced_member_takes_nothing_before_it_is_assigned_something() -> None:
+    script = ConsumerProtocolScript().settled({"t": [0]})
+    script.wait(INTERVAL_MS)
+    script.beaten(code=ErrorCode.FENCED_MEMBER_EPOCH)
+    told = script.kinds()
+    script.beaten(5)
+    assert script.kinds() == told
+    script.wait(10)
+    assert owned(script.heartbeat()) in (None, {})
+    script.beaten(5, {"t": [1]})
+    assert script.assigned() == [("t", 1)]
+
+
 def test_a_member_that_is_fenced_again_and_again_waits_in_between() -> None:
     script = ConsumerProtocolScript().settled({"t": [0]})
     script.wait(INTERVAL_MS)

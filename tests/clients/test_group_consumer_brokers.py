@@ -34,6 +34,7 @@ from ringleader.protocol.messages import (
 from ringleader.protocol.records import Record, build_batch
 from tests.support.consuming import PATIENCE_S, until
 from tests.support.scripted_broker import CLOSE, VERSIONS, ScriptedBroker
+from tests.support.two_brokers import fetched, two_brokers
 
 PLACE = ("t", 0)
 SPEAKS = {**VERSIONS, 1: (4, 12), 2: (1, 7), 23: (2, 4)}
@@ -391,6 +392,49 @@ async def test_a_corrupt_batch_is_told_once_the_good_ones_are_out() -> None:
             await take(one, 1)
         one.seek(PLACE, found.value.next_offset)
         assert await take(one, 2) == [3, 4]
+
+
+async def test_a_partition_that_got_records_is_asked_for_behind_the_others() -> None:
+    orders: list[list[int]] = []
+    again = asyncio.Event()
+
+    async def fetch(request: FetchRequest, _version: int, _id: int) -> FetchResponse:
+        orders.append([one.partition for topic in request.topics for one in topic.partitions])
+        if len(orders) > 1:
+            again.set()
+            await asyncio.Event().wait()
+        response = fetched(request)
+        for part in response.responses[0].partitions:
+            if part.partition_index == 1:
+                part.records = build_batch([Record(0, 1_000, None, b"x")])
+        return response
+
+    places = [("t", partition) for partition in range(3)]
+
+    async def fetch_committed(
+        _places: Iterable[TopicPartition],
+    ) -> Mapping[TopicPartition, OffsetAndMetadata]:
+        return dict.fromkeys(places, OffsetAndMetadata(0))
+
+    async with two_brokers() as cluster:
+        cluster.leaders = {"t": [1, 1, 1]}
+        cluster.on(1, fetch)
+        one = Reader(Cluster(cluster.bootstrap), ConsumerSettings(), fetch_committed)
+        one.start()
+        try:
+            one.add(places)
+            for place in places:
+                one.pause(place)
+            one.release(places)
+            async with asyncio.timeout(PATIENCE_S):
+                while None in [one.position_of(place) for place in places]:
+                    await one.moved()
+                for place in places:
+                    one.resume(place)
+                await again.wait()
+        finally:
+            await one.close()
+    assert orders == [[0, 1, 2], [0, 2, 1]]
 
 
 async def test_an_answer_without_the_partition_is_asked_again() -> None:

@@ -16,6 +16,7 @@ from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import HeartbeatResponse, JoinGroupResponse
 from tests.support.member_script import (
     CancelRevoked,
+    ComputeAssignment,
     MemberScript,
     Over,
     TellAssigned,
@@ -444,3 +445,20 @@ def test_a_cooperative_member_asks_soon_whether_another_rebalance_follows() -> N
     eager = MemberScript().start().settle()
     eager.wait(2_999)
     assert eager.wanted == []
+
+
+def test_an_assignment_of_an_overtaken_round_is_not_sent_for_the_present_one() -> None:
+    script = MemberScript().start()
+    script.find()
+    script.join()
+    old = script.told_last(ComputeAssignment)
+    script.wait(3_000)
+    script.beat(ErrorCode.ILLEGAL_GENERATION)
+    script.join(generation_id=2)
+    script.machine.computed(old.round, {"m-1": b"old"}, script.now_ms)
+    script.machine.compute_failed(old.round, KeyError("old"), script.now_ms)
+    script.look()
+    assert script.wanted == []
+    script.compute({"m-1": b"new"})
+    sync = script.request("SyncGroup")
+    assert (sync.generation_id, [one.assignment for one in sync.assignments]) == (2, [b"new"])

@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 from ringleader.protocol.columns import decode_columns
 from ringleader.protocol.errors import MalformedError
 from ringleader.protocol.records import (
+    CRC_START,
+    BatchView,
     ChecksumError,
     Compression,
     CorruptBatchError,
@@ -132,6 +134,17 @@ def test_records_come_back(records: list[Record], codec: int) -> None:
     (batch,) = iter_batches(data)
     batch.check_crc()
     assert plain(batch.records()) == plain(records)
+
+
+def test_the_checksum_is_of_every_byte_behind_it() -> None:
+    data = build_batch(sample(base=0)[:2])
+    for at in range(CRC_START, len(data)):
+        changed = bytearray(data)
+        changed[at] ^= 1
+        header = parse_header(data)
+        for whole in (bytes(changed), bytes(changed) + data):
+            with pytest.raises(ChecksumError):
+                BatchView(whole, 0, header).check_crc()
 
 
 @given(record_lists(), st.integers(0, 2**62), st.integers(-1, 2**31 - 1))

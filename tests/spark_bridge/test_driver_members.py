@@ -479,3 +479,20 @@ def test_what_a_replay_wrote_of_others_partitions_is_not_read_again_when_they_co
     world.assign(0, 1)
     assert world.plan() == {1: (10, 11)}
     assert OffsetDocument.from_json(world.start, "g").positions == {T0: 10, T1: 11}
+
+
+def test_a_batch_is_repaired_at_the_first_gain_only() -> None:
+    world = World(10)
+    world.assign(0)
+    assert world.plan() == {0: (0, 10)}
+    world.restart(0)
+    world.produce(0, 2)
+    assert world.plan() == {0: (10, 12)}
+    world.produce(0, 3)
+    assert world.plan() == {0: (12, 15)}
+    assert world.plan() is None
+    world.group.lose()
+    del world.offsets["t", 0]  # as it expires, or as an operator deletes it
+    world.produce(0, 1)
+    world.assign(0)
+    assert world.plan() == {0: (15, 16)}

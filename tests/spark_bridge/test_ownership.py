@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ringleader.spark_bridge.group.membership import Ownership
+from ringleader.spark_bridge.group.membership import MemberCommit, Ownership
+from ringleader.spark_bridge.values import CommitToken
 
 FIRST, SECOND = ("t", 0), ("t", 1)
 
@@ -18,3 +19,16 @@ def test_no_batch_begins_over_a_partition_that_is_being_given_up() -> None:
     ownership.end([owned[FIRST]])
     assert given_up.done()
     assert ownership.owned() == {SECOND: owned[SECOND]}
+
+
+def test_a_partition_that_moved_within_the_query_is_not_committed_for_its_former_member() -> None:
+    ownership, token = Ownership(2), CommitToken("q", 1)
+    ownership.assigned(0, 1, "m-0", [FIRST, SECOND])
+    before = ownership.owned()
+    ownership.lost(0, [FIRST])
+    ownership.assigned(0, 2, "m-0", [SECOND])
+    ownership.assigned(1, 2, "m-1", [FIRST])
+    commits = {before[FIRST]: 5, before[SECOND]: 7}
+    assert ownership.commits_of(commits, token) == [MemberCommit(0, 2, {SECOND: 7}, token)]
+    commits = {ownership.owned()[FIRST]: 6}
+    assert ownership.commits_of(commits, token) == [MemberCommit(1, 2, {FIRST: 6}, token)]

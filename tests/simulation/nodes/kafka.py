@@ -365,6 +365,10 @@ class Link:
         """So long the answer is held on top of its way."""
         return 0.0
 
+    def _late_s(self, message: Any) -> float:
+        """So much later it arrives."""
+        return 0.0
+
     def _go(
         self, connection: Connection, place: tuple[int, str], message: Any, answered: asyncio.Future[Any]
     ) -> None:
@@ -376,6 +380,7 @@ class Link:
         slow_s = rng.uniform(0.1, 3.0) if world.trouble and rng.random() < 0.02 else rng.uniform(0.0, 0.01)
         if fate > 0.997 and not self._is_of_a_client(place):
             slow_s = rng.uniform(5.0, 300.0)  # somewhere on the way, for longer than anybody waits
+        slow_s += self._late_s(message)
         arrives_s = world.time_s + slow_s
         if slow_s < 5.0:  # else it has left this connection's order, as after a reconnect
             arrives_s = connection.arrival_s = max(connection.arrival_s, arrives_s)

@@ -268,9 +268,11 @@ class TxnKafka(Kafka):
 
     def compact_one(self) -> None:
         """The cleaner comes by."""
-        rng = self.world.rng
-        place = rng.choice(sorted(self.logs))
-        log = self.logs[place]
+        self.compact(self.world.rng.choice(sorted(self.logs)))
+
+    def compact(self, place: tuple[str, int]) -> None:
+        """A part of that log."""
+        rng, log = self.world.rng, self.logs[place]
         known = rng.randint(0, log.end)
         self.world.checks.counts["compacted"] += log.compact(known, rng.randint(0, known)) > 0
 

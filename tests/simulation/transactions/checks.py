@@ -149,6 +149,7 @@ class TxnChecks(Checks):
         self.must(position >= before, "T2", f"{node} commits {write} though one from {before} counts already")
         self._effective[write.place] = max(before, position)
         self.half_done = any(self._is_to_come(one) for one in self._of_place[write.place])
+        self.counts["half done"] += self.half_done
 
     def _is_to_come(self, write: Write) -> bool:
         """Whether its marker is in the log, and nothing that came of that."""

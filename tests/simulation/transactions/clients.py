@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 GROUPS = ("g", "h", "i")
 """Of two partitions: g and i share one."""
 _PATIENCE_S = 12.0
+_IMPATIENCE_S = (0.2, 1.0)
+"""A producer may abort for a commit that takes longer, and begin the next transaction."""
 _TRIES = 25
 _AGAIN = frozenset(
     (
@@ -62,7 +64,7 @@ class Client:
         self.principal = principal
         self._wires: dict[TxnNode, Wire] = {}
 
-    async def ask(self, node: TxnNode, request: Any, version: int) -> Any:
+    async def ask(self, node: TxnNode, request: Any, version: int, patience_s: float = _PATIENCE_S) -> Any:
         """The answer. Raises GoneError."""
         wire = self._wires.get(node)
         if wire is None or wire.closed:
@@ -70,7 +72,7 @@ class Client:
         asked = wire.asked = asyncio.get_running_loop().create_future()
         self.world.send_to(wire, request, version)
         try:
-            async with asyncio.timeout(_PATIENCE_S):
+            async with asyncio.timeout(patience_s):
                 answer = await asked
         except TimeoutError:
             answer = None
@@ -88,7 +90,7 @@ class Client:
     def fresh(self, group: str, producer: Any = None) -> dict[Place, int]:
         """Offsets that nobody has committed yet."""
         rng = self.world.rng
-        numbers = rng.sample(range(ORDERS_PARTITIONS), rng.randint(1, ORDERS_PARTITIONS))
+        numbers = rng.sample(range(self.world.width), rng.randint(1, self.world.width))
         return self.anew([(group, ORDERS, number) for number in sorted(numbers)], producer)
 
     def anew(self, places: list[Place], producer: Any) -> dict[Place, int]:
@@ -146,7 +148,8 @@ class Producer(Client):
         commits = rng.random() < 0.75
         begun = False
         try:
-            for group in ("g", rng.choice(GROUPS))[: rng.choice([1, 1, 2])]:
+            groups = ("g", rng.choice(GROUPS))
+            for group in groups[: 1 if self.world.narrow else rng.choice([1, 1, 2])]:
                 await self._until(lambda: self._add(group))  # noqa: B023
                 begun = True
                 for _ in range(rng.choice([1, 1, 2])):
@@ -158,8 +161,14 @@ class Producer(Client):
             await self._end(commits)
 
     async def _add(self, group: str) -> int:
-        request = kafka.AddOffsetsToTxnRequest(self.name, *self._producer, group)
-        answer = await self.ask(self.world.any_node(), request, 3)
+        return await self._code_of(kafka.AddOffsetsToTxnRequest(self.name, *self._producer, group))
+
+    async def _code_of(self, request: Any) -> int:
+        """The answer to what may be asked again."""
+        try:
+            answer = await self.ask(self.world.any_node(), request, 3, _PATIENCE_S / 4)
+        except GoneError:
+            return int(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         return int(answer.error_code)
 
     async def _commit(self, group: str) -> None:
@@ -173,8 +182,10 @@ class Producer(Client):
             parts = [kafka.TxnOffsetCommitRequestPartition(one[2], value) for one, value in offsets.items()]
             topics = [kafka.TxnOffsetCommitRequestTopic(ORDERS, parts)]
             request = kafka.TxnOffsetCommitRequest(self.name, group, *self._producer, topics=topics)
+            hurries = self.world.trouble and self.world.rng.random() < 0.1
+            patience_s = self.world.rng.choice(_IMPATIENCE_S) if hurries else _PATIENCE_S
             try:
-                answer = await self.ask(self.world.coordinator(group), request, 3)
+                answer = await self.ask(self.world.coordinator(group), request, 3, patience_s)
             except GoneError:
                 if self.world.rng.random() < 0.5:
                     raise AbortError from None
@@ -187,9 +198,7 @@ class Producer(Client):
 
     async def _end(self, commits: bool) -> None:
         async def asking() -> int:
-            request = kafka.EndTxnRequest(self.name, *self._producer, commits)
-            answer = await self.ask(self.world.any_node(), request, 3)
-            return int(answer.error_code)
+            return await self._code_of(kafka.EndTxnRequest(self.name, *self._producer, commits))
 
         try:
             await self._until(asking)

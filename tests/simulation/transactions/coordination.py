@@ -7,6 +7,7 @@ A coordinator that takes over writes the markers of what is decided again.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -60,6 +61,8 @@ class Coordination:
         self.known: dict[str, Transaction] = {}
         self._loading_until_s: dict[int, float] = {}
         """By partition of their topic."""
+        self._held: dict[Place, list[Callable[[], None]]] = {}
+        """Partitions to which no marker is written now, and what is to be done afterwards."""
         self._serial = 0
         self._next_id = 50_000
 
@@ -129,6 +132,18 @@ class Coordination:
         """One of them loads for so long."""
         partition = self._world.rng.randrange(STATE_PARTITIONS)
         self._loading_until_s[partition] = self._world.time_s + for_s
+
+    def hold(self, place: Place, for_s: float) -> None:
+        """The markers for a partition come all at once after that time."""
+        if place not in self._held:
+            self._held[place] = []
+            self._world.at(self._world.time_s + for_s, partial(self._release, place))
+
+    def _release(self, place: Place) -> None:
+        held = self._held.pop(place)
+        self._world.rng.shuffle(held)
+        for mark in held:
+            mark()
 
     # ---- transactions ----
 
@@ -211,6 +226,9 @@ class Coordination:
     def _mark(self, one: Transaction, serial: int, place: Place) -> None:
         if one.serial != serial or not one.ends:
             return  # from a coordinator before
+        if place in self._held:
+            self._held[place].append(partial(self._mark, one, serial, place))
+            return
         if place in self._brokers.short:
             self._world.later(100, partial(self._mark, one, serial, place))
             return

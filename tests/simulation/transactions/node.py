@@ -38,6 +38,8 @@ ADMIN = Principal("User", "admin")
 _AGAIN_S = 0.5
 _CONNECT_S = 0.01
 _CLIENT = "of a client"
+_OF_A_COMMIT = (kafka.ProduceRequest, kafka.ListOffsetsRequest, kafka.DescribeTransactionsRequest)
+"""What a node asks for a commit in a transaction."""
 
 
 class Wire:
@@ -145,6 +147,20 @@ class RelayLink(Link):
             return 0.0
         world.happen()
         return world.rng.choice([0.02, 0.3, 2.0])
+
+    def _late_s(self, message: Any) -> float:
+        """Meanwhile the transaction that it is about may end, and the next one begin."""
+        world = self._txn_world
+        if not isinstance(message, _OF_A_COMMIT):
+            return 0.0
+        chance = world.late_chance
+        if not isinstance(message, kafka.ListOffsetsRequest):
+            chance /= 4
+        if not world.trouble or world.rng.random() >= chance:
+            return 0.0
+        if world.rng.random() < 0.5:
+            world.later(world.rng.randint(0, 200), partial(world.lose_commits, self._txn_node))
+        return world.rng.choice([0.3, 1.0, 2.0])
 
     def _arrive(
         self,

@@ -16,12 +16,13 @@ from ringleader.coordinator.group_transactions import handlers
 from ringleader.coordinator.groups.routing import partition_for
 from ringleader.coordinator.relay import tables
 from ringleader.coordinator.server.call import Call
+from ringleader.protocol.messages import TxnOffsetCommitRequest
 from tests.simulation.facts import ViolationError
 from tests.simulation.nodes.kafka import TOPIC
 from tests.simulation.nodes.loop import NodeLoop
 from tests.simulation.nodes.node import Node
 from tests.simulation.nodes.world import NodesWorld, _pretending
-from tests.simulation.transactions.brokers import TxnKafka
+from tests.simulation.transactions.brokers import ORDERS_PARTITIONS, TxnKafka
 from tests.simulation.transactions.checks import TxnChecks
 from tests.simulation.transactions.clients import Committer, Officer, Producer, Reader
 from tests.simulation.transactions.node import Clients, TxnNode, Wire
@@ -47,8 +48,8 @@ class TxnWorld(NodesWorld):
         self.time_s = 0.0
         self.steps = 0
         self.quiet = quiet
-        self.trouble = not quiet
-        """With nodes and brokers, and on the way to them."""
+        self.trouble = False
+        """With nodes and brokers, and on the way to them; not before all have started."""
         self.faults = True
         """Clients go on."""
         self.storage_timeout_ms = rng.choice([5_000, 5_000, 30_000])
@@ -61,6 +62,8 @@ class TxnWorld(NodesWorld):
         self.pause_chance = rng.choice([0.0, 0.0005, 0.003])
         self.hold_chance = rng.choice([0.0, 0.005, 0.02])
         """How likely the world moves while an answer of a broker is on its way."""
+        self.late_chance = rng.choice([0.0, 0.2, 0.4])
+        """How likely it is that a node learns late where a log ends."""
         self.strike_chance = rng.choice([0.0, 0.1, 0.3])
         """How likely a partition moves, or its owner dies, between the effects of two markers."""
         self.trace = hashlib.sha256()
@@ -77,11 +80,16 @@ class TxnWorld(NodesWorld):
         for partition, node in enumerate(self.owners):
             node.want(partition, True)
         self.faulty_ms = rng.choice(FAULTY_MS)
-        self.producers = rng.choice([2, 3, 4, 5])
+        self.producers = rng.choice([3, 4, 6, 8])
+        self.width = rng.choice([1, ORDERS_PARTITIONS, ORDERS_PARTITIONS])
+        """Offsets are of so many partitions."""
+        self.narrow = rng.random() < 0.5
+        """All transactions have offsets of the same group, and of nothing else."""
         self._act(Officer(self))
 
     def populate(self) -> None:
         """Everybody is allowed to come."""
+        self.trouble = not self.quiet
         for number in range(self.producers):
             self._act(Producer(self, number))
         self._act(Committer(self))
@@ -98,6 +106,7 @@ class TxnWorld(NodesWorld):
             (2, self._shorten_one),
             (2, self.brokers.coordination.expire_one),
             (2, self._silence_one),
+            (16, self._hold_markers),
         ]
         for most, what in chances:
             for _ in range(rng.randint(0, most)):
@@ -138,6 +147,18 @@ class TxnWorld(NodesWorld):
         """A coordinator of transactions does not answer for a while."""
         self.brokers.coordination.silence(self.rng.choice([2.0, 9.0]))
 
+    def _hold_markers(self) -> None:
+        """Transactions go on to end, and what that means for a partition comes all at once."""
+        place = TOPIC, self.rng.choice(self.partitions)
+        self.brokers.coordination.hold(place, self.rng.choice([0.3, 1.0, 4.0]))
+
+    def lose_commits(self, node: TxnNode) -> None:
+        """The clients that wait for it in a transaction lose their connections."""
+        for wire in list(node.wires):
+            if wire.call is not None and isinstance(wire.call.request, TxnOffsetCommitRequest):
+                self.hung_up(wire)
+                self._tell_closed(wire)
+
     def happen(self) -> None:
         """The world moves, now."""
         what = self.rng.choice(
@@ -155,10 +176,12 @@ class TxnWorld(NodesWorld):
 
     def transaction_took_effect(self, node: Node, partition: int) -> None:
         """An owner has written the effect of a marker: perhaps this was its last act."""
-        chance = 0.6 if self.checks.half_done else self.strike_chance
+        chance = 0.9 if self.checks.half_done else self.strike_chance
         if not self.trouble or self.rng.random() >= chance:
             return
         self.checks.counts["struck"] += 1
+        if self.rng.random() < 0.3:
+            self.later(0, partial(self.brokers.compact, (TOPIC, partition)))
         others = [one for one in self._alive() if one is not node]
         if others and self.rng.random() < 0.7:
             self.later(0, partial(self.give, partition, self.rng.choice(others)))
@@ -187,7 +210,7 @@ class TxnWorld(NodesWorld):
 
     def any_node(self) -> TxnNode:
         """For what every node can do."""
-        return self.rng.choice(self.txn_nodes)
+        return self.rng.choice([one for one in self.txn_nodes if one.started] or self.txn_nodes)
 
     def coordinator(self, group_id: str) -> TxnNode:
         """The node that a client takes for a group's coordinator."""
@@ -236,7 +259,11 @@ class TxnWorld(NodesWorld):
     def leave(self, wire: Wire) -> None:
         """The client closes the connection."""
         wire.closed = True
-        wire.node.tell(partial(wire.node.hang_up, wire))
+        self._tell_closed(wire)
+
+    def _tell_closed(self, wire: Wire) -> None:
+        late_ms = self.rng.choice([0, 0, 1_000, 8_000]) if self.trouble else 0
+        self.later(late_ms, partial(wire.node.tell, partial(wire.node.hang_up, wire)))
 
     def bury(self) -> None:
         """It is over."""
