@@ -15,7 +15,7 @@ from ringleader.coordinator.security.acls import AllowAll, Authority, Authorizer
 from ringleader.coordinator.security.listeners import Address, Listener
 from ringleader.coordinator.security.quotas import ClientQuotas, Windows
 from ringleader.coordinator.server.call import Call
-from ringleader.coordinator.server.connection import Connection
+from ringleader.coordinator.server.session import Session
 from ringleader.coordinator.start_warnings import warn
 
 if TYPE_CHECKING:
@@ -243,8 +243,8 @@ class ServingNode(ABC):
     # ---- work that handlers start ----
 
     def _spawn(self, call: Call | None, coroutine: Coroutine[Any, Any, None]) -> None:
-        if call is not None and isinstance(call.connection, Connection):
-            account = call.connection.account
+        if call is not None and isinstance(call.connection, Session):
+            account = call.connection.connection.account
             if account is not None:
                 coroutine = account.timed(coroutine)
         task = asyncio.get_running_loop().create_task(self._contained(call, coroutine))

@@ -1,9 +1,9 @@
 """How fast connections may come (KIP-612): from one address by its quota, and all together by
 `max.connection.creation.rate`.
 
-Who comes too fast from an address is not listened to for a while and closed then, as by Kafka: to close at
-once would bring the next attempt at once. What is too much for the node alone comes in later, one after the
-other.
+A connection that comes too fast for its address is not read from for a while and closed then, as by Kafka: to
+close it at once would bring the next attempt at once. Connections that come too fast for the node alone are
+served later, one after the other.
 """
 
 from __future__ import annotations
@@ -16,16 +16,17 @@ from ringleader.coordinator.logs import Log
 from ringleader.coordinator.security.quotas import ClientQuotas, TokenBucket, Windows
 
 MAX_HELD = 1_000
-"""So many connections wait to be closed; more are closed at once."""
+"""Connections that wait to be closed; more are closed at once."""
 LOG_INTERVAL_S = 5.0
-"""One line tells of who came too fast; those within this time after it are counted in the next."""
+"""One line reports a connection that came too fast; those within this time after it are counted in the
+next."""
 
 
 class Delay(NamedTuple):
-    """What is done with a connection that has come."""
+    """The treatment of a new connection."""
 
     ms: int
-    """For how long it is not listened to."""
+    """For how long it is not read from."""
     refused: bool
     """It is closed after that."""
 
@@ -34,7 +35,7 @@ NO_DELAY: Final = Delay(0, False)
 
 
 class Arriving:
-    """Of a server."""
+    """The rates of new connections of a server."""
 
     def __init__(
         self,
@@ -44,7 +45,7 @@ class Arriving:
         now_ms: Clock,
         log: Log,
     ) -> None:
-        """`most_per_second`: from all addresses; None: as many as like."""
+        """`most_per_second`: from all addresses; None: without a bound."""
         self._quotas = quotas
         self._most_ms = windows.window_ms
         self._now_ms = now_ms
@@ -53,8 +54,8 @@ class Arriving:
             None if most_per_second is None else TokenBucket(float(most_per_second), windows, now_ms())
         )
         self._held = 0
-        self._untold = 0
-        self._told_ms: int | None = None
+        self._unreported = 0
+        self._reported_ms: int | None = None
 
     def delay(self, address: str) -> Delay:
         """A connection has come."""
@@ -66,7 +67,7 @@ class Arriving:
                 rate.record(1, now_ms)
                 throttle_ms = min(rate.throttle_ms(now_ms), self._most_ms)
                 if throttle_ms:
-                    rate.record(-1, now_ms)  # it is not let in
+                    rate.record(-1, now_ms)  # it is not accepted
                     return self._refused(address, throttle_ms, now_ms)
         if self._bucket is None:
             return NO_DELAY
@@ -75,15 +76,15 @@ class Arriving:
         return Delay(self._bucket.throttle_ms(now_ms), False)
 
     def _refused(self, address: str, throttle_ms: int, now_ms: int) -> Delay:
-        if self._told_ms is None or now_ms - self._told_ms >= LOG_INTERVAL_S * 1000:
+        if self._reported_ms is None or now_ms - self._reported_ms >= LOG_INTERVAL_S * 1000:
             self._log.warning(
                 "connections come faster than the quota of their address",
                 address=address,
-                left_out_before=self._untold,
+                left_out_before=self._unreported,
             )
-            self._told_ms, self._untold = now_ms, 0
+            self._reported_ms, self._unreported = now_ms, 0
         else:
-            self._untold += 1
+            self._unreported += 1
         if self._held >= MAX_HELD:
             return Delay(0, True)
         self._held += 1

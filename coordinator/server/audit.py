@@ -1,5 +1,5 @@
-"""What somebody was refused, and what somebody changed, as log lines and for the journal: of refusals few
-enough that nobody fills either by asking."""
+"""Refused requests and changes, as log lines and for the journal. Of refusals few enough are written that no
+client fills either by asking."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 LINES_PER_SECOND = 20
 CONNECTIONS = 1_000
-"""Of so many it is known what was logged; the one that was refused something longest ago is forgotten."""
+"""Connections whose refusals are remembered; the one that was refused something longest ago is forgotten."""
 LINES_PER_CONNECTION = 20
 TEXT_MAX_CHARACTERS = 1_000
-"""What is kept of a name or a change."""
+"""The beginning of a name or a change that is kept."""
 
 Refusal = tuple[Operation, ResourceType, str]
 
@@ -38,30 +38,30 @@ class Audit:
         wall_ms: WallClock = wall_ms,
         journal: Callable[[Deed], None] | None = None,
     ) -> None:
-        """`journal`: where it goes besides the log (`JournalWriter.add`), which counts what comes again."""
+        """`journal`: where it goes besides the log (`JournalWriter.add`), which counts repeated ones."""
         self._log = log
         self._now_ms = now_ms
         self._wall_ms = wall_ms
         self._journal = journal
-        self._told: OrderedDict[Answerable, set[Refusal]] = OrderedDict()
+        self._logged: OrderedDict[Answerable, set[Refusal]] = OrderedDict()
         self._second = 0
         self._lines = 0
         self._left_out = 0
 
     def refused(self, call: Call | Part, operation: Operation, kind: ResourceType, name: str) -> None:
-        """Who asks may not do that to this resource."""
-        told = self._told.setdefault(call.connection, set())
-        self._told.move_to_end(call.connection)
-        if len(self._told) > CONNECTIONS:
-            self._told.popitem(last=False)
+        """The caller may not do that to this resource."""
+        logged = self._logged.setdefault(call.connection, set())
+        self._logged.move_to_end(call.connection)
+        if len(self._logged) > CONNECTIONS:
+            self._logged.popitem(last=False)
         refusal = operation, kind, _cut(name)
-        if refusal not in told and not self._log_refusal(call, refusal, told):
+        if refusal not in logged and not self._log_refusal(call, refusal, logged):
             return
         if self._journal is not None:
             self._journal(self._refused(call, refusal))
 
-    def _log_refusal(self, call: Call | Part, refusal: Refusal, told: set[Refusal]) -> bool:
-        if len(told) >= LINES_PER_CONNECTION:
+    def _log_refusal(self, call: Call | Part, refusal: Refusal, logged: set[Refusal]) -> bool:
+        if len(logged) >= LINES_PER_CONNECTION:
             return False
         second = self._now_ms() // 1_000
         if second != self._second:
@@ -70,7 +70,7 @@ class Audit:
             self._left_out += 1
             return False
         self._lines += 1
-        told.add(refusal)
+        logged.add(refusal)
         left_out = {"left_out_before": self._left_out} if self._left_out else {}
         self._left_out = 0
         operation, kind, name = refusal
@@ -106,8 +106,8 @@ class Audit:
     def changed(
         self, call: Call | Part, event: str, subject: str, detail: str = "", *, group_id: str = ""
     ) -> None:
-        """Who asked did that: one log line, and one record of the journal. `event`: in words, such as "topic
-        created"; `subject`: what it was done to; `detail`: what became of it. No secrets."""
+        """The caller did that: one log line, and one record of the journal. `event`: in words, such as "topic
+        created"; `subject`: the thing that was changed; `detail`: its new state. No secrets."""
         principal = str(call.connection.principal)
         subject, detail = _cut(subject), _cut(detail)
         self._log.info(

@@ -1,4 +1,4 @@
-"""One request in progress: what a handler gets besides the message, and how its answer goes back."""
+"""One request in progress: its context for a handler, and the way of its answer back."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Message = Any
 
 
 HELD_ENTRY_BYTES = 200
-"""What an entry of a request or an answer takes in memory while it is worked on, besides what is in it."""
+"""Memory for an entry of a request or an answer while it is worked on, besides its contents."""
 
 
 class NoAnswer:
@@ -26,7 +26,7 @@ class NoAnswer:
 
 
 NO_ANSWER: Final = NoAnswer()
-"""What a handler returns or gives to `Call.answer` when the request has no response (Produce, acks=0)."""
+"""A handler returns it, or gives it to `Call.answer`, when the request has no response (Produce, acks=0)."""
 
 
 class Companion(Protocol):
@@ -40,7 +40,7 @@ class Answerable(Protocol):
     """Where the answers and closings of a call go: the connection it came over."""
 
     principal: Principal
-    """Who asks."""
+    """The caller."""
     listener: Listener
     """The one that accepted the connection."""
     companion: Any = None
@@ -103,22 +103,22 @@ class Call:
         self.client_host = client_host
         """Java's form with a leading slash, `/127.0.0.1`."""
         self.request = request
-        """What was asked: a refusal takes the form of it."""
+        """The message: a refusal takes its form."""
         self.done = False
-        """Answered, closed, or its connection is gone: nothing that is answered now goes anywhere."""
+        """Answered, closed, or its connection is gone: an answer from now on is dropped."""
         self.answer_bytes = 0
-        """What the answer takes in memory while it is made; see `takes`."""
+        """Memory for the answer while it is made; see `takes`."""
         self.on_closed: Callable[[], object] | None = None
-        """Set by whoever parks the call: called once when the peer goes away (or the server closes the
+        """Set where the call is parked: called once when the peer goes away (or the server closes the
         connection) before the answer."""
 
     @property
     def principal(self) -> str:
-        """Who asks, as text: one object for each principal, as groups keep it for each of their members."""
+        """The principal as text: one object for each, as groups keep it for each of their members."""
         return intern(str(self.connection.principal))
 
     def takes(self, more_bytes: int) -> None:
-        """The answer that is being made takes so many more bytes of memory, or fewer: they are counted
+        """The answer that is being made takes `more_bytes` of memory, fewer if negative: they are counted
         against `queued.max.request.bytes` until it is on its way. Where there is no room for them
         connections are closed; if this one is, the call is `done`."""
         self.answer_bytes += more_bytes
@@ -137,7 +137,7 @@ class Call:
             self.connection.call_answered(self, response)
 
     def finish(self, *frame: bytes | memoryview) -> None:
-        """Answer a parked call with the whole response frame, in pieces that nobody changes any more. Ignored
+        """Answer a parked call with the whole response frame, in pieces that do not change any more. Ignored
         when `done`."""
         if not self.done:
             self.done = True

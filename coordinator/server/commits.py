@@ -1,4 +1,4 @@
-"""Commits of one partition by a member of a group at work: what most clients send most often.
+"""Commits of one partition by a member of a group at work: the request that most clients send most often.
 
 Such a request differs from the last one of that member in eight bytes, the offset, besides its correlation
 id. So the decoded request is remembered by its other bytes, and the commit goes to the group machine, and its
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 API_KEY = OffsetCommitRequest.API_KEY
 
 REMEMBERED_BYTES = 16 * 1024 * 1024
-"""What all remembered commits of a server take in memory, over all versions."""
+"""Memory for all remembered commits of a server, over all versions."""
 
 LONGEST_BYTES = 512
 """A longer request takes the general way."""
@@ -123,7 +123,7 @@ class PlainCommit(Call):
 
 
 class CommitCache:
-    """What is remembered of plain commits, for all connections of a server."""
+    """Remembered plain commits, for all connections of a server."""
 
     def __init__(self, runtime: GroupRuntime, topics: TopicDirectory, authorizer: Authority) -> None:
         self._authorizer = authorizer
@@ -174,11 +174,11 @@ class CommitCache:
         return call
 
     def _may(self, connection: Answerable, host: str, plan: Plan) -> bool:
-        """Asked for each commit: what is remembered is another's request, perhaps. The authorizer remembers
+        """Checked for each commit: the remembered request may be another client's. The authorizer remembers
         its verdicts."""
-        may, who, address = self._authorizer.authorize, connection.principal, host[1:]
-        return may(who, address, Operation.READ, ResourceType.GROUP, plan.group_id) and may(
-            who, address, Operation.READ, ResourceType.TOPIC, plan.topic
+        may, caller, address = self._authorizer.authorize, connection.principal, host[1:]
+        return may(caller, address, Operation.READ, ResourceType.GROUP, plan.group_id) and may(
+            caller, address, Operation.READ, ResourceType.TOPIC, plan.topic
         )
 
     def learn(self, frame: bytes, version: int, end: int, client_id: str | None, request: Any) -> None:

@@ -1,10 +1,10 @@
 """TLS before a connection begins: handshakes under way, bounded in time and number.
 
-A handshake costs a thousand times what a heartbeat does, and anybody who reaches the port may begin one. So a
-peer that has sent no ClientHello costs a socket alone. From the ClientHello on it waits for its turn, one
-address after the other; only so many have their turn at a time, and a turn is short: a peer that keeps us
-waiting goes on with its handshake, but keeps nobody else waiting. Failures are logged, seldom enough that
-nobody fills the log.
+A handshake costs a thousand times as much as a heartbeat, and any peer that reaches the port may begin one.
+So a peer that has sent no ClientHello costs a socket alone. From the ClientHello on it waits for its turn,
+one address after the other; the number of turns at a time is bounded, and a turn is short: a slow peer goes
+on with its handshake, but keeps no other peer waiting. Failures are logged, seldom enough that no peer fills
+the log.
 """
 
 from __future__ import annotations
@@ -19,61 +19,29 @@ from typing import TYPE_CHECKING
 
 from ringleader.coordinator.security.alerts import PEER, Peer
 from ringleader.coordinator.security.listeners import Listener
-from ringleader.coordinator.security.mapping import NoMatchingRuleError, PrincipalMapper
-from ringleader.coordinator.security.names import subject_of
-from ringleader.coordinator.security.principal import ANONYMOUS, Principal
+from ringleader.coordinator.security.mapping import PrincipalMapper
 from ringleader.coordinator.security.tls import Tls
 from ringleader.coordinator.server.arriving import NO_DELAY, Delay
 from ringleader.coordinator.server.connection import Connection
 from ringleader.coordinator.server.hello import hello
-from ringleader.coordinator.server.login import SaslConnection
+from ringleader.coordinator.server.session import Session
 from ringleader.coordinator.server.strangers import CONNECTION_BYTES, HANDSHAKE_BYTES
 
 if TYPE_CHECKING:
     from ringleader.coordinator.server.shared import Shared
 
 SHUTDOWN_TIMEOUT_S = 5.0
-"""So long a peer has to say goodbye when a connection is closed."""
+"""Time for a peer to end TLS when a connection is closed."""
 TURN_S = 0.25
 """The longest turn of a handshake: on most networks it is over in less. After it others have theirs while
 this one waits for its peer, so that peers that never answer keep the next one waiting for a moment only."""
 LOG_INTERVAL_S = 5.0
-"""One line tells of a failure; those within this time after it are counted in one more."""
+"""One line reports a failure; those within this time after it are counted in one more."""
 ACCEPTED_PER_TURN = 100
 ACCEPT_AGAIN_S = 1.0
 """After the process or the machine had no socket left."""
 
 _PLAINTEXT = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "HTTPS_PROXY_REQUEST", "UNKNOWN_PROTOCOL")
-
-
-class TlsConnection(Connection):
-    """One whose handshake is over, and says who it is."""
-
-    __slots__ = ("_mapper",)
-
-    def __init__(self, server: Shared[Connection], listener: Listener, mapper: PrincipalMapper) -> None:
-        super().__init__(server, listener)
-        self._mapper = mapper
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """A peer came through."""
-        reason = ""
-        try:
-            self.principal = self._principal(transport.get_extra_info("ssl_object"))
-        except NoMatchingRuleError as error:
-            reason = str(error)
-        except ValueError:
-            reason = "its certificate cannot be read"
-        super().connection_made(transport)
-        if reason:
-            self.close(reason)
-
-    def _principal(self, tls: ssl.SSLObject) -> Principal:
-        """Raises ValueError."""
-        certificate = tls.getpeercert(binary_form=True)
-        if certificate is None:
-            return ANONYMOUS
-        return Principal("User", self._mapper.name(subject_of(certificate)))
 
 
 @dataclass(eq=False, slots=True)
@@ -86,7 +54,7 @@ class Arrival:
     listener: TlsListener
     task: asyncio.Task[None] | None = None
     connection: Connection | None = None
-    """What it becomes; from then on the socket is the event loop's."""
+    """The connection that it becomes; from then on the socket is the event loop's."""
     turn: asyncio.TimerHandle | None = None
     """While it has its turn: when that ends at the latest."""
 
@@ -114,11 +82,8 @@ class TlsListener:
         self.sockets = sockets
 
     def connection(self) -> Connection:
-        """For who came through a handshake: SASL says who it is, or its certificate."""
-        server = self._handshakes.server
-        if self.listener.security_protocol.sasl:
-            return SaslConnection(server, self.listener)
-        return TlsConnection(server, self.listener, self.mapper)
+        """The connection of a peer whose handshake is about to begin."""
+        return Session(self._handshakes.server, self.listener, self.mapper).connection
 
     async def start_serving(self) -> None:
         """Accept."""
@@ -144,7 +109,7 @@ class TlsListener:
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
                 return
             except OSError as error:
-                self._handshakes.server.log.error("nobody can be let in", reason=error.strerror)
+                self._handshakes.server.log.error("no connection can be accepted", reason=error.strerror)
                 loop = asyncio.get_running_loop()
                 loop.remove_reader(listening)
                 loop.call_later(ACCEPT_AGAIN_S, self._read, listening)
@@ -155,7 +120,7 @@ class TlsListener:
 
 
 class Handshakes:
-    """Those of all listeners."""
+    """Handshakes of all listeners."""
 
     def __init__(self, server: Shared[Connection]) -> None:
         self.server = server
@@ -172,7 +137,7 @@ class Handshakes:
         """How many have their turn."""
         self._waiting: dict[str, deque[tuple[Arrival, asyncio.Future[None]]]] = {}
         """For their turn: by address, the next one first."""
-        self._untold = 0
+        self._unreported = 0
         self._quiet: asyncio.TimerHandle | None = None
 
     def __len__(self) -> int:
@@ -200,7 +165,7 @@ class Handshakes:
         """A peer connected: begin, or wait."""
         refusal = self.server.refusal(arrival.address)
         if refusal:
-            self._tell(arrival, refusal)
+            self._report(arrival, refusal)
             arrival.said.socket.close()
             return
         delay = self.server.arriving.delay(arrival.address)
@@ -237,7 +202,7 @@ class Handshakes:
         self._gone(arrival)
 
     async def _later(self, arrival: Arrival, delay: Delay) -> None:
-        """Who came too fast."""
+        """A peer that came too fast for a quota."""
         self.server.throttles += 1
         await asyncio.sleep(delay.ms / 1000)
         if not delay.refused:
@@ -253,12 +218,14 @@ class Handshakes:
             async with asyncio.timeout(self._timeout_s):
                 await self._shake(arrival)
         except TimeoutError:
-            self._tell(arrival, f"{late} (tls.handshake.timeout.ms)")
+            self._report(arrival, f"{late} (tls.handshake.timeout.ms)")
         except ssl.SSLError as error:
-            self._tell(arrival, _reason(error))
+            self._report(arrival, _reason(error))
         except OSError:
             if arrival.said.spoke:
-                self._tell(arrival, "the peer hung up in the middle of it; it may not trust the certificate")
+                self._report(
+                    arrival, "the peer hung up in the middle of it; it may not trust the certificate"
+                )
             else:
                 self.failed += 1  # as quiet as on a plaintext port
 
@@ -304,26 +271,26 @@ class Handshakes:
                 self._waiting[address] = arrivals  # behind those of all others
             if not turn.done():
                 self._begin(arrival)
-                if not turn.done():  # it may have had to go for what it takes
+                if not turn.done():  # it may have been closed for the memory it takes
                     turn.set_result(None)
 
     # ---- log ----
 
-    def _tell(self, arrival: Arrival, reason: str) -> None:
+    def _report(self, arrival: Arrival, reason: str) -> None:
         self.failed += 1
         if self._quiet is not None:
-            self._untold += 1
+            self._unreported += 1
             return
         name = arrival.listener.listener.name
         self.server.log.warning("TLS handshake failed", reason=reason, peer=arrival.peer, listener=name)
-        self._quiet = asyncio.get_running_loop().call_later(LOG_INTERVAL_S, self._tell_rest)
+        self._quiet = asyncio.get_running_loop().call_later(LOG_INTERVAL_S, self._report_rest)
 
-    def _tell_rest(self) -> None:
+    def _report_rest(self) -> None:
         self._quiet = None
-        if self._untold:
-            self.server.log.warning("more TLS handshakes failed", count=self._untold)
-            self._untold = 0
-            self._quiet = asyncio.get_running_loop().call_later(LOG_INTERVAL_S, self._tell_rest)
+        if self._unreported:
+            self.server.log.warning("more TLS handshakes failed", count=self._unreported)
+            self._unreported = 0
+            self._quiet = asyncio.get_running_loop().call_later(LOG_INTERVAL_S, self._report_rest)
 
 
 def _reason(error: ssl.SSLError) -> str:

@@ -25,10 +25,7 @@ API_KEY = HeartbeatRequest.API_KEY
 MAX_VERSION = HeartbeatRequest.MAX_VERSION
 
 REMEMBERED_BYTES = 16 * 1024 * 1024
-"""What all remembered heartbeats of a server take in memory, over all versions."""
-
-Heartbeat = tuple[int, str, int, str, str | None]
-"""Partition of the group's shard, group id, generation, member id, instance id."""
+"""Memory for all remembered heartbeats of a server."""
 
 _V0 = struct.Struct(">iih").pack
 _V1 = struct.Struct(">iiih").pack
@@ -50,23 +47,27 @@ def _pack_v4(correlation_id: int, error: int) -> bytes:
 PACK: tuple[Callable[[int, int], bytes], ...] = (_pack_v0, _pack_v1, _pack_v1, _pack_v1, _pack_v4)
 """By version: whole response frame from correlation id and error code. Throttle time is 0."""
 
+Heartbeat = tuple[int, Callable[[int, int], bytes], int, str, int, str, str | None]
+"""Version, what packs the response, partition of the group's shard, group id, generation, member id, instance
+id."""
 
-Known = tuple[BoundedCache[bytes, Heartbeat], ...]
-"""By version: what follows the correlation id -> the decoded request."""
+Known = BoundedCache[bytes, Heartbeat]
+"""The bytes behind the correlation id -> the decoded request. A version is part of the request, since two
+versions may have the same bytes there."""
 
-NOTHING: Known = tuple(BoundedCache(0) for _ in PACK)
+NOTHING: Known = BoundedCache(0)
 OWN_HEARTBEATS = 20_000
-"""What connections remember each for itself, all together; when it is more, all forget."""
+"""Heartbeats that sessions remember each for itself, all together; beyond it all are forgotten."""
 
 
 class HeartbeatCache:
-    """What is remembered of heartbeats, for all connections of a server. With an authorizer each connection
-    remembers those that its principal was allowed: to look one up needs no other check then, and all of them
-    are forgotten when an ACL changes."""
+    """Remembered heartbeats, for all connections of a server. With an authorizer each connection remembers
+    those that its principal was allowed: to look one up needs no other check then, and all of them are
+    forgotten when an ACL changes."""
 
     def __init__(self, runtime: GroupRuntime, authorizer: Authority) -> None:
-        self.known = _empty() if authorizer.is_open else NOTHING
-        """What a new connection knows."""
+        self.known: Known = BoundedCache(REMEMBERED_BYTES) if authorizer.is_open else NOTHING
+        """The heartbeats that a new connection knows."""
         self._authorizer = authorizer
         self._own: dict[Answerable, Known] = {}
         self._remembered = 0
@@ -76,43 +77,39 @@ class HeartbeatCache:
             decoder(HeartbeatRequest, version) for version in range(MAX_VERSION + 1)
         )
 
-    def learn(self, connection: Answerable, host: str, frame: bytes, version: int) -> Known:
-        """Decode a frame (without its size) and remember it, if it may be. Returns what the connection knows
-        from now on. Raises `MalformedError`."""
+    def learn(self, session: Answerable, host: str, frame: bytes, version: int) -> Known:
+        """Decode a frame (without its size) and remember it, if the principal is allowed. Returns what the
+        session knows from now on. Raises `MalformedError`."""
         _, position = decode_request_header(frame)
         request, _ = self._decoders[version](frame, position)
         group_id, member_id = request.group_id, request.member_id
         instance_id, generation = request.group_instance_id, request.generation_id
-        heartbeat = (self._partition_of(group_id), group_id, generation, member_id, instance_id)
         known = self.known
         if not self._authorizer.is_open:
             if not self._authorizer.authorize(
-                connection.principal, host[1:], Operation.READ, ResourceType.GROUP, group_id
+                session.principal, host[1:], Operation.READ, ResourceType.GROUP, group_id
             ):
-                return self._own.get(connection, NOTHING)
-            known = self._own_of(connection)
-        known[version].remember(frame[8:], heartbeat, group_id, generation, member_id, instance_id)
+                return self._own.get(session, NOTHING)
+            known = self._own_of(session)
+        partition = self._partition_of(group_id)
+        heartbeat = (version, PACK[version], partition, group_id, generation, member_id, instance_id)
+        known.remember(frame[8:], heartbeat, group_id, generation, member_id, instance_id)
         return known
 
-    def left(self, connection: Answerable) -> None:
-        """The connection is gone."""
-        self._own.pop(connection, None)
+    def left(self, session: Answerable) -> None:
+        """The session is over."""
+        self._own.pop(session, None)
 
-    def _own_of(self, connection: Answerable) -> Known:
+    def _own_of(self, session: Answerable) -> Known:
         self._remembered += 1
         if self._remembered > OWN_HEARTBEATS:
             self._forget()
-        known = self._own.get(connection)
+        known = self._own.get(session)
         if known is None:
-            known = self._own[connection] = _empty()
+            known = self._own[session] = BoundedCache(REMEMBERED_BYTES)
         return known
 
     def _forget(self) -> None:
         for known in self._own.values():
-            for cache in known:
-                cache.forget()
+            known.forget()
         self._remembered = 0
-
-
-def _empty() -> Known:
-    return tuple(BoundedCache(REMEMBERED_BYTES // len(PACK)) for _ in PACK)

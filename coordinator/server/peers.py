@@ -1,4 +1,4 @@
-"""How peers are named."""
+"""Names of peers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def java_address(address: str) -> str:
 
 
 def guess_protocol(start: bytes) -> str:
-    """What somebody speaks who does not speak Kafka, as the end of a sentence; "" when it is not known."""
+    """The protocol of a peer that does not speak Kafka, as the end of a sentence; "" when it is not known."""
     if start[:1] == b"\x16" and start[1:2] == b"\x03":
         return ": a TLS hello on a plaintext port"
     if start[:4] in (b"GET ", b"POST", b"HEAD", b"PUT ", b"OPTI", b"PRI "):

@@ -31,13 +31,15 @@ _pack = struct.Struct(">ii").pack
 _pack_flexible = struct.Struct(">iix").pack
 
 ELEMENT_EFFORT = 24
-"""What decoding one entry with a text costs, in numbers of an array; see `layout.effort`."""
+"""The cost of decoding one entry with a text, in numbers of an array: as `layout.effort` counts it, for which
+a decoder's budget is spent."""
 
 IDS_BYTES = 131_072
-"""What a JoinGroup or SyncGroup has besides metadata or assignments: its ids, each of at most 32 kB."""
+"""Room in a JoinGroup or SyncGroup besides metadata or assignments: for four ids (group, member, instance,
+protocol), each of at most 32 kB (`wire.STRING_MAX`)."""
 
 OPAQUE_KEYS = frozenset(kind.API_KEY for kind in (ProduceRequest, JoinGroupRequest, SyncGroupRequest))
-"""APIs whose requests are long by what is passed on as bytes."""
+"""APIs whose requests are long by bytes that are kept as they are."""
 
 FEW = {
     JoinGroupRequest.API_KEY: 20,
@@ -46,8 +48,10 @@ FEW = {
     CreateAclsRequest.API_KEY: 4,
     DeleteAclsRequest.API_KEY: 40,
 }
-"""By what the number of elements is divided: what is done with each of them in one go costs more than
-decoding it, and nobody has as many (protocols of a member, filters of ACLs)."""
+"""Divisors of the number of elements, for APIs whose handlers work on each of them in one go. Measured, as a
+multiple of decoding the element: creating an ACL 4; removing a member 1.3 and an offset 1.7, on top of it; a
+protocol 1.6, and each vote of the group goes through those of all members again. A filter is compared with
+every ACL: 4 ms with 15,000 of them. No client has nearly as many protocols or filters."""
 
 NUMBER_KEYS = frozenset(
     kind.API_KEY for kind in (FetchRequest, ListOffsetsRequest, OffsetForLeaderEpochRequest)
@@ -77,7 +81,7 @@ class Route:
     budget: int
     """For the decoder."""
     requests: int = 0
-    """How many came so far."""
+    """Requests so far."""
 
     def decoder(self, version: int) -> Decoder:
         """The decoder of a version within `low` and `high`."""
@@ -89,7 +93,7 @@ class Route:
         return found
 
     def encoder(self, version: int) -> PiecesEncoder:
-        """What encodes responses of a version within `low` and `high`."""
+        """The encoder of responses of a version within `low` and `high`."""
         found = self.encoders[version]
         if found is None:
             response = response_class(self.api_key)
@@ -99,14 +103,14 @@ class Route:
 
     def head(self, version: int, correlation_id: int, body_bytes: int) -> bytes:
         """Size and header of a response."""
-        # The response header of ApiVersions never has tagged fields: a client reads it before it knows what
-        # the node speaks (KIP-511).
+        # The response header of ApiVersions never has tagged fields: a client reads it before it knows
+        # the node's versions (KIP-511).
         if version >= self.flexible and self.api_key != API_VERSIONS_KEY:
             return _pack_flexible(body_bytes + 5, correlation_id)
         return _pack(body_bytes + 4, correlation_id)
 
     def held_bytes(self, frame_bytes: int) -> int:
-        """The most that a request takes in memory while it is worked on: the frame, what was cut out of it,
+        """The most memory for a request while it is worked on: the frame, the parts that were cut out of it,
         and up to `HELD_ENTRY_BYTES` for each entry, of which the least is 3 bytes on the wire."""
         if self.api_key in OPAQUE_KEYS:
             return 2 * frame_bytes
@@ -119,7 +123,7 @@ def max_frame_bytes(api_key: int, settings: Settings) -> int:
     if api_key == ProduceRequest.API_KEY:
         most = settings.socket_request_max_bytes
     elif api_key == JoinGroupRequest.API_KEY:
-        most = 2 * settings.member_max_metadata_bytes + IDS_BYTES  # what is a little too much is told so
+        most = 2 * settings.member_max_metadata_bytes + IDS_BYTES  # a little too much gets an answer
     elif api_key == SyncGroupRequest.API_KEY:
         most = settings.group_max_record_bytes + IDS_BYTES
     return min(most, settings.socket_request_max_bytes)
@@ -127,7 +131,7 @@ def max_frame_bytes(api_key: int, settings: Settings) -> int:
 
 def build_routes(handlers: dict[int, Handler], settings: Settings) -> dict[int, Route]:
     """A route for each handler, at the versions that the message classes declare. Raises `UnnamedApiError`
-    for a handler of an API of which the table of rights says nothing."""
+    for a handler of an API that the table of rights does not name."""
     routes = {}
     effort = settings.request_max_elements * ELEMENT_EFFORT
     for api_key, handler in handlers.items():

@@ -13,9 +13,9 @@ from ringleader.coordinator.security.tls import Tls
 from ringleader.coordinator.server.commits import CommitCache
 from ringleader.coordinator.server.connection import Connection
 from ringleader.coordinator.server.handshakes import Handshakes, TlsListener
-from ringleader.coordinator.server.login import SaslConnection
 from ringleader.coordinator.server.routes import build_routes
 from ringleader.coordinator.server.services import Handler, TopicDirectory
+from ringleader.coordinator.server.session import Session
 from ringleader.coordinator.server.shared import Shared
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ringleader.coordinator.security.quotas import ClientQuotas
 
 SWEEPS_PER_IDLE_TIME = 8
-"""How often within `connections.max.idle.ms` idle connections are looked for."""
+"""Sweeps for idle connections within `connections.max.idle.ms`."""
 
 
 class Server(Shared[Connection]):
@@ -53,8 +53,8 @@ class Server(Shared[Connection]):
         self._sweeper: asyncio.TimerHandle | None = None
 
     async def bind(self) -> tuple[Listener, ...]:
-        """Take the addresses, so that it is known where clients will come; nobody is let in before `start`.
-        Raises OSError, which names the listener."""
+        """Bind the addresses, so that they are known; no connection is accepted before `start`. Raises
+        OSError, which names the listener."""
         bound = []
         for listener in self.limits.served():
             try:
@@ -79,9 +79,8 @@ class Server(Shared[Connection]):
             tls = self.tls[listener.name] = Tls(settings)
             accepting = TlsListener(self.handshakes, listener, tls, await _sockets(host, port))
         else:
-            kind = SaslConnection if listener.security_protocol.sasl else Connection
             accepting = await loop.create_server(
-                lambda: kind(self, bound),
+                lambda: Session(self, bound).connection,
                 host,
                 port,
                 backlog=self.limits.socket_listen_backlog_size,
@@ -89,14 +88,14 @@ class Server(Shared[Connection]):
             )
         self._accepting.append(accepting)
         for listening in accepting.sockets:
-            # A peer whose machine is gone says nothing; while it is parked, nothing else would tell. What is
-            # accepted inherits it.
+            # A peer whose machine is gone sends nothing; while a request of it is parked, nothing else would
+            # show it. Accepted sockets inherit the option.
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         name = accepting.sockets[0].getsockname()
         bound = listener.bound(Address(str(name[0]), int(name[1])), socket.gethostname())
         if bound.address.is_everywhere and not listener.advertised.host:
             self.log.warning(
-                "clients are told to come to this machine's name; see advertised.listeners",
+                "clients are given this machine's name as address; see advertised.listeners",
                 host=bound.advertised.host,
                 listener=bound.name,
             )
@@ -156,7 +155,7 @@ class Server(Shared[Connection]):
                 self.log.info("certificates read again", listener=name)
 
     def _sweep(self) -> None:
-        """Close the idle ones. Who waits for an answer of ours does not idle."""
+        """Close the idle ones. A client that waits for an answer does not idle."""
         idle_ms = self.limits.connections_max_idle_ms
         now = self.swept_ms = self.now_ms()
         for connection in list(self.connections):

@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 import struct
 from collections import Counter
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from ringleader.coordinator.clock import Clock, monotonic_ms
 from ringleader.coordinator.logs import Failures, Log, get_log
 from ringleader.coordinator.measures import Spread
 from ringleader.coordinator.security.quotas import Windows
 from ringleader.coordinator.server.arriving import Arriving
-from ringleader.coordinator.server.call import Answerable
 from ringleader.coordinator.server.heartbeats import HeartbeatCache
 from ringleader.coordinator.server.strangers import Stranger, Strangers
 from ringleader.coordinator.server.throttle import Throttle
@@ -24,27 +23,28 @@ if TYPE_CHECKING:
     from ringleader.coordinator.config import Settings
     from ringleader.coordinator.runtime import GroupRuntime
     from ringleader.coordinator.security.acls import Authority
+    from ringleader.coordinator.security.listeners import Listener
     from ringleader.coordinator.security.quotas import ClientQuotas
     from ringleader.coordinator.server.commits import CommitCache
     from ringleader.coordinator.server.routes import Route
     from ringleader.coordinator.server.sasl import Sasl
 
 API_KEYS = 100
-"""Those that we serve are below it."""
+"""Above those that are served."""
 
 _REFUSAL = struct.Struct(">iihihhh").pack
 
 
-class Holding(Stranger, Answerable, Protocol):
+class Holding(Stranger, Protocol):
     """A connection, as the limits see it."""
 
+    listener: Listener
+    session: Any
+    """An `Answerable`."""
     held_bytes: int
 
     def abort(self, reason: str = "") -> None:
         """Close without waiting for the peer to accept its answers."""
-
-    def quotas_changed(self) -> None:
-        """Look up again which quotas count for this connection."""
 
 
 class Handshaking(Protocol):
@@ -89,7 +89,7 @@ class Shared(Generic[C]):
         self.routes: dict[int, Route] = {}
         self.connections: set[C] = set()
         self.sasl: Sasl | None = None
-        """How clients prove who they are; None: no listener asks them."""
+        """The mechanisms by which clients authenticate; None: no listener has SASL."""
         self._quotas = quotas
         self.throttle: Throttle | None = None
         """Holds requests against quotas; None: there are none of users or client ids."""
@@ -100,16 +100,16 @@ class Shared(Generic[C]):
         most = None if rate == INT32_MAX else rate
         self.arriving = Arriving(quotas, most, windows, now_ms, self.log)
         self.waits: dict[int, Spread] | None = None
-        """By API: how long requests waited that were not answered at once; None: nobody wants to know."""
+        """By API: how long requests waited that were not answered at once; None: it is not measured."""
         self.held_bytes = 0
-        """What all connections hold: what has arrived, is being worked on, or is not taken by the peer."""
+        """Bytes of all connections: received, being worked on, or not read by the peer."""
         self.swept_ms = now_ms()
         """When idle connections were last looked for: a cheap clock for stamps that need no more."""
         self._per_address: Counter[str] = Counter()
         self.settings_of: dict[str, Settings] = {}
         """As each listener has them, by its name."""
         self.strangers = Strangers(settings.connections_unauthenticated_max_bytes, now_ms, self.log)
-        """Peers that have not proved who they are, on listeners that ask for it."""
+        """Peers that have not authenticated, on listeners with SASL or TLS."""
         self._empty = asyncio.Event()
         self._empty.set()
         if quotas is not None:
@@ -120,11 +120,11 @@ class Shared(Generic[C]):
         """Note from now on how long requests wait."""
         self.waits = {key: Spread() for key in range(API_KEYS)}
 
-    # ---- what connections ask ----
+    # ---- for connections ----
 
     def refusal(self, address: str) -> str:
-        """Why one connection more from this address is too many, or "". A peer that has not authenticated
-        makes room for it, if there is any."""
+        """The reason to refuse one more connection from this address, or "". A peer that has not
+        authenticated makes room for it, if there is any."""
         if len(self.connections) + len(self.handshakes) >= self.limits.max_connections:
             return self._full("too many connections (max.connections)")
         at = self._per_address.get(address, 0) + self.handshakes.from_address(address)
@@ -136,9 +136,9 @@ class Shared(Generic[C]):
         return "" if self.strangers.make_room(reason, address) else reason
 
     def joined(self, connection: C) -> str:
-        """A connection was made. Returns why it must go again, or ""."""
+        """A connection was made. Returns the reason to close it, or ""."""
         refusal = ""
-        if connection.listener.security_protocol.tls:  # which was asked before its handshake
+        if connection.listener.security_protocol.tls:  # checked before its handshake
             self.handshakes.through(connection)
         else:
             refusal = self.refusal(connection.address)
@@ -150,7 +150,7 @@ class Shared(Generic[C]):
     def left(self, connection: C) -> None:
         """A connection is gone."""
         self.connections.discard(connection)
-        self.heartbeats.left(connection)
+        self.heartbeats.left(connection.session)
         self.strangers.leave(connection)
         self._per_address[connection.address] -= 1
         if not self._per_address[connection.address]:
@@ -165,12 +165,12 @@ class Shared(Generic[C]):
         elif self.throttle is None:
             self.throttle = Throttle(self._quotas, self.now_ms)
         for connection in self.connections:
-            connection.quotas_changed()
+            connection.session.quotas_changed()
 
     def hold(self, more: int, connection: C, held: int) -> None:
         """A connection holds `more` bytes than before, `held` altogether. When all hold too much, those that
-        hold most are closed: not who happens to go above the bound, and first those that have not logged
-        in."""
+        hold most are closed: not the one that happens to exceed the bound, and first those that have not
+        authenticated."""
         self.held_bytes += more
         connection.held_bytes = held
         self.strangers.weigh(connection, held)

@@ -1,5 +1,5 @@
 """Steps of an authentication that take milliseconds of a CPU: on a few threads beside the loop, in turn for
-each address, so that who guesses passwords waits for itself and not others for it."""
+each address, so that a peer that guesses passwords delays itself and no other."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Step = Callable[[], bytes]
 
 
 class SlowSteps:
-    """What waits is bounded by the connections: each has one step at a time."""
+    """Steps that run or wait: no more than there are connections, as each has one at a time."""
 
     def __init__(self, threads: int = THREADS) -> None:
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="sasl")
@@ -24,7 +24,8 @@ class SlowSteps:
         """By address, the next one first."""
 
     def add(self, address: str, step: Step) -> asyncio.Future[bytes]:
-        """What the step returns or raises. Once that is cancelled it is not begun any more."""
+        """Run the step: the future has its result or its error. A step whose future is cancelled is not begun
+        any more."""
         outcome: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(address, deque()).append((step, outcome))
         self._begin()

@@ -1,4 +1,4 @@
-"""Peers that have not proved who they are, and the small pool of memory that they share.
+"""Peers that have not authenticated, and the small pool of memory that they share.
 
 They cost each other, never the clients that have logged in: when the pool is full, or the node has no room
 for one more connection, one of them is closed. It is one of the address that holds most, and of these one
@@ -14,21 +14,21 @@ from ringleader.coordinator.clock import Clock
 from ringleader.coordinator.logs import Log
 
 CONNECTION_BYTES: Final = 8_192
-"""What a connection takes in memory besides what it has sent, roughly."""
+"""Memory for a connection besides the bytes it has sent, roughly."""
 HANDSHAKE_BYTES: Final = 65_536
 """Likewise with TLS, from the ClientHello on."""
 LONG_READ_BYTES: Final = 655_360
-"""What TLS takes besides from a long read on, roughly: the buffer that it reads into (256 KiB) and the one in
-which it waits to be decrypted keep the size of the longest read, as long as the connection lives."""
+"""Memory that TLS takes besides from a long read on, roughly: the buffer that it reads into (256 KiB) and the
+one in which it waits to be decrypted keep the size of the longest read, as long as the connection lives."""
 LOGIN_BYTES: Final = 524_287
-"""What a peer may hold while it logs in: handshake, TLS, messages of SASL. Below it nobody counts as holding
-more than another."""
+"""Memory that a peer may hold while it logs in: handshake, TLS, messages of SASL. Below it no peer counts as
+holding more than another."""
 LOG_INTERVAL_S = 5.0
 """One line reports a peer that was closed; those within this time after it are counted in the next."""
 
 
 class Stranger(Protocol):
-    """A peer that has not proved who it is."""
+    """A peer that has not authenticated."""
 
     address: str
     peer: str
@@ -61,7 +61,7 @@ class _Ranked(Generic[T]):
         self._by_rank.setdefault(rank, {})[one] = None
 
     def remove(self, one: T) -> int:
-        """What it held."""
+        """Returns the bytes that it held."""
         held = self.held.pop(one)
         self._take(one, held)
         return held
@@ -80,7 +80,7 @@ class _Ranked(Generic[T]):
 
 
 class Strangers:
-    """Those of a server, on all listeners that ask who somebody is."""
+    """Those of a server, on all listeners with SASL or TLS."""
 
     def __init__(self, most_bytes: int, now_ms: Clock, log: Log) -> None:
         self._most = most_bytes
@@ -90,13 +90,13 @@ class Strangers:
         self._addresses: _Ranked[str] = _Ranked(self._floor)
         self._at: dict[str, _Ranked[Stranger]] = {}
         self.held_bytes = 0
-        """What all of them hold."""
+        """Bytes that all of them hold."""
         self.closed = 0
-        """How many had to go so far."""
+        """Peers that were closed so far to make room."""
         self._base: dict[Stranger, int] = {}
-        """What each takes besides what it has sent."""
-        self._untold = 0
-        self._told_ms: int | None = None
+        """Memory for each besides the bytes it has sent."""
+        self._unreported = 0
+        self._reported_ms: int | None = None
 
     def __len__(self) -> int:
         return len(self._base)
@@ -106,18 +106,18 @@ class Strangers:
         return one in self._base
 
     def enter(self, one: Stranger, base: int) -> None:
-        """It is here, and takes so much besides what it sends, at least 1; may be called again with more.
-        Closes some, perhaps this one, if all hold too much."""
+        """It is here, and takes `base` bytes besides those it sends, at least 1; may be called again with
+        more. Closes some, perhaps this one, if all hold too much."""
         self._base[one] = base
         self._weigh(one, base)
 
     def weigh(self, one: Stranger, held: int) -> None:
-        """So much of what it has sent is held. Closes some likewise."""
+        """`held` bytes that it has sent are kept. Closes some likewise."""
         if one in self._base:
             self._weigh(one, self._base[one] + held)
 
     def leave(self, one: Stranger) -> None:
-        """It is gone, or has proved who it is. May be called again."""
+        """It is gone, or has authenticated. May be called again."""
         if self._base.pop(one, None) is not None:
             at = self._at[one.address]
             less = at.remove(one)
@@ -157,8 +157,8 @@ class Strangers:
         self.closed += 1
         one.give_way()
         now_ms = self._now_ms()
-        if self._told_ms is not None and now_ms - self._told_ms < LOG_INTERVAL_S * 1000:
-            self._untold += 1
+        if self._reported_ms is not None and now_ms - self._reported_ms < LOG_INTERVAL_S * 1000:
+            self._unreported += 1
             return
         self._log.warning(
             "a peer that has not authenticated was closed",
@@ -166,6 +166,6 @@ class Strangers:
             reason=reason,
             unauthenticated=len(self._base) + 1,
             held_bytes=held,
-            closed_before=self._untold,
+            closed_before=self._unreported,
         )
-        self._told_ms, self._untold = now_ms, 0
+        self._reported_ms, self._unreported = now_ms, 0

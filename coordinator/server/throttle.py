@@ -1,7 +1,7 @@
-"""Requests held against quotas: what a connection uses is recorded, and one that is beyond what it may is
-told so in its answer and not read from for a while (KIP-219).
+"""Requests held against quotas: the use of each connection is recorded; beyond its quota its answer has a
+throttle time, and it is not read from for that time (KIP-219).
 
-Without a quota of users or client ids there is no `Throttle`, and without one that counts for who asks a
+Without a quota of users or client ids there is no `Throttle`, and without one that counts for the caller a
 connection has no `Account`: nothing is recorded then.
 """
 
@@ -44,9 +44,9 @@ STRICT_SINCE: Final = {
 before are throttled alone (KIP-599)."""
 EXEMPT: Final = frozenset((SaslHandshakeRequest.API_KEY, SaslAuthenticateRequest.API_KEY))
 CONSUMER = -1
-"""The replica id of who does not follow: brokers that do have no quota here."""
+"""The replica id of a client that is no follower: brokers that follow have no quota here."""
 PARTITION_BYTES = 48
-"""What a partition takes in the answer to a Fetch besides its records, roughly."""
+"""Bytes for a partition in the answer to a Fetch besides its records, roughly."""
 
 _NOTHING = Sensors(None, None, None, None)
 
@@ -56,37 +56,40 @@ T = TypeVar("T")
 class Metered(Protocol):
     """A connection, as quotas see it."""
 
-    principal: Principal
-    moved_ms: int
-    """The time of the last read."""
-    account: Account | None
+    @property
+    def moved_ms(self) -> int:
+        """The time of the last read."""
+
+    @property
+    def account(self) -> Account | None:
+        """Its account so far."""
 
     def mute(self, throttle_ms: int) -> None:
         """Neither read nor work on anything for that time (KIP-219)."""
 
 
 class Throttle:
-    """Of a server, while there are quotas of users or client ids."""
+    """The quotas of a server's clients, while there are quotas of users or client ids."""
 
     def __init__(self, quotas: ClientQuotas, now_ms: Clock) -> None:
         self._quotas = quotas
         self.now_ms = now_ms
         windows = quotas.windows
         self.fetched_s = (windows.samples - 1) * windows.window_ms / 1000
-        """What an answer to a Fetch may have at once, in seconds of its quota: more could never be sent."""
+        """The most that an answer to a Fetch has, in seconds of its quota: more could never be sent."""
         self.request_most_ms = windows.window_ms
-        """As in Kafka, the longest throttle for request_percentage that a client is told."""
+        """As in Kafka, the longest throttle time that an answer has for request_percentage."""
         self.rests_most_ms = windows.samples * windows.window_ms
-        """For so long a connection rests at most while its user is beyond request_percentage: then nothing of
-        what was used before counts, but what its other connections have used since may."""
+        """A connection rests no longer than this while its user is beyond request_percentage: then no use
+        from before counts, but the use of its other connections since then may."""
 
     def unknown(self, connection: Metered) -> Account:
-        """Of a connection whose user or client id is not known yet."""
+        """The account of a connection whose user or client id is not known yet."""
         return Account(self, connection)
 
-    def account(self, connection: Metered, client_id: str | None) -> Account | None:
-        """Of who asks; None: no quota counts for them."""
-        sensors = self._quotas.sensors(connection.principal.name, client_id or "", connection.moved_ms)
+    def account(self, connection: Metered, principal: Principal, client_id: str | None) -> Account | None:
+        """The account of the caller; None: no quota counts for it."""
+        sensors = self._quotas.sensors(principal.name, client_id or "", connection.moved_ms)
         if sensors is None:
             return None
         account = connection.account
@@ -99,7 +102,7 @@ class Throttle:
 
 
 class Account:
-    """What a connection uses, for whose user or client id a quota counts.
+    """The use of a connection, for whose user or client id a quota counts.
 
     Time is what the loop spends on reading its requests, on their handlers, and on making and sending their
     answers: all that happens between `enter` and `leave`.
@@ -121,9 +124,9 @@ class Account:
         self._connection = connection
         self.sensors = _NOTHING
         self.over = True
-        """No short ways now: what is asked next is to be answered with a throttle time, perhaps."""
+        """No short ways now: the next answer may need a throttle time."""
         self.fresh = True
-        """Nothing was asked yet."""
+        """No request came yet."""
         self._request_bytes = 0
         self._began_s = 0.0
         self._rests_since_ms: int | None = None
@@ -169,7 +172,7 @@ class Account:
             request.min_bytes = min(request.min_bytes, request.max_bytes)
 
     def answered(self, call: Call, response: Message | NoAnswer) -> Message | NoAnswer:
-        """What leaves as the answer: with the throttle time if there is one. The connection is not read from
+        """The answer that is sent: with the throttle time if there is one. The connection is not read from
         then."""
         key = call.api_key
         if key in EXEMPT or (key == FETCH and call.request.replica_id != CONSUMER):
@@ -192,12 +195,12 @@ class Account:
         self._connection.mute(throttle_ms)
         if not hasattr(response, "throttle_time_ms"):
             return response
-        told = copy(response)
-        told.throttle_time_ms = max(throttle_ms, told.throttle_time_ms)
-        return told
+        throttled = copy(response)
+        throttled.throttle_time_ms = max(throttle_ms, throttled.throttle_time_ms)
+        return throttled
 
     def frame_throttle_ms(self, call: Call, frame_bytes: int) -> int:
-        """Likewise of a Fetch whose answer came as a frame of a broker: what throttle time is to be answered
+        """Likewise of a Fetch whose answer came as a frame of a broker: the throttle time that is answered
         instead of it; 0: the frame is the answer."""
         if call.api_key != FETCH or call.request.replica_id != CONSUMER:
             return 0
@@ -218,7 +221,7 @@ class Account:
     def rests_ms(self) -> int:
         """How much longer a connection whose throttle is over has to rest, since the rate of all those with
         which it shares request_percentage is still above; 0: not at all. Kafka ends the throttle then, and a
-        user with many connections has a request of each in every window; but there are many threads."""
+        user with many connections has a request of each in every window; but Kafka has many threads."""
         rate = self.sensors.request
         now_ms = self._throttle.now_ms()
         more_ms = 0 if rate is None else min(rate.throttle_ms(now_ms), self._throttle.request_most_ms)
@@ -239,7 +242,7 @@ class Account:
         return rate.throttle_ms(now_ms)
 
     def _fetched_ms(self, answer_bytes: int, request_ms: int, now_ms: int) -> int:
-        """What is not sent in the end counts for nothing."""
+        """An answer that is withheld counts for nothing."""
         rate = self.sensors.fetch
         if rate is None:
             return 0
@@ -275,7 +278,7 @@ def _timed(account: Account, steps: Any) -> Generator[Any, Any, Any]:
 
 
 class Mutations:
-    """What one request may change of topics, by controller_mutation_rate (KIP-599)."""
+    """The changes of topics that one request may make, by controller_mutation_rate (KIP-599)."""
 
     def __init__(self, bucket: TokenBucket | None, strict: bool, now_ms: Clock) -> None:
         self._bucket = bucket
@@ -289,12 +292,12 @@ class Mutations:
         return self._bucket is not None
 
     def take(self, partitions: int) -> None:
-        """So many are about to be made or deleted. Raises KafkaError: THROTTLING_QUOTA_EXCEEDED."""
+        """That number is about to be created or deleted. Raises KafkaError: THROTTLING_QUOTA_EXCEEDED."""
         if not self.takes(partitions):
             raise KafkaError(ErrorCode.THROTTLING_QUOTA_EXCEEDED)
 
     def takes(self, partitions: int) -> bool:
-        """Likewise; whether that may be."""
+        """Likewise; returns whether it is allowed."""
         if self._bucket is None:
             return True
         now_ms = self._now_ms()
@@ -307,14 +310,14 @@ class Mutations:
 
     @property
     def throttle_ms(self) -> int:
-        """For how long to change nothing more, as of now: of who is told so, or cannot be told."""
+        """For how long the caller is to change nothing more, with or without a field for it in the answer."""
         if self._bucket is None or self._strict:
             return self._refused_ms
         return self._bucket.throttle_ms(self._now_ms())
 
 
 def mutations(services: Services, call: Call) -> Mutations:
-    """What the request of a call may change."""
+    """The changes that the request of a call may make."""
     strict = call.api_version >= STRICT_SINCE.get(call.api_key, call.api_version + 1)
     quotas = None if services.security is None else services.security.quotas
     if quotas is None or not quotas.of_clients:

@@ -20,6 +20,7 @@ from ringleader.coordinator.serving import ServingNode, StartError
 from ringleader.protocol import messages as kafka
 from tests.coordinator.test_node import connected, settings
 from tests.support.groupclient import form, join_request
+from tests.support.sessions import session_of
 
 Samples = dict[tuple[str, ...], float]
 """Name and label values -> value."""
@@ -83,7 +84,7 @@ async def test_a_node_says_how_it_is_and_what_it_did(tmp_path: Path) -> None:
         assert [(await _metrics(node))[name,] for name in names] == [5, 2]
         assert found["ringleader_unauthenticated_held_bytes_limit",] == 67_108_864
         assert (found["ringleader_throttles_total",], found["ringleader_connections_throttled",]) == (0, 0)
-        next(iter(node.server.connections)).mute(1_000_000)
+        session_of(next(iter(node.server.connections))).pace.mute(1_000_000)
         throttled = await _metrics(node)
         names = "ringleader_throttles_total", "ringleader_connections_throttled"
         assert [throttled[name,] for name in names] == [1, 1]

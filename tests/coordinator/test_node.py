@@ -187,9 +187,9 @@ async def test_work_that_fails_is_contained(tmp_path: Path, caplog: pytest.LogCa
     async with Node(settings(tmp_path)) as node, connected(node) as client:
         assert (await client.call(ApiVersionsRequest(), 0)).error_code == 0
         [connection] = node.server.connections
-        call = Call(connection, 18, 0, 1, None, "/127.0.0.1")
+        call = Call(connection.session, 18, 0, 1, None, "/127.0.0.1")
         node._spawn(call, fail())
-        connection.parked = call
+        connection.park(call)
         assert await client.rest() == b""
         async with connected(node) as other:
             assert (await other.call(ApiVersionsRequest(), 0)).error_code == 0

@@ -173,7 +173,7 @@ async def test_over_tls_passwords_may_come_as_they_are(tmp_path: Path) -> None:
         for sasl in (KINDS["PLAIN"], KINDS["SCRAM-SHA-512"]):
             async with Admin(node.bootstrap, tls=tls, sasl=sasl) as admin:
                 assert [one.name for one in await admin.list_topics()] == []
-                assert {str(one.principal) for one in node.server.connections} == {"User:alice"}
+                assert {str(one.session.principal) for one in node.server.connections} == {"User:alice"}
         with pytest.raises(AuthenticationError, match="Invalid username or password"):
             async with Admin(node.bootstrap, tls=tls, sasl=SaslPlain(ALICE, "wrong")) as admin:
                 await admin.list_topics()
@@ -274,7 +274,7 @@ async def test_a_token_lets_its_bearer_in_until_it_expires(trusting: tuple[Node,
 
     async with Admin(node.bootstrap, sasl=SaslOAuthBearer(token)) as admin:
         await admin.list_topics()
-        assert {str(one.principal) for one in node.server.connections} == {"User:alice"}
+        assert {str(one.session.principal) for one in node.server.connections} == {"User:alice"}
         before = set(node.server.connections)
         sasl = node.server.sasl
         assert sasl is not None

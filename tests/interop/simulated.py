@@ -15,10 +15,10 @@ from ringleader.coordinator.runtime import GroupRuntime, TransactionRuntime
 from ringleader.coordinator.security.acls import AllowAll
 from ringleader.coordinator.server.call import Call
 from ringleader.coordinator.server.commits import CommitCache
-from ringleader.coordinator.server.connection import Connection
 from ringleader.coordinator.server.routes import build_routes
 from ringleader.coordinator.server.server import Server
 from ringleader.coordinator.server.services import LocalServices
+from ringleader.coordinator.server.session import Session
 from ringleader.coordinator.server.tables import build
 from ringleader.coordinator.topics.catalog import TopicInfo
 from tests.interop.brokers import AFTER_RESTART, TOPICS, settings_of
@@ -162,7 +162,7 @@ class _Link:
     """The player's end."""
 
     def __init__(self, server: Server, receive: Receiver) -> None:
-        self._connection = Connection(server, told())
+        self._connection = Session(server, told()).connection
         self._receive = receive
         self._open = True
         self._connection.connection_made(_Transport(receive, self._lost))

@@ -66,7 +66,7 @@ ONE_CONCEPT = {
     "coordinator/transactions/machine.py": "one machine: every state a transactional id can be in",
     "tests/clients/test_interrupted.py": "what an exception in the middle of a call costs, each a short test",
     "tests/coordinator/runtime/test_shards.py": "what a runtime does with its shards, each a short test",
-    "coordinator/server/connection.py": "one connection: what is read, worked on, waited for and written",
+    "coordinator/server/connection.py": "the bytes of one connection: read, cut into frames, kept, written",
     "protocol/messages/__init__.py": "every message by name",
     "tests/coordinator/groups/script.py": "the language of the scenarios, one method a command",
     "tests/coordinator/server/test_connection.py": "what a connection does, each a short test",

@@ -50,7 +50,7 @@ async def connected_as(node: Listening, who: str) -> AsyncIterator[Client]:
         await client.call(kafka.ApiVersionsRequest(), 0)
         host, port = client.writer.get_extra_info("sockname")
         [connection] = [one for one in node.server.connections if one.peer == f"{host}:{port}"]
-        connection.principal = Principal("User", who)
+        connection.session.principal = Principal("User", who)
         yield client
 
 

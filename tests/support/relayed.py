@@ -68,7 +68,7 @@ class RelayNode:
     @property
     def upstreams(self) -> int:
         """How many of its clients' connections have connections to brokers."""
-        return sum(connection.companion is not None for connection in self.server.connections)
+        return sum(connection.session.companion is not None for connection in self.server.connections)
 
 
 @contextlib.asynccontextmanager

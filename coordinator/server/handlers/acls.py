@@ -1,6 +1,6 @@
 """ACLs: DescribeAcls (29), CreateAcls (30), DeleteAcls (31), all v1-3: v2 flexible, v3 users as resources.
 
-What is changed is durable before it is answered, and counts from then on.
+A change is durable before it is answered, and counts from then on.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class _Acls:
         self._services = services
 
     def _find(self, call: Call, operation: Operation, disabled: str) -> tuple[Authorizer, SecurityStore]:
-        """Raises KafkaError: who asks may not, or there are no ACLs here."""
+        """Raises KafkaError: the caller may not, or there are no ACLs here."""
         checks.check_cluster(self._services, call, operation)
         security = self._services.security
         authorizer = self._services.authorizer
@@ -54,7 +54,7 @@ class _Acls:
         return authorizer, security.store
 
     def describe(self, call: Call, request: kafka.DescribeAclsRequest) -> kafka.DescribeAclsResponse | None:
-        """The ACLs that the filter means, by pattern."""
+        """The ACLs that the filter matches, by pattern."""
         response = kafka.DescribeAclsResponse()
         try:
             authorizer, _ = self._find(call, Operation.DESCRIBE, "No Authorizer is configured on the broker")
@@ -79,7 +79,7 @@ class _Acls:
         return response
 
     def create(self, call: Call, request: kafka.CreateAclsRequest) -> kafka.CreateAclsResponse | None:
-        """Each by itself; what is there already stays."""
+        """Each by itself; an ACL that exists already stays."""
         results = [kafka.CreateAclsResponseAclCreationResult() for _ in request.creations]
         response = kafka.CreateAclsResponse(results=results)
         try:
@@ -185,8 +185,8 @@ def _refused(response: T, results: Iterable[Any], error: KafkaError) -> T:
 
 
 def _filter(request: kafka.DescribeAclsRequest | kafka.DeleteAclsRequestDeleteAclsFilter) -> AclFilter:
-    """Raises ValueError for 0: as in Kafka such a request cannot be read. A number that nobody knows yet
-    means nothing that there is."""
+    """Raises ValueError for 0: as in Kafka such a request cannot be read. A number that is not known
+    yet matches nothing."""
     return AclFilter(
         _known(ResourceType, request.resource_type_filter),
         request.resource_name_filter,

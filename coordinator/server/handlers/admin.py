@@ -38,7 +38,7 @@ DESCRIBED_RESOURCES = 10
 
 
 class ConfigOperation(IntEnum):
-    """What IncrementalAlterConfigs does with a key."""
+    """The operations of IncrementalAlterConfigs on a key."""
 
     SET = 0
     DELETE = 1
@@ -112,13 +112,13 @@ class _Admin:
     # ---- AlterConfigs, IncrementalAlterConfigs ----
 
     def alter_configs(self, call: Call, request: kafka.AlterConfigsRequest) -> None:
-        """What a topic's request does not name goes back to its default."""
+        """A key that a topic's request does not name goes back to its default."""
         result = kafka.AlterConfigsResponseAlterConfigsResourceResponse
         response = kafka.AlterConfigsResponse
         self._services.see_through(call, self._alter(call, request, _replaced, result, response))
 
     def alter_some_configs(self, call: Call, request: kafka.IncrementalAlterConfigsRequest) -> None:
-        """Sets, unsets, and adds to or takes from lists; what is not named stays."""
+        """Sets, unsets, and adds to or takes from lists; a key that is not named stays."""
         result = kafka.IncrementalAlterConfigsResponseAlterConfigsResourceResponse
         response = kafka.IncrementalAlterConfigsResponse
         self._services.see_through(call, self._alter(call, request, _changed, result, response))

@@ -1,6 +1,6 @@
-"""Who may what a request asks for, where that is more than one operation on one resource.
+"""Authorization of requests that need more than one operation on one resource.
 
-As Kafka's broker decides it. Shared by a node that keeps topics itself and one that passes requests on.
+As Kafka's broker decides it. Shared by a node that keeps topics itself and one that forwards requests.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def by_id_too_early(version: int, asked: Sequence[MetadataRequestTopic]) -> list
 
 
 def may_create(services: Services, call: Call, topic: str) -> bool:
-    """Who may create in the cluster may create every topic."""
+    """A principal that may create in the cluster may create every topic."""
     if topic in services.withheld:
         return False
     may = services.may
@@ -67,8 +67,8 @@ def may_create(services: Services, call: Call, topic: str) -> bool:
 def may_delete(
     services: Services, call: Call, operation: Operation, topic: str, *, quietly: bool = False
 ) -> bool:
-    """Of DeleteTopics, DELETE or DESCRIBE: who may delete in the cluster may delete every topic, and see
-    it."""
+    """For DeleteTopics, DELETE or DESCRIBE: a principal that may delete in the cluster may delete every
+    topic, and describe it."""
     if topic in services.withheld:
         return False
     may = services.may
@@ -78,7 +78,7 @@ def may_delete(
 
 
 def not_to_create(services: Services, call: Call, missing: Collection[str]) -> set[str]:
-    """Topics that are not created because somebody asks for their metadata: for who asks may not."""
+    """Missing topics that a request for their metadata does not create, as the caller may not."""
     hidden = {
         name
         for name in missing
@@ -95,7 +95,7 @@ def not_to_create(services: Services, call: Call, missing: Collection[str]) -> s
 def check_configs(
     services: Services, call: Call, operation: Operation, resource_type: int, name: str
 ) -> None:
-    """Raises KafkaError for who may not do that with the configurations of the resource."""
+    """Raises KafkaError if the caller may not do that with the configurations of the resource."""
     if resource_type in _CONFIGS:
         kind, refused = _CONFIGS[resource_type]
         if not services.may(call, operation, kind, name):
@@ -109,7 +109,7 @@ def check_configs(
 
 
 def check_cluster(services: Services, call: Call, operation: Operation) -> None:
-    """Raises KafkaError, in Kafka's words, for who may not do that with users, ACLs and the like."""
+    """Raises KafkaError, in Kafka's words, if the caller may not do that with users, ACLs and the like."""
     if not services.may(call, operation, ResourceType.CLUSTER):
         text = f"The request needs {operation.name} permission."
         raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, text)
@@ -119,14 +119,14 @@ def check_cluster(services: Services, call: Call, operation: Operation) -> None:
 
 
 def may_read(services: Services, call: Call, request: FetchRequest, topic: str) -> bool:
-    """Who says to be a broker that follows needs leave for that instead."""
+    """A caller that claims to be a broker that follows needs CLUSTER_ACTION instead."""
     if request.replica_id >= 0 and topic not in services.withheld:
         return services.may(call, Operation.CLUSTER_ACTION, ResourceType.CLUSTER)
     return services.may(call, Operation.READ, ResourceType.TOPIC, topic)
 
 
 def may_ask_epochs(services: Services, call: Call, topic: str) -> bool:
-    """Of OffsetForLeaderEpoch: brokers that follow ask, too, and may as brokers."""
+    """For OffsetForLeaderEpoch: brokers that follow ask, too, and CLUSTER_ACTION is enough for them."""
     if topic in services.withheld:
         return False
     may = services.may
@@ -136,8 +136,8 @@ def may_ask_epochs(services: Services, call: Call, topic: str) -> bool:
 
 
 def may_be_transactional(services: Services, call: Call, request: ProduceRequest) -> bool:
-    """Records of a transaction need its id, and leave to write under it. As in Kafka the first batch of each
-    partition tells."""
+    """Records of a transaction need its id, and WRITE on it. As in Kafka the first batch of each partition
+    decides."""
     found = request.transactional_id
     if found is not None and _is_withheld(services, found):
         return False
@@ -158,8 +158,8 @@ def _is_transactional(batch: bytes) -> bool:
 
 
 def producer_refusal(services: Services, call: Call, request: InitProducerIdRequest) -> int:
-    """Why who asks gets no producer id; 0: nothing is against it. Who may write to any topic may do so
-    idempotently (KIP-679)."""
+    """The error for a caller that gets no producer id; 0: it gets one. A principal that may write to any
+    topic may do so idempotently (KIP-679)."""
     if request.transactional_id is not None:
         return transaction_refusal(services, call, request.transactional_id)
     if services.may_some(call, Operation.WRITE, ResourceType.TOPIC):
@@ -172,8 +172,8 @@ def producer_refusal(services: Services, call: Call, request: InitProducerIdRequ
 def transaction_refusal(
     services: Services, call: Call, transactional_id: str, group_id: str | None = None
 ) -> int:
-    """Why who asks may not write in that transaction, with the offsets of that group; 0: nothing is against
-    it."""
+    """The error for a caller that may not write in that transaction, with the offsets of that group; 0: it
+    may."""
     if _is_withheld(services, transactional_id) or not services.may(
         call, Operation.WRITE, ResourceType.TRANSACTIONAL_ID, transactional_id
     ):

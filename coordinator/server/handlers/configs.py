@@ -94,7 +94,7 @@ def shown(
     resource: kafka.DescribeConfigsRequestDescribeConfigsResource,
     request: kafka.DescribeConfigsRequest,
 ) -> list[Entry]:
-    """What of these is asked for. An empty list of keys asks for all, too, as at Kafka's broker."""
+    """The entries of these that are asked for. An empty list of keys asks for all, too, as in Kafka."""
     wanted = set(resource.configuration_keys or ())
     found = [entry for entry in entries if not wanted or entry.name in wanted]
     for entry in found:

@@ -34,7 +34,7 @@ def allowed_first(
     refused_class: type[Any],
     then: Callable[[Refused], Message | Slices | None],
 ) -> Message | Slices | None:
-    """`then(refused)`, after the topics that who asks may not read were taken out of the request: a refusal
+    """`then(refused)`, after the topics that the caller may not read were taken out of the request: a refusal
     for each of their partitions."""
     if services.is_open:
         return then({})

@@ -32,7 +32,7 @@ for."""
 
 
 def fetch(services: LocalServices, call: Call, request: kafka.FetchRequest) -> kafka.FetchResponse | None:
-    """Answered when there is enough, when an error must be told, or when the wait is over."""
+    """Answered when there is enough, when there is an error, or when the wait is over."""
     if request.session_epoch > 0:
         return kafka.FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
     _Fetch(services, call, request).begin()
@@ -242,7 +242,7 @@ class _Fetch:
                     return None
                 records = None if records is None else before(records, end_offset)
         if not at_least_one and (max_bytes <= 0 or len(records or b"") > max_bytes):
-            # What is there must not be waited for.
+            # Records that are there must not be waited for.
             self._urgent = self._urgent or records != b""
             return None
         if records is None:

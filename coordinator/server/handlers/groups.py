@@ -26,7 +26,7 @@ GROUP_KEY_TYPE = 0
 TRANSACTION_KEY_TYPE = 1
 
 ALL_GROUP_OPERATIONS = 1 << 3 | 1 << 6 | 1 << 8 | 1 << 10 | 1 << 11
-"""Read, delete, describe, describe and alter configurations: what everybody may do without an authorizer
+"""Read, delete, describe, describe and alter configurations: the rights of every caller without an authorizer
 (KIP-430)."""
 
 _UNKNOWN_KEY_TYPE = (
@@ -46,7 +46,7 @@ _KEYS = {
         "Transactional Id authorization failed.",
     ),
 }
-"""By type of key: what it names, and what is told to whom it is not described to."""
+"""By type of key: the type of resource, and the error for a caller that may not describe it."""
 
 
 def register(services: Services) -> dict[int, Handler]:
@@ -70,8 +70,8 @@ class _Groups:
         self._runtime = services.runtime
 
     def find_coordinator(self, call: Call, request: kafka.FindCoordinatorRequest) -> Message:
-        """The owner of a group's partition. With several nodes any passes on what is asked about a
-        transaction: the same one for a transactional id, whoever is asked."""
+        """The owner of a group's partition. With several nodes any of them forwards requests of a
+        transaction: all nodes name the same one for a transactional id."""
         answers = kafka.FindCoordinatorResponse(
             coordinators=[
                 self._coordinator(key, request.key_type, call)
@@ -193,8 +193,8 @@ class _Groups:
         return gather.answer()
 
     def list(self, call: Call, request: kafka.ListGroupsRequest) -> Slices:
-        """All groups that who asks may see, or those in the asked states and of the asked types. May wait, as
-        `describe`."""
+        """All groups that the caller may see, or those in the asked states and of the asked types. May wait,
+        as `describe`."""
         found = 0
 
         def ask(partition: int, part: Part) -> Any:

@@ -26,7 +26,7 @@ from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.refusals import SEVERAL_GROUPS_VERSION, refusal
 
 PLAIN_NUMBERS = 100
-"""So many partitions that are asked for take as long to look through as an entry of another kind."""
+"""Partitions of a request that take as long to look through as one entry of another kind."""
 
 
 def register(services: Services) -> dict[int, Handler]:
@@ -141,7 +141,7 @@ class _Offsets:
         asked: list[list[existing.Slice | None]] = []
         """Of each group, its slices."""
         hidden: list[list[kafka.OffsetFetchResponseTopics] | None] = []
-        """Of each group, refusals of topics that who asks may not see; None: it names no topics."""
+        """Of each group, refusals of topics that the caller may not see; None: it names no topics."""
 
         def finish(parts: list[kafka.OffsetFetchResponseGroup]) -> Message:
             left = iter(parts)
@@ -186,7 +186,7 @@ class _Offsets:
     def _take_hidden(
         self, call: Call, group: kafka.OffsetFetchRequestGroup
     ) -> list[kafka.OffsetFetchResponseTopics] | None:
-        """Take topics out of a request that who asks may not see; a refusal for each. None: it names none."""
+        """Take topics that the caller may not see out of a request; a refusal for each. None: no topics."""
         if group.topics is None:
             return None
         hidden = [
@@ -202,12 +202,12 @@ class _Offsets:
     def _seen(
         self, call: Call, topics: list[kafka.OffsetFetchResponseTopics]
     ) -> list[kafka.OffsetFetchResponseTopics]:
-        """Those of all topics that who asks may see."""
+        """Those of all topics that the caller may see."""
         may = partial(self._services.may, call, Operation.DESCRIBE, ResourceType.TOPIC, quietly=True)
         return [topic for topic in topics if may(topic.name)]
 
     def _wanted(self, group: kafka.OffsetFetchRequestGroup) -> Iterable[tuple[existing.Slice | None, int]]:
-        """What to ask the group machine for, in slices, with the number of entries; None: for all there
+        """The question for the group machine, in slices, with the number of entries; None: for all there
         is."""
         if group.topics is not None:
             named = [(topic.name, topic.partition_indexes) for topic in group.topics]

@@ -86,7 +86,7 @@ class _Quotas:
     def alter(
         self, call: Call, request: kafka.AlterClientQuotasRequest
     ) -> kafka.AlterClientQuotasResponse | None:
-        """Answered when it is durable. What is wrong with one entity is no matter for the others."""
+        """Answered when it is durable. An error of one entity does not affect the others."""
         if not self._services.may(call, Operation.ALTER_CONFIGS, ResourceType.CLUSTER):
             refused = KafkaError(*checks.CLUSTER_REFUSED)
             entities = {to_key(entity): entity for entity in map(_entity, request.entries)}

@@ -1,5 +1,5 @@
-"""SASL of who is known already, or asked by nobody who they are: SaslHandshake (17) v0-1 and SaslAuthenticate
-(36) v0-2 are answered as by Kafka's broker. What comes before that: `server.sasl`."""
+"""SASL requests in an open session: SaslHandshake (17) v0-1 and SaslAuthenticate (36) v0-2, answered as by
+Kafka's broker. A client that still has to authenticate sends them to its `login`."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ def register(services: Services) -> dict[int, Handler]:
 
 
 def handshake(call: Call, request: kafka.SaslHandshakeRequest) -> kafka.SaslHandshakeResponse | None:
-    """Where sessions end, the beginning of the next one (KIP-368); else there is no mechanism to choose."""
+    """The client authenticates again, in a session that ends (KIP-368); an error in any other."""
     if call.connection.authenticates_again(call, request):
         return None
     return kafka.SaslHandshakeResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE)
 
 
 def authenticate(call: Call, request: kafka.SaslAuthenticateRequest) -> kafka.SaslAuthenticateResponse:
-    """Everybody is whoever they say."""
+    """Always an error: the client has authenticated already, or is on a listener without SASL."""
     return kafka.SaslAuthenticateResponse(
         error_code=ErrorCode.ILLEGAL_SASL_STATE,
         error_message="SaslAuthenticate request received after successful authentication",

@@ -27,8 +27,8 @@ from ringleader.protocol.schema import ZERO_UUID
 
 REPLICATION_FACTOR = 1
 TOPIC_OPERATIONS = 0b1101_1111_1000
-"""What everybody may do with a topic, as bits: read, write, create, delete, alter, describe and both of its
-configurations (KIP-430)."""
+"""The rights of every caller on a topic without an authorizer, as bits: read, write, create, delete, alter,
+describe and both of its configurations (KIP-430)."""
 CLUSTER_OPERATIONS = 0b1_1111_1010_0000
 """Likewise for the cluster: create, alter, describe, cluster action, configurations, idempotent write."""
 
@@ -389,7 +389,7 @@ def _once(asked: list[kafka.MetadataRequestTopic]) -> list[kafka.MetadataRequest
 
 
 def _missing(name: str) -> int:
-    """Why there is no topic of this name."""
+    """The reason why there is no topic of this name."""
     try:
         check_name(name)
     except KafkaError as error:

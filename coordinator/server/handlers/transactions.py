@@ -121,7 +121,7 @@ class _Transactions:
         return None
 
     def _refusal(self, call: Call, partition: Partition) -> int:
-        """Why who asks may not produce to it; 0: nothing is against it."""
+        """The error for a caller that may not produce to it; 0: it may."""
         if not self._services.may(call, Operation.WRITE, ResourceType.TOPIC, partition[0]):
             return ErrorCode.TOPIC_AUTHORIZATION_FAILED
         info = self._topics.describe(partition[0])

@@ -56,7 +56,7 @@ class _Users:
         """Mechanisms and iterations; nothing that a password could be guessed from."""
         if not self._services.may(call, Operation.DESCRIBE, ResourceType.CLUSTER):
             code = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
-            # Kafka names nobody, but counts.
+            # Kafka names no user, but counts.
             refused = [_Described("", code, error_message=None) for _ in request.users or ()]
             return kafka.DescribeUserScramCredentialsResponse(
                 error_code=code, error_message=None, results=refused
@@ -92,7 +92,7 @@ class _Users:
     def alter(
         self, call: Call, request: kafka.AlterUserScramCredentialsRequest
     ) -> kafka.AlterUserScramCredentialsResponse | None:
-        """Answered when it is durable. What is wrong with one user is no matter for the others."""
+        """Answered when it is durable. An error of one user does not affect the others."""
         try:
             checks.check_cluster(self._services, call, Operation.ALTER)
         except KafkaError as error:

@@ -17,9 +17,9 @@ _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
 def served_ranges(keys: Sequence[int]) -> list[kafka.ApiVersionsResponseApiVersion]:
-    """What is told to clients about these APIs: the versions of the message classes.
+    """The ranges that clients get for these APIs: the versions of the message classes.
 
-    Produce is said to begin at 0 although 0-2 are refused, as Kafka 4 does: librdkafka compresses only when
+    Produce is announced from 0 on although 0-2 are refused, as Kafka 4 does: librdkafka compresses only when
     it sees Produce v0 in the range (KAFKA-18659).
     """
     ranges = []

@@ -22,7 +22,7 @@ from ringleader.coordinator.security.scram import SHA_256, Credential, Credentia
 from ringleader.coordinator.security.settings import TlsSettings
 from ringleader.coordinator.security.store import SECRET_BYTES
 from ringleader.coordinator.security.tls import Tls
-from ringleader.coordinator.server.login import NodeConnection
+from ringleader.coordinator.server.phases import Phase
 from ringleader.coordinator.serving import StartError
 from ringleader.protocol.messages import ApiVersionsRequest, HeartbeatRequest, ListGroupsRequest
 from ringleader.testing import Coordinator
@@ -33,6 +33,7 @@ from tests.support.cluster_nodes import Lines, Nodes
 from tests.support.quota_scripts import altering
 from tests.support.registered import PASSWORD, ScramClient
 from tests.support.served import Served, connected, serving, until
+from tests.support.sessions import session_of
 
 SECRET, OTHER_SECRET = b"of all nodes", b"of others"
 SAID = "a node cannot be asked whether it is there"
@@ -116,7 +117,7 @@ async def test_over_tls_a_node_is_heard_on_one_connection_then_refuses(
     ):
         await until(lambda: seen.told.count("heard") >= 4)
         [connection] = served.server.connections
-        shows = connection.principal.name.startswith("CN=server")
+        shows = connection.session.principal.name.startswith("CN=server")
         assert shows == (client_auth == "required")
         await found_dead(served, seen)
     assert lines == []
@@ -234,7 +235,7 @@ async def test_a_node_logs_in_to_another_and_logs_nothing(tmp_path: Path, lines:
     ):
         await until(lambda: seen.told.count("heard") >= 6)
         [connection] = served.server.connections
-        assert (type(connection), connection.principal) == (NodeConnection, NODE)
+        assert (session_of(connection).phase, connection.session.principal) == (Phase.NODE, NODE)
         assert served.server.sasl is not None
         assert (served.server.sasl.succeeded, served.server.sasl.failed) == (1, 0)
         await found_dead(served, seen)
@@ -250,7 +251,7 @@ async def test_a_node_logs_in_over_tls(tmp_path: Path, certificates: Certificate
         pinging(served.port, greeting=greeting) as (seen, _),
     ):
         await until(lambda: seen.told.count("heard") >= 6)
-        assert [connection.principal for connection in served.server.connections] == [NODE]
+        assert [connection.session.principal for connection in served.server.connections] == [NODE]
         await found_dead(served, seen)
 
 
@@ -359,7 +360,7 @@ async def test_no_quota_keeps_nodes_from_hearing_each_other(lines: Lines) -> Non
             await until(lambda: principals(two) == [NODE])
             before = two.server.routes[ApiVersionsRequest.API_KEY].requests
             await until(lambda: two.server.routes[ApiVersionsRequest.API_KEY].requests >= before + 4)
-            [connection] = (other for other in two.server.connections if other.principal == NODE)
+            [connection] = (other for other in two.server.connections if other.session.principal == NODE)
             assert connection.account is not None, "the quota counts for everybody else"
             assert not connection.is_muted
 
@@ -402,7 +403,7 @@ async def test_nodes_find_each_other_over_tls_and_a_login(certificates: Certific
 
 
 def principals(node: ClusterNode) -> list[Principal]:
-    return [one.principal for one in node.server.connections if one.listener.security_protocol.sasl]
+    return [one.session.principal for one in node.server.connections if one.listener.security_protocol.sasl]
 
 
 async def test_a_node_that_cannot_ask_the_others_does_not_start(

@@ -328,8 +328,8 @@ async def test_a_name_of_nothing_is_refused_like_any_other(tmp_path: Path) -> No
 
 async def test_what_a_handler_forgot_to_check_is_stopped_at_the_gate(tmp_path: Path) -> None:
     async with relayed(tmp_path) as (node, _), connected_as(node, ALICE):
-        [connection] = [one for one in node.server.connections if one.principal.name == ALICE]
-        call = Call(connection, 0, 9, 1, "client", f"/{node.host}")
+        [connection] = [one for one in node.server.connections if one.session.principal.name == ALICE]
+        call = Call(connection.session, 0, 9, 1, "client", f"/{node.host}")
         stopped = set()
         for request, version in of_topic("other"):
             call.api_version = version

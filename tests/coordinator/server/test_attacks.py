@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from ringleader.coordinator.security.scram import MAX_ITERATIONS, MECHANISMS, SHA_512
-from ringleader.coordinator.server.connection import FLUSH_BYTES
+from ringleader.coordinator.server.connection import BLOCKED, FLUSH_BYTES
 from ringleader.coordinator.server.handlers import security as security_handlers
 from ringleader.coordinator.server.handshakes import Arrival, Handshakes
 from ringleader.coordinator.server.sasl import Sasl
@@ -205,7 +205,7 @@ async def test_a_peer_of_tls_that_takes_no_answers_holds_no_more_than_its_bound(
         ):
             transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, buffer, bound)
         sent, most = 1, 0
-        while sent < 10 or not connection._blocked:
+        while sent < 10 or not connection._state & BLOCKED:
             sent = greedy.send(asked, 5)
             await beats(bystander, member)
         for _ in range(20):

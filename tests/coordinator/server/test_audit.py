@@ -125,7 +125,7 @@ def test_few_connections_are_remembered() -> None:
     audit = Audit(Lines(), lambda: 0)  # type: ignore[arg-type]
     for _ in range(CONNECTIONS + 10):
         audit.refused(Peer().call(), READ, TOPIC, "orders")
-    assert len(audit._told) == CONNECTIONS
+    assert len(audit._logged) == CONNECTIONS
 
 
 def test_names_that_were_refused_take_little_memory_however_long_they_are() -> None:

@@ -67,13 +67,13 @@ async def test_what_waits_for_a_late_log_counts_as_an_answer_in_the_making(named
         least = 2 * len(indexes) * HELD_ENTRY_BYTES + len(indexes) * len(metadata)
         [connection] = server.server.connections
         try:
-            await until(lambda: connection._making >= least)
-            assert connection._making < least + len(metadata), "each once"
+            await until(lambda: connection.making >= least)
+            assert connection.making < least + len(metadata), "each once"
         finally:
             store.resume(held)
         _, answer = await client.receive(OffsetFetchRequest, FETCHED)
         assert [len(group.topics[0].partitions) for group in answer.groups] == [len(indexes)] * 2
-        assert not connection._making
+        assert not connection.making
 
 
 def codes(response: object) -> list[int]:

@@ -18,9 +18,9 @@ import pytest
 from ringleader.coordinator.clock import monotonic_ms
 from ringleader.coordinator.logs import get_log
 from ringleader.coordinator.server import handshakes
+from ringleader.coordinator.server.connection import Connection
 from ringleader.coordinator.server.handlers import security as security_handlers
 from ringleader.coordinator.server.hello import hello as wait_for_hello
-from ringleader.coordinator.server.login import SaslConnection
 from ringleader.coordinator.server.sasl import Sasl
 from ringleader.coordinator.server.slow_steps import SlowSteps
 from ringleader.coordinator.server.strangers import (
@@ -298,7 +298,7 @@ async def test_strangers_are_closed_before_members(certificates: Certificates, t
             gone = {line["peer"] for line in served.events("connection closed")}
             [held] = [one for one in served.server.connections if one.held_bytes > 900_000]
             assert held.peer not in gone
-            assert str(held.principal) == "User:alice"
+            assert str(held.session.principal) == "User:alice"
 
 
 @pytest.mark.parametrize("limit", ["max_connections", "max_connections_per_ip"])
@@ -402,17 +402,17 @@ async def test_a_peer_counts_once_when_its_handshake_becomes_a_connection(
 ) -> None:
     """Also where there is room for one alone."""
     counted: list[tuple[int, int, int]] = []
-    made = SaslConnection.connection_made
+    made = Connection.connection_made
 
     async with asking(tmp_path, certificates, max_connections_per_ip=1, max_connections=1) as served:
         server = served.server
 
-        def counting(self: SaslConnection, transport: asyncio.BaseTransport) -> None:
+        def counting(self: Connection, transport: asyncio.BaseTransport) -> None:
             made(self, transport)
             here = len(server.connections) + len(server.handshakes)
             counted.append((here, len(server.strangers), server.strangers.held_bytes))
 
-        monkeypatch.setattr(SaslConnection, "connection_made", counting)
+        monkeypatch.setattr(Connection, "connection_made", counting)
         for _ in range(3):
             async with member(served, certificates.client_tls()) as client:
                 assert (await client.call(ApiVersionsRequest(), 0)).error_code == 0

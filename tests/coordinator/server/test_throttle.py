@@ -21,6 +21,7 @@ from tests.support.principals import connected_as
 from tests.support.quota_scripts import Named, altering
 from tests.support.registered import ALICE, PASSWORD, registered
 from tests.support.served import Client, connected, until
+from tests.support.sessions import session_of
 from tests.support.topiclog import batch
 
 Values = dict[str, float | None]
@@ -183,12 +184,16 @@ async def test_a_connection_rests_while_its_user_is_beyond_request_percentage(tm
     ):
         for one in (client, second):
             assert (await one.call(kafka.ApiVersionsRequest("test", "1"), 3)).throttle_time_ms == 1_000
-        told = {one: of(node, one)._muted for one in (client, second)}
+
+        def timer(one: Client) -> asyncio.TimerHandle | None:
+            return session_of(of(node, one)).pace._timer
+
+        told = {one: timer(one) for one in (client, second)}
         before = node.server.routes[kafka.MetadataRequest.API_KEY].requests
         for one in (client, second):
             one.send(kafka.MetadataRequest(topics=[]), 9)
         # The throttle that they were given is over, and they rest on.
-        await until(lambda: all(of(node, one)._muted is not handle for one, handle in told.items()))
+        await until(lambda: all(timer(one) is not first for one, first in told.items()))
         assert node.server.routes[kafka.MetadataRequest.API_KEY].requests == before
         assert all(of(node, one).is_muted for one in told)
         # Without the quota they are answered.
@@ -212,8 +217,8 @@ async def test_a_new_connection_rests_first_while_its_user_is_beyond_request_per
             for _ in range(2):
                 second.send(requested, 9)
             await until(lambda: of(node, second).is_muted)
-            told = of(node, second)._muted
-            await until(lambda: of(node, second)._muted is not told)
+            told = session_of(of(node, second)).pace._timer
+            await until(lambda: session_of(of(node, second)).pace._timer is not told)
             assert node.server.routes[kafka.MetadataRequest.API_KEY].requests == before
             async with connected(node.host, node.port) as free:
                 assert (await free.call(requested, 9, "other")).throttle_time_ms == 0

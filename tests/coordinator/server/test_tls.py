@@ -66,7 +66,7 @@ async def plain(served: Served) -> AsyncIterator[Client]:
 
 
 def principals(served: Served) -> list[str]:
-    return [str(connection.principal) for connection in served.server.connections]
+    return [str(connection.session.principal) for connection in served.server.connections]
 
 
 # ---- who it is ----
