@@ -59,6 +59,11 @@ class DeadlineHeap(Generic[D]):
             deadline.due_ms = NEVER
             self._count_useless()
 
+    def clear(self) -> None:
+        """None of them fires."""
+        self._heap.clear()
+        self._useless = 0
+
     def _count_useless(self) -> None:
         self._useless += 1
         if self._useless > _COMPACT_ABOVE and self._useless * 2 > len(self._heap):

@@ -86,10 +86,10 @@ from ringleader.coordinator.http_server import (
     bears,
     bound,
 )
+from ringleader.coordinator.journal.writer import JournalWriter
 from ringleader.coordinator.logs import Log
 from ringleader.coordinator.measures import Spread
 from ringleader.coordinator.runtime.groups import GroupRuntime
-from ringleader.coordinator.runtime.journal import JournalWriter
 from ringleader.coordinator.server.server import Server
 
 GROUPS_MAX = 1_000

@@ -1,16 +1,17 @@
-"""What every shard machine has in common: how it talks to its runtime, and what waits for the log.
+"""The common part of all shard machines: how a machine talks to its runtime, and which of its words wait for
+the log.
 
 A shard is one partition of a log (`__consumer_offsets`, `__transaction_state`) as a deterministic machine.
 One rule holds for its durable state: it changes at once, by one function of a record's content, the same live
-and at load; and whatever is said outside, reads and errors included, carries the log position that it depends
-on, and leaves when that is durable. So nothing is visible that could be lost. There is no undo: when an
+and at load. Every answer and event, reads and errors included, carries the log position that it depends on,
+and leaves when that position is durable. So nothing is visible that could be lost. There is no undo: when an
 append fails, the shard's life ends, and the next one is loaded from the log.
 
-Where another process may have taken the log over unnoticed, what memory says may be old, though all of it is
-durable. There the rule is stricter: whatever is said waits for an append that was handed over after the
-machine made it up, one that is due anyway, or a barrier. If that is durable, nobody else owned the log by
-then (Raft's ReadIndex); if it is fenced, the shard's life ends and nothing was said. What may leave without
-such a proof is said in `groups.core`.
+Where another process may have taken the log over unnoticed, memory may be out of date, though all of it is
+durable. There the rule is stricter (confirmed ownership): an answer waits for an append that was handed over
+after the answer was made, one that is due anyway, or a read barrier. If that append is durable, nobody else
+owned the log by then (Raft's ReadIndex); if it is fenced, the shard's life ends and nothing was answered. The
+exceptions are listed in `groups.core`.
 """
 
 from __future__ import annotations
@@ -25,14 +26,14 @@ Records = list[tuple[bytes, bytes | None]]
 """Key and value of records of one partition; a None value is a tombstone."""
 
 NOTHING = 0
-"""The position of what depends on nothing that is on its way."""
+"""The position of an answer that depends on no append."""
 
 MORE = -2
 """In place of an error code: a step of long work is durable, and it is not the last one."""
 
 
 class Phase(Enum):
-    """Where a shard is in its life."""
+    """The phase of a shard's life."""
 
     LOADING = "loading"
     SERVING = "serving"
@@ -60,7 +61,7 @@ class Ticket(Hashable, Protocol):
 
     @property
     def principal(self) -> str:
-        """Who asks, for the journal: text without a meaning here; "": nobody."""
+        """The caller's principal, for the journal: text without a meaning here; "": nobody."""
 
     @property
     def connection(self) -> object:
@@ -99,24 +100,22 @@ class Notice:
 
 
 @dataclass(slots=True)
-class Outbox:
-    """Everything a shard wants done since the last `drain`."""
+class Drained:
+    """The content of a machine's outbox since the last `drain`."""
 
     appends: list[Append] = field(default_factory=list)
     answers: list[Answer] = field(default_factory=list)
     events: list[Any] = field(default_factory=list)
-    """What else has become certain, in the order in which it did: notices, journal entries, transactions to
-    be finished."""
+    """Notices, journal entries and transactions to be finished, in the order in which they became certain."""
 
 
 class Machine(Protocol):
-    """What a runtime asks of a shard.
+    """A shard, as its runtime calls it.
 
     Every call that takes `now_ms` gets the same monotonic clock; calls never go back in time. After any call
-    look at `dirty`; if it is set, `drain` once per loop turn. One timer for `next_deadline`. Never entered
-    twice at once. An exception that leaves any of these methods ends the shard's life; one that leaves a
-    client's request does so only if `changes` grew before.
-    """
+    the runtime looks at `dirty`; if it is set, it calls `drain` once per loop turn. It keeps one timer for
+    `next_deadline`. A machine is never entered twice at once. An exception that leaves any of these methods
+    ends the shard's life; one that leaves a client's request does so only if `changes` grew before."""
 
     @property
     def changes(self) -> int:
@@ -135,69 +134,71 @@ class Machine(Protocol):
         """All records were replayed: start to serve. `wall_ms`: Unix time."""
 
     def set_wall_clock(self, now_ms: int, wall_ms: int) -> None:
-        """What Unix time is now; told every few seconds. Timers never use it."""
+        """The present Unix time, reported every few seconds. Timers never use it."""
 
     def set_full(self, full: bool, now_ms: int) -> None:
-        """Whether the store is full: while it is, what would write is refused before it changes anything.
-        A shard that is loaded meanwhile is told before `loaded`, and writes nothing there either."""
+        """Whether the store is full: while it is, every request that would write is refused before it changes
+        anything. A shard that is loaded meanwhile gets this call before `loaded`, and writes nothing there
+        either."""
 
     def abandon(self) -> list[Any]:
-        """The log is late: the tickets whose answers wait for it. The caller refuses them; nothing that was
-        written is taken back."""
+        """The log is late: the tickets whose answers wait for it. The caller refuses them; no write is taken
+        back."""
 
     def unload(self) -> None:
         """The partition moves away: every call from here on is answered NOT_COORDINATOR. The caller refuses
-        what waits."""
+        the requests that wait."""
 
     def tick(self, now_ms: int) -> None:
-        """Some of what is due: a few milliseconds of work. When there is more, `next_deadline` is not after
-        `now_ms`: call it again, with other work in between."""
+        """Do some of the work that is due, a few milliseconds of it. When there is more, `next_deadline` is
+        not after `now_ms`: call it again, with other work in between."""
 
     def next_deadline(self) -> int | None:
         """When to call `tick` next (may be early, never late; may be in the past); None: nothing to wait
         for."""
 
-    def drain(self) -> Outbox:
-        """Hand over everything that is to be done, and forget it."""
+    def drain(self) -> Drained:
+        """Hand over the content of the outbox."""
 
     def durable(self, position: int, now_ms: int) -> None:
-        """All appends up to and including `position` are durable: what depended on them is in the next
-        `drain`."""
+        """All appends up to and including `position` are durable: the answers that depended on them are in
+        the next `drain`."""
 
 
-class Outgoing:
-    """What a machine says: records go at once, everything else when what it depends on is durable."""
+class Outbox:
+    """The answers, events and records of a machine: records go at once, all else when the position that it
+    depends on is durable."""
 
     __slots__ = (
-        "_barrier",
-        "_box",
+        "_content",
         "_in_flight",
+        "_read_barrier",
         "_taken",
         "_waiting",
         "changes",
+        "confirms",
         "dirty",
         "durable",
         "emitted",
-        "fenced",
         "newest",
     )
 
-    def __init__(self, barrier: Records | None = None) -> None:
-        """`barrier`: records that change nothing, to prove with them that the log is still ours; None: nobody
-        else can have it."""
+    def __init__(self, read_barrier: Records | None = None) -> None:
+        """`read_barrier`: records that change nothing; their append confirms that the log is still ours.
+        None: nobody else can have it."""
         self.dirty = False
         self.changes = 0
-        """How often something was handed over; see `Machine.changes`."""
+        """Number of calls that handed something over; see `Machine.changes`."""
         self.emitted = NOTHING
         """Position of the last append."""
         self.durable = NOTHING
-        """Everything up to here is in the log for good."""
-        self._box = Outbox()
+        """The durable position: all appends up to here are in the log for good."""
         self.newest: Append | None = None
         """The last append, if it has not been handed over: until then its records may change."""
-        self.fenced = barrier is not None
-        """What is said has to be proven."""
-        self._barrier: Records = barrier or []
+        self.confirms = read_barrier is not None
+        """Whether answers and events wait for confirmed ownership."""
+        self._read_barrier: Records = read_barrier or []
+        self._content = Drained()
         self._taken = NOTHING
         """Position of the last append that was handed over."""
         self._in_flight: deque[int] = deque()
@@ -208,54 +209,54 @@ class Outgoing:
         self.changes += 1
         self.emitted += 1
         self.newest = Append(self.emitted, records)
-        self._box.appends.append(self.newest)
+        self._content.appends.append(self.newest)
         self._in_flight.append(self.emitted)
         self.dirty = True
         return self.emitted
 
     def answer(self, ticket: Any, response: Any, position: int = NOTHING) -> None:
-        """An answer that leaves when `position` is durable, and proven. A ticket that is gone (None) needs
-        none."""
+        """An answer that leaves when `position` is durable, and ownership is confirmed. A ticket that is gone
+        (None) needs none."""
         if ticket is None:
             return
         self.changes += 1
-        if self.fenced:
-            position = self.proven(position)
+        if self.confirms:
+            position = self.confirmed(position)
         if position <= self.durable:
-            self._box.answers.append(Answer(ticket, response))
+            self._content.answers.append(Answer(ticket, response))
             self.dirty = True
         else:
             self._waiting.setdefault(position, []).append(Answer(ticket, response))
 
-    def tell(self, event: Callable[[int], Any], position: int, now_ms: int) -> None:
-        """An event that counts when `position` is durable, and proven; it is made then, of the time that it
-        is."""
+    def report(self, event: Callable[[int], Any], position: int, now_ms: int) -> None:
+        """An event that counts when `position` is durable, and ownership is confirmed; `event(now_ms)` is
+        called then."""
         self.changes += 1
-        if self.fenced:
-            position = self.proven(position)
+        if self.confirms:
+            position = self.confirmed(position)
         if position <= self.durable:
-            self._box.events.append(event(now_ms))
+            self._content.events.append(event(now_ms))
             self.dirty = True
         else:
             self._waiting.setdefault(position, []).append(event)
 
-    def proven(self, position: int) -> int:
-        """What to wait for instead of `position`, so that an append that is handed over from now on is waited
-        for: one for all that is said until the next `take`."""
+    def confirmed(self, position: int) -> int:
+        """The position to wait for instead of `position`: that of an append which is handed over from now on.
+        One serves all answers until the next `take`."""
         if position > self._taken:
             return position
-        return self.emitted if self.emitted > self._taken else self.emit([*self._barrier])
+        return self.emitted if self.emitted > self._taken else self.emit([*self._read_barrier])
 
-    def settle(self, position: int, now_ms: int) -> None:
-        """Everything up to `position` is durable."""
+    def advance(self, position: int, now_ms: int) -> None:
+        """Advance the durable position."""
         self.durable = max(self.durable, position)
         in_flight = self._in_flight
         while in_flight and in_flight[0] <= position:
             for one in self._waiting.pop(in_flight.popleft(), ()):
                 if isinstance(one, Answer):
-                    self._box.answers.append(one)
+                    self._content.answers.append(one)
                 else:
-                    self._box.events.append(one(now_ms))
+                    self._content.events.append(one(now_ms))
                 self.dirty = True
 
     def abandon(self) -> list[Any]:
@@ -266,10 +267,17 @@ class Outgoing:
             self._waiting[position] = [one for one in waiting if not isinstance(one, Answer)]
         return tickets
 
-    def take(self) -> Outbox:
-        """Everything since the last time."""
-        box, self._box = self._box, Outbox()
+    def take(self) -> Drained:
+        """Everything since the last call."""
+        content, self._content = self._content, Drained()
         self._taken = self.emitted
         self.newest = None
         self.dirty = False
-        return box
+        return content
+
+    def clear(self) -> None:
+        """Forget everything that was not taken. No later answer waits for it."""
+        self.take()
+        self.durable = self.emitted
+        self._in_flight.clear()
+        self._waiting.clear()

@@ -5,13 +5,13 @@ from __future__ import annotations
 from ringleader.coordinator.clock import Clock, WallClock, monotonic_ms, wall_ms
 from ringleader.coordinator.config import Settings
 from ringleader.coordinator.data_dir import claim
-from ringleader.coordinator.groups import journal_record
 from ringleader.coordinator.identity import Identity, IdentityError
+from ringleader.coordinator.journal import record as journal_record
+from ringleader.coordinator.journal.writer import JournalWriter
 from ringleader.coordinator.lock_file import ForeignFileError
 from ringleader.coordinator.logs import Log
 from ringleader.coordinator.runtime import offsets_topic
 from ringleader.coordinator.runtime.groups import GroupRuntime
-from ringleader.coordinator.runtime.journal import JournalWriter
 from ringleader.coordinator.runtime.offsets_topic import OffsetsTopic
 from ringleader.coordinator.runtime.transactions import STORE_PARTITIONS, TransactionRuntime
 from ringleader.coordinator.security.directory import Security

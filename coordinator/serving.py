@@ -20,8 +20,8 @@ from ringleader.coordinator.start_warnings import warn
 
 if TYPE_CHECKING:
     from ringleader.coordinator.http import HttpEndpoint
+    from ringleader.coordinator.journal.writer import JournalWriter
     from ringleader.coordinator.runtime.groups import GroupRuntime
-    from ringleader.coordinator.runtime.journal import JournalWriter
     from ringleader.coordinator.security.directory import Security
     from ringleader.coordinator.security.jwks import Keys
     from ringleader.coordinator.server.server import Server

@@ -38,8 +38,8 @@ class Confidence(StrEnum):
 
 
 class Cause(StrEnum):
-    """The cause of a rebalance. The journal's words (`coordinator.groups.journal.Cause`), and those that only
-    inference needs."""
+    """The cause of a rebalance. The journal's words (`coordinator.journal.entries.Cause`), and those that
+    only inference needs."""
 
     MEMBER_JOINED = "member joined"
     MEMBER_CHANGED = "member changed its protocols"
@@ -87,7 +87,7 @@ class Departure(StrEnum):
 
 
 class Outcome(StrEnum):
-    """How a rebalance ended; as `coordinator.groups.journal.Outcome`."""
+    """How a rebalance ended; as `coordinator.journal.entries.Outcome`."""
 
     STABLE = "stable"
     EMPTY = "empty"

@@ -26,13 +26,13 @@ from ringleader.coordinator.cluster.suspicion import PING_INTERVAL_S, Suspicion
 from ringleader.coordinator.config import Settings
 from ringleader.coordinator.group_transactions.handlers import register as group_transactions
 from ringleader.coordinator.http_nodes import NodesFigures
+from ringleader.coordinator.journal.writer import JournalWriter
 from ringleader.coordinator.logs import Failures, Log
 from ringleader.coordinator.nodes import Directory, NodeAddress
 from ringleader.coordinator.relay.arrivals import Arrivals
 from ringleader.coordinator.relay.relay import Relay
 from ringleader.coordinator.relay.tables import build
 from ringleader.coordinator.runtime import GroupRuntime
-from ringleader.coordinator.runtime.journal import JournalWriter
 from ringleader.coordinator.security.among_nodes import NodeCredentials, password_of
 from ringleader.coordinator.security.directory import Security
 from ringleader.coordinator.security.listeners import Listener, NamedAddress

@@ -17,7 +17,7 @@ from ringleader.clients.connection.requests import Request
 from ringleader.clients.errors import ClientError
 from ringleader.clients.model import EARLIEST, LATEST, Node
 from ringleader.clients.offsets.list_offsets import list_offsets, listed_offsets
-from ringleader.coordinator.groups.records import PENDING_OFFSET, decode_key
+from ringleader.coordinator.groups.records import UNCOMMITTED_OFFSET, decode_key
 from ringleader.coordinator.groups.shard import Shard
 from ringleader.coordinator.logs import Log
 from ringleader.coordinator.machine import Phase
@@ -38,7 +38,7 @@ FETCH_WAIT_MS = 1_000
 AGAIN_MS, AGAIN_MAX_MS = 20, 500
 COMMITTED = 1
 """The type of a marker that commits; 0 aborts."""
-_PENDING: Final = PENDING_OFFSET.to_bytes(2, "big")
+_PENDING: Final = UNCOMMITTED_OFFSET.to_bytes(2, "big")
 
 
 class Markers:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ringleader.coordinator.groups.core import STORE_FULL, Part
-from ringleader.coordinator.groups.journal import IncidentKind
 from ringleader.coordinator.groups.states import GroupState
+from ringleader.coordinator.journal.entries import IncidentKind
 from ringleader.coordinator.machine import Phase, Ticket
 from ringleader.protocol.errors import ErrorCode, KafkaError, shortened
 from ringleader.protocol.messages import (
@@ -77,7 +77,7 @@ class AdminHandler(Part):
                 group_type=GROUP_TYPE,
             )
             for group in self.core.groups.values()
-            if not group.is_void and (not wanted or group.state.value.lower() in wanted)
+            if not group.is_absent and (not wanted or group.state.value.lower() in wanted)
         ]
         return self.core.reply(ticket, found, self.core.position)
 
@@ -99,7 +99,7 @@ class AdminHandler(Part):
         if error or group is None:
             return core.reply(ticket, result, core.position_of(group_id))
         position = core.delete(group)
-        core.incident(group_id, IncidentKind.GROUP_DELETED, ticket, now_ms)
+        core.reports.incident(group_id, IncidentKind.GROUP_DELETED, ticket, now_ms)
         return core.reply(ticket, result, position)
 
 

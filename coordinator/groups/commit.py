@@ -79,7 +79,7 @@ def prepare(request: CommitRequest, settings: GroupSettings) -> Generator[None, 
         producer_id = request.producer_id
     else:
         expires = request.retention_time_ms >= 0
-    kind = records.OFFSET if isinstance(request, OffsetCommitRequest) else records.PENDING_OFFSET
+    kind = records.OFFSET if isinstance(request, OffsetCommitRequest) else records.UNCOMMITTED_OFFSET
     longest, left = settings.offset_metadata_max_bytes, settings.group_max_record_bytes
     if len(group_id.encode()) > records.MAX_STRING_BYTES:
         left = -1  # no group has this id, and no record could
@@ -133,19 +133,19 @@ def write(
     stamps = records.offset_stamps(commit_ms, expire_ms)
     content: Records = [(key, value + stamps) for key, value in prepared.content]
     group = core.groups.get(request.group_id)
-    if not error and (group is None or group.is_void):  # a deletion on its way: what comes starts clean
+    if not error and (group is None or group.is_absent):  # a deletion on its way: what comes starts clean
         group = core.find_or_add(request.group_id)
         error = ErrorCode.NONE if group is not None else ErrorCode.POLICY_VIOLATION
     if error or group is None:
         return core.reply(ticket, prepared.refused(int(error)), core.position_of(request.group_id))
     if not prepared.content:
-        core.forget_if_void(group)
+        core.forget_if_absent(group)
         return core.reply(ticket, prepared.response, group.position)
     core.begin_change()
     group.committed_ms = commit_ms
     position = core.write_offsets(group, content, prepared.keys)
     if group.no_commit_since is not None:
-        core.first_commit(group, request.member_id, now_ms, position)
+        core.reports.first_commit(group, request.member_id, now_ms, position)
     return core.reply(ticket, prepared.response, position)
 
 

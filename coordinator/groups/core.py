@@ -4,7 +4,7 @@ A record takes effect the moment it is emitted, by `apply`, which loading uses a
 carries the position that it depends on (see `coordinator.machine`). For a group that is `Group.position`, the
 last write of its record or its floor, and `Group.offsets_position`, the last write of an offset of it.
 
-Where reads are fenced (`Storage.fenced_reads`), an owner that was stopped for a minute may not be one any
+Where reads are fenced (`Storage.confirmed_reads`), an owner that was stopped for a minute may not be one any
 more, and its memory may say what is long past: members that left, offsets from before, or that everybody's
 session is over since nobody could reach it. So everything that is said is proven (see `coordinator.machine`):
 reads, successes, errors, journal rows, whatever timers conclude. Without a proof leave, and only
@@ -21,20 +21,19 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from functools import partial
 from itertools import repeat
 from typing import Any
 
 from ringleader.coordinator.deadlines import DeadlineHeap
 from ringleader.coordinator.groups import records
 from ringleader.coordinator.groups.committed import Uncommitted
-from ringleader.coordinator.groups.deadlines import Deadline
+from ringleader.coordinator.groups.deadlines import GroupDeadline
 from ringleader.coordinator.groups.group import Group
-from ringleader.coordinator.groups.journal import FirstCommit, Incident, IncidentKind, Outcome
 from ringleader.coordinator.groups.member import Member
 from ringleader.coordinator.groups.memory import MemoryShare, MemoryTotal
+from ringleader.coordinator.groups.reports import Reports
 from ringleader.coordinator.groups.settings import GroupSettings
-from ringleader.coordinator.machine import NOTHING, Append, Notice, Outbox, Outgoing, Phase, Records, Ticket
+from ringleader.coordinator.machine import NOTHING, Append, Drained, Notice, Outbox, Phase, Records, Ticket
 from ringleader.coordinator.unix_time import UnixTime
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import GroupMetadataValue
@@ -44,8 +43,6 @@ STORE_FULL = int(ErrorCode.COORDINATOR_NOT_AVAILABLE)
 """What a request that would write is told while the store is full: clients try again."""
 MEMORY_FULL = "refused, for the groups of this node take all of group.metadata.max.bytes"
 """The operator's notice of a request of a member."""
-FINISH_TIMEOUT_MS = 10_000
-"""A rebalance whose followers have not come for their shares after this time is told as it is."""
 
 
 class Core:
@@ -56,7 +53,7 @@ class Core:
         settings: GroupSettings,
         ids: Callable[[str], str],
         unix_time: UnixTime | None = None,
-        fenced_reads: bool = False,
+        confirmed_reads: bool = False,
         memory: MemoryTotal | None = None,
     ) -> None:
         self.settings = settings
@@ -65,7 +62,7 @@ class Core:
         self.phase = Phase.LOADING
         self.full = False
         """The store is full: nothing that would write may begin."""
-        self.out = Outgoing([records.BARRIER_RECORD] if fenced_reads else None)
+        self.out = Outbox([records.READ_BARRIER_RECORD] if confirmed_reads else None)
         self.position = NOTHING
         """Of the last write of any group's record."""
         self._begun = 0
@@ -76,16 +73,19 @@ class Core:
         self._waits_since_ms: int | None = None
         """Since when something waits for the log, and nothing came back; None: nothing waits."""
         self.groups: dict[str, Group] = {}  # in order of creation
-        self.deadlines: DeadlineHeap[Deadline] = DeadlineHeap()
+        self.deadlines: DeadlineHeap[GroupDeadline] = DeadlineHeap()
         self.parked: dict[Ticket, Member] = {}
         self.unix_time = unix_time or UnixTime(settings.offsets_retention_check_interval_ms)
         self.transactional: dict[int, dict[str, None]] = {}
         """Producer id -> groups in which it has offsets of an open transaction."""
+        self.reports = Reports(
+            self.out, self.groups, self.deadlines, self.unix_time, lambda: self.phase is Phase.SERVING
+        )
         self._order = 0
         # Start of offset keys -> partitions of that group and topic; not of groups with open transactions.
         self._partitions: dict[bytes, dict[int, bytes]] = {}
         self._on_its_way: deque[tuple[int, Group]] = deque()  # records of groups
-        self._void: deque[Group] = deque()  # deleted, but not durably yet
+        self._deleted: deque[Group] = deque()  # deleted, but not durably yet
 
     @property
     def refusal(self) -> int:
@@ -100,6 +100,20 @@ class Core:
         """See `Machine.changes`."""
         return self._begun + self.out.changes + self.deadlines.changes
 
+    def unload(self) -> None:
+        """Forget everything, and serve nothing more."""
+        self.phase = Phase.UNLOADED
+        self.full = False
+        for memory in (self.groups, self.parked, self.transactional, self._partitions):
+            memory.clear()
+        self._fresh.clear()
+        self._rewritten.clear()
+        self._on_its_way.clear()
+        self._deleted.clear()
+        self.deadlines.clear()
+        self.out.clear()
+        self._waits_since_ms = None
+
     def begin_change(self) -> None:
         """To be called before anything changes that is no deadline and is not handed over."""
         self._begun += 1
@@ -108,92 +122,17 @@ class Core:
 
     def reply(self, ticket: Ticket, response: Any, position: int) -> Any | None:
         """The response if it is free to go; else it leaves when `position` is durable, and proven."""
-        if position <= self.out.durable and not (self.out.fenced and self.phase is Phase.SERVING):
+        if position <= self.out.durable and not (self.out.confirms and self.phase is Phase.SERVING):
             return response
         self.out.answer(ticket, response, position)
         return None
-
-    def notice(self, group: Group, member_id: str, text: str, now_ms: int) -> None:
-        """A line for the operator's log about something that belongs to normal operation."""
-        notice = Notice(group.group_id, member_id, text, True)
-        self.out.tell(lambda _: notice, group.position, now_ms)
-
-    # ---- journal ----
-
-    def end_rebalance(self, group: Group, outcome: Outcome, now_ms: int) -> None:
-        """Hand over the journal entry, if a generation came of the rebalance, when that is durable."""
-        progress, group.progress = group.progress, None
-        if progress is None or progress.joined_ms < 0:
-            return
-        progress.ended(group, outcome)
-        group.finishing = progress
-        if outcome is Outcome.STABLE:
-            group.no_commit_since = progress
-            if group.pending_sync:
-                self.arm(progress, now_ms + FINISH_TIMEOUT_MS)
-                return
-        self.finish_rebalance(group, now_ms)
-
-    def finish_rebalance(self, group: Group, now_ms: int) -> None:
-        """The last member has its share, or is not waited for any longer."""
-        progress, group.finishing = group.finishing, None
-        if progress is None:
-            return
-        self.deadlines.cancel(progress)
-        entry = progress.entry(now_ms, self.unix_time.difference_ms)
-        answered = progress.position <= self.out.durable
-        self.out.tell(
-            (lambda _: entry) if answered else partial(entry.until, now_ms), progress.position, now_ms
-        )
-
-    def first_commit(self, group: Group, member_id: str, now_ms: int, position: int) -> None:
-        """The first commit since the last assignment was stored; `position`: its own."""
-        progress, group.no_commit_since = group.no_commit_since, None
-        if progress is None:
-            return
-        progress.first_commit_ms = now_ms
-        if progress is not group.finishing:
-            unix_ms, after_ms = self.unix_time.now_ms(now_ms), now_ms - progress.leader_synced_ms
-            first = FirstCommit(group.group_id, progress.generation, member_id, unix_ms, after_ms)
-            self.out.tell(lambda _: first, position, now_ms)
-
-    def incident(
-        self, group_id: str, kind: IncidentKind, ticket: Ticket | None, now_ms: int, **more: Any
-    ) -> None:
-        """Something that an operator asks about; `ticket`: of who did it; `more`: see `Incident`."""
-        if self.phase is not Phase.SERVING:
-            return
-        told = Incident(
-            group_id,
-            kind,
-            self.unix_time.now_ms(now_ms),
-            client_id="" if ticket is None else ticket.client_id or "",
-            client_host="" if ticket is None else ticket.client_host,
-            principal="" if ticket is None else ticket.principal,
-            **more,
-        )
-        group = self.groups.get(group_id)
-        position = NOTHING if group is None else max(group.position, group.offsets_position)
-        self.out.tell(lambda _: told, position, now_ms)
-
-    def fenced(self, request: Any, ticket: Ticket | None, now_ms: int) -> None:
-        """A request of a static member whose place another process has was refused."""
-        self.incident(
-            request.group_id,
-            IncidentKind.INSTANCE_FENCED,
-            ticket,
-            now_ms,
-            member_id=request.member_id,
-            group_instance_id=request.group_instance_id,
-            error=int(ErrorCode.FENCED_INSTANCE_ID),
-        )
 
     # ---- groups ----
 
     def find(self, group_id: str) -> Group | None:
         """The group, if it exists for clients."""
         group = self.groups.get(group_id)
-        return None if group is None or group.is_void else group
+        return None if group is None or group.is_absent else group
 
     def position_of(self, group_id: str) -> int:
         """What an answer about the group depends on, also that there is none."""
@@ -203,7 +142,7 @@ class Core:
     def find_or_add(self, group_id: str) -> Group | None:
         """The group, made if it is missing; None if the shard is full of groups."""
         found = self.groups.get(group_id)
-        if found is not None and not (found.is_void and not found.floor):
+        if found is not None and not (found.is_absent and not found.reserved_generation):
             return found
         if found is None and len(self.groups) >= self.settings.shard_max_groups:
             return None
@@ -213,26 +152,26 @@ class Core:
             group.position, group.offsets_position = found.position, found.offsets_position
         return group
 
-    def forget_if_void(self, group: Group) -> None:
+    def forget_if_absent(self, group: Group) -> None:
         """Drop a group of which nothing is left, once that is durable: what is said of it waits for it."""
-        if not group.is_void or group.floor or self.groups.get(group.group_id) is not group:
+        if not group.is_absent or group.reserved_generation or self.groups.get(group.group_id) is not group:
             return
         self.begin_change()
         if max(group.position, group.offsets_position) > self.out.durable:
-            self._void.append(group)
+            self._deleted.append(group)
             return
         for deadline in (group.join_deadline, group.sync_deadline):
             self.deadlines.cancel(deadline)
         del self.groups[group.group_id]
 
-    def drop_pending(self, group: Group, member_id: str) -> bool:
+    def take_back(self, group: Group, member_id: str) -> bool:
         """Forget a member id that was given out; whether it was known."""
-        if member_id not in group.pending:
+        if member_id not in group.given_out:
             return False
         self.begin_change()
-        pending = group.take_back(member_id)
-        assert pending is not None
-        self.deadlines.cancel(pending)
+        taken = group.take_back(member_id)
+        assert taken is not None
+        self.deadlines.cancel(taken)
         return True
 
     def has_memory(
@@ -244,7 +183,7 @@ class Core:
         if growth <= 0 or self.memory.total.counted + growth <= self.settings.group_metadata_max_bytes:
             return True
         notice = Notice(group.group_id, member_id, MEMORY_FULL)
-        self.out.tell(lambda _: notice, group.position, now_ms)
+        self.out.report(lambda _: notice, group.position, now_ms)
         return False
 
     # ---- deadlines ----
@@ -260,7 +199,7 @@ class Core:
                 if not member.is_new:  # no session yet, but a longer time for its first join phase
                     self.arm_session(member, now_ms)
 
-    def arm(self, deadline: Deadline, due_ms: int) -> None:
+    def arm(self, deadline: GroupDeadline, due_ms: int) -> None:
         """Start or move any deadline."""
         self.deadlines.arm(deadline, due_ms)
 
@@ -290,7 +229,7 @@ class Core:
         group.set_record(value, group.record_bytes + more_bytes)
         self._rewritten[append.position] = append, value
 
-    def drain(self) -> Outbox:
+    def drain(self) -> Drained:
         """See `Machine`."""
         for append, value in self._rewritten.values():
             append.records[0] = append.records[0][0], records.encode_group_value(value)
@@ -299,18 +238,17 @@ class Core:
         return self.out.take()
 
     def reserve(self, group: Group) -> None:
-        """Emit a floor under which the group's next generation numbers are: they are used once, a crash
-        included."""
-        self._emit_group(group, [self._floor(group)])
+        """Emit the group's next reserved generation: no number up to it is used twice, a crash included."""
+        self._emit_group(group, [self._reservation(group)])
 
     def create(self, group: Group, now_ms: int) -> None:
-        """Emit the record of a group without members, and its first floor."""
+        """Emit the record of a group without members, and its first reserved generation."""
         value = records.empty_group_value(self.unix_time.stamp_ms(now_ms))
-        self.write_group(group, value, records.encode_group_value(value), [self._floor(group)])
+        self.write_group(group, value, records.encode_group_value(value), [self._reservation(group)])
 
-    def _floor(self, group: Group) -> tuple[bytes, bytes]:
-        floor = group.last_generation + self.settings.generation_block
-        return records.floor_key(group.group_id), records.floor_value(floor)
+    def _reservation(self, group: Group) -> tuple[bytes, bytes]:
+        generation = group.last_generation + self.settings.generation_block
+        return records.reserved_key(group.group_id), records.reserved_value(generation)
 
     def _emit_group(
         self, group: Group, content: list[tuple[bytes, bytes]], value: GroupMetadataValue | None = None
@@ -326,14 +264,14 @@ class Core:
         self, group: Group, content: Records, keys: Iterable[records.Key | None] = repeat(None)
     ) -> int:
         """Emit records of the group's offsets; their position. `keys`: theirs, decoded, where known."""
-        was_void = group.is_void
+        was_absent = group.is_absent
         group.offsets_position = position = self.out.emit(content)
         for (key, raw), named in zip(content, keys, strict=False):
             self.apply(key, raw, named)
-        if group.is_void is not was_void:  # of a group without a record its offsets say whether it exists
+        if group.is_absent is not was_absent:  # of a group without a record its offsets say whether it exists
             group.position = self.position = position
         if not group.offsets:
-            self.forget_if_void(group)
+            self.forget_if_absent(group)
         return position
 
     def write_tombstones(self, group: Group, dead: list[records.Key]) -> int:
@@ -342,12 +280,12 @@ class Core:
 
     def delete(self, group: Group) -> int:
         """Emit what deletes a group for good; its position. It needs not have any record."""
-        for member_id in list(group.pending):
-            self.drop_pending(group, member_id)
+        for member_id in list(group.given_out):
+            self.take_back(group, member_id)
         dead = records.keys_of(group)
         if dead:
             group.position = self.position = self.write_tombstones(group, dead)
-        self.forget_if_void(group)
+        self.forget_if_absent(group)
         return max(group.position, group.offsets_position)
 
     def look_at_log(self, now_ms: int) -> None:
@@ -366,7 +304,7 @@ class Core:
     def durable(self, position: int, now_ms: int) -> None:
         """Everything up to `position` is in the log for good."""
         silent = self.log_is_silent(now_ms)
-        self.out.settle(position, now_ms)
+        self.out.advance(position, now_ms)
         self._waits_since_ms = None
         self.look_at_log(now_ms)
         if silent:
@@ -376,8 +314,8 @@ class Core:
             if group.position <= position:
                 group.on_its_way = False
                 group.look()
-        while self._void and max(self._void[0].position, self._void[0].offsets_position) <= position:
-            self.forget_if_void(self._void.popleft())
+        while self._deleted and max(self._deleted[0].position, self._deleted[0].offsets_position) <= position:
+            self.forget_if_absent(self._deleted.popleft())
 
     # ---- durable state ----
 
@@ -424,12 +362,12 @@ class Core:
             group = self.groups[group_id] = Group(group_id, self.memory)
         if kind == records.OFFSET:
             self._apply_offset(group, topic, partition, value)
-        elif kind == records.PENDING_OFFSET:
+        elif kind == records.UNCOMMITTED_OFFSET:
             self._apply_pending(group, topic, partition, producer_id, value)
-        elif kind == records.PENDING_LATER:
+        elif kind == records.UNCOMMITTED_LATER:
             _apply_later(group, topic, partition, producer_id, value)
-        elif kind == records.GENERATION_FLOOR:
-            group.floor = 0 if value is None else records.decode_floor_value(value)
+        elif kind == records.RESERVED_GENERATION:
+            group.reserved_generation = 0 if value is None else records.decode_reserved_value(value)
         elif value is None:
             group.set_record(None, 0)
         else:

@@ -1,23 +1,19 @@
-"""What may be due in a shard of groups."""
+"""The deadlines of a shard of groups."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TYPE_CHECKING
 
-from ringleader.coordinator import deadlines
-
-if TYPE_CHECKING:
-    from ringleader.coordinator.groups.group import Group
+from ringleader.coordinator.deadlines import Deadline
 
 
 class Kind(IntEnum):
-    """What a deadline is for; decides who is told when it is due."""
+    """The purpose of a deadline; decides which handler is called when it is due."""
 
     MEMBER = 0
     """Session of a member; for a new member, the wait for its first join phase."""
-    PENDING = 1
+    GIVEN_OUT = 1
     """Session of a member id that was given out with MEMBER_ID_REQUIRED and has not come back."""
     JOIN = 2
     """The join phase of a group."""
@@ -25,15 +21,15 @@ class Kind(IntEnum):
     """The sync phase of a group."""
     CLEANUP = 4
     """The next look for expired offsets and empty groups."""
-    PROOF = 5
-    """The next proof that the shard is still owned."""
+    CONFIRM = 5
+    """The next confirmation that the shard is still owned."""
     JOURNAL = 6
-    """A rebalance whose last followers do not come for their shares is told as it is."""
+    """A rebalance whose last followers do not come for their shares is reported as it is."""
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class Deadline(deadlines.Deadline):
-    """See `coordinator.deadlines`."""
+class GroupDeadline(Deadline):
+    """A deadline of one group, or of the whole shard."""
 
-    group: Group | None
+    group_id: str | None
     kind: Kind

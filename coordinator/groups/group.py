@@ -2,7 +2,7 @@
 
 Two things are told apart. `synced` is durable: the generation whose assignment is in the log. Members, state
 and generation are how the group is seen: after a sync, and after a load, exactly what `synced` says
-(`settle`); in a rebalance ahead of it, and lost with the process.
+(`follow_record`); in a rebalance ahead of it, and lost with the process.
 
 Nothing here decides when to rebalance (rebalance.py) or what to answer; these are the primitives, each O(1)
 in the number of members where Kafka's were not (KAFKA-7142).
@@ -14,12 +14,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ringleader.coordinator.groups.deadlines import Deadline, Kind
-from ringleader.coordinator.groups.journal import Gone
-from ringleader.coordinator.groups.member import Member, PendingMember, Protocols
+from ringleader.coordinator.groups.deadlines import GroupDeadline, Kind
+from ringleader.coordinator.groups.member import GivenOutId, Member
 from ringleader.coordinator.groups.memory import MemoryShare, group_bytes
 from ringleader.coordinator.groups.states import HEARTBEAT_CODES, GroupState, check_transition
-from ringleader.coordinator.groups.vote import CONSUMER_TYPE, elect, subscribed_topics
+from ringleader.coordinator.groups.vote import CONSUMER_TYPE, Protocols, elect, subscribed_topics
+from ringleader.coordinator.journal.entries import DepartedMember
 from ringleader.coordinator.machine import NOTHING
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import GroupMetadataValue
@@ -47,7 +47,7 @@ class Group:
     synced: GroupMetadataValue | None = None
     """The group's record: the last synced generation, or that it is empty."""
     record_bytes: int = 0  # of that record
-    floor: int = 0  # generations up to here are reserved; any of them may have been used
+    reserved_generation: int = 0  # any generation up to here may have been used
     offsets: dict[str, dict[int, bytes]] = field(default_factory=dict)
     """Topic -> partition -> the record's value, read when it is asked for."""
     # Offsets of open transactions, by producer id. No table in it is empty.
@@ -57,7 +57,7 @@ class Group:
     later: set[tuple[int, str, int]] = field(default_factory=set)
     """Producer id, topic, partition: where the log says that such an offset is the later one."""
     # --- which log positions answers about it depend on ---
-    position: int = NOTHING  # its record and floor
+    position: int = NOTHING  # its record and reserved generation
     offsets_position: int = NOTHING
     # --- live: changes at once, lost on restart ---
     state: GroupState = GroupState.EMPTY
@@ -68,20 +68,20 @@ class Group:
     """Heartbeats of this generation are fine: they need no second look."""
     state_since_ms: int = -1  # Unix time; -1: not known
     generation: int = 0
-    last_generation: int = 0  # the next generation is above this; after a load it is `floor`
+    last_generation: int = 0  # the next generation is above this; after a load it is `reserved_generation`
     protocol_type: str | None = None  # None: a simple group, offsets only
     protocol: str | None = None
     leader: str | None = None
     members: dict[str, Member] = field(default_factory=dict)  # in join order
     static_members: dict[str, str] = field(default_factory=dict)  # group instance id -> member id
-    pending: dict[str, PendingMember] = field(default_factory=dict)
-    pending_sync: dict[str, None] = field(default_factory=dict)  # who owes a SyncGroup for this generation
+    given_out: dict[str, GivenOutId] = field(default_factory=dict)  # member ids that were not used yet
+    owing_sync: dict[str, None] = field(default_factory=dict)  # who owes a SyncGroup for this generation
     awaiting_joins: int = 0
     supporters: dict[str, int] = field(default_factory=dict)  # protocol name -> how many members offer it
     subscribed: frozenset[str] | None = None  # None: unknown; set at each completed join phase
     # --- timers of the two phases ---
-    join_deadline: Deadline = field(init=False)
-    sync_deadline: Deadline = field(init=False)
+    join_deadline: GroupDeadline = field(init=False)
+    sync_deadline: GroupDeadline = field(init=False)
     new_member_added: bool = False
     initial_delay_ms: int = 0
     initial_remaining_ms: int = -1  # -1: the present rebalance did not start from Empty
@@ -92,11 +92,11 @@ class Group:
     no_commit_since: Progress | None = None
     """Nobody has committed since this one was stored."""
     committed_ms: int = -1  # Unix time of the last commit since the shard was loaded
-    departed: dict[str, Gone] = field(default_factory=dict)  # since the last completed join phase
+    departed: dict[str, DepartedMember] = field(default_factory=dict)  # since the last completed join phase
 
     def __post_init__(self) -> None:
-        self.join_deadline = Deadline(self, Kind.JOIN)
-        self.sync_deadline = Deadline(self, Kind.SYNC)
+        self.join_deadline = GroupDeadline(self.group_id, Kind.JOIN)
+        self.sync_deadline = GroupDeadline(self.group_id, Kind.SYNC)
 
     # ---- state ----
 
@@ -112,7 +112,7 @@ class Group:
         """Work out `quick` after a change of what it depends on."""
         self.quick = not (self.on_its_way or HEARTBEAT_CODES[self.state])
 
-    def settle(self) -> None:
+    def follow_record(self) -> None:
         """Be what `synced` says: after a sync, where all its members are here already, when the last member
         went, and after a load."""
         value = self.synced
@@ -123,7 +123,7 @@ class Group:
         for one in value.members:
             member = self.members.get(one.member_id)
             if member is None:
-                member = Member.of_record(self, one, value.protocol)
+                member = Member.of_record(self.group_id, one, value.protocol)
                 self.add(member, value.protocol_type)
                 self.subscribed = None
             member.assignment = one.assignment
@@ -141,11 +141,11 @@ class Group:
         return self.state is GroupState.EMPTY
 
     @property
-    def is_void(self) -> bool:
+    def is_absent(self) -> bool:
         """Nothing durable and nothing alive: for clients such a group does not exist."""
         if self.state is not GroupState.EMPTY:
             return False
-        return not (self.synced or self.offsets or self.uncommitted or self.pending)
+        return not (self.synced or self.offsets or self.uncommitted or self.given_out)
 
     def is_unstable(self, topic: str, partition: int) -> bool:
         """Whether an open transaction has an offset for the partition."""
@@ -159,7 +159,7 @@ class Group:
     @property
     def all_joined(self) -> bool:
         """Every member waits in JoinGroup and no given-out member id is outstanding."""
-        return self.awaiting_joins == len(self.members) and not self.pending
+        return self.awaiting_joins == len(self.members) and not self.given_out
 
     # ---- members ----
 
@@ -204,7 +204,7 @@ class Group:
         del self.members[member.member_id]
         if member.group_instance_id is not None:
             self.static_members.pop(member.group_instance_id, None)
-        self.pending_sync.pop(member.member_id, None)
+        self.owing_sync.pop(member.member_id, None)
         self._count(member.protocols, -1)
         self._hold(-member.held_bytes)
         self.set_awaiting_join(member, False)
@@ -222,8 +222,8 @@ class Group:
         member.is_new = False
         if member.group_instance_id is not None:
             self.static_members[member.group_instance_id] = member_id
-        if old_id in self.pending_sync:
-            self.pending_sync = {member_id if one == old_id else one: None for one in self.pending_sync}
+        if old_id in self.owing_sync:
+            self.owing_sync = {member_id if one == old_id else one: None for one in self.owing_sync}
         if self.leader == old_id:
             self.leader = member_id
 
@@ -240,17 +240,17 @@ class Group:
         member.session_timeout_ms = session_timeout_ms
         member.rebalance_timeout_ms = rebalance_timeout_ms
 
-    def give_out(self, pending: PendingMember) -> None:
-        """Its member id is given out."""
-        self.pending[pending.member_id] = pending
-        self._hold(pending.held_bytes)
+    def give_out(self, fresh: GivenOutId) -> None:
+        """A member id is given out."""
+        self.given_out[fresh.member_id] = fresh
+        self._hold(fresh.held_bytes)
 
-    def take_back(self, member_id: str) -> PendingMember | None:
+    def take_back(self, member_id: str) -> GivenOutId | None:
         """A member id is not given out any more; None if it was not."""
-        pending = self.pending.pop(member_id, None)
-        if pending is not None:
-            self._hold(-pending.held_bytes)
-        return pending
+        taken = self.given_out.pop(member_id, None)
+        if taken is not None:
+            self._hold(-taken.held_bytes)
+        return taken
 
     def set_awaiting_join(self, member: Member, awaiting: bool) -> None:
         """Keeps the count of members that wait in JoinGroup."""

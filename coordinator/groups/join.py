@@ -9,11 +9,12 @@ from __future__ import annotations
 from ringleader.coordinator.groups import records, static
 from ringleader.coordinator.groups.core import STORE_FULL
 from ringleader.coordinator.groups.group import Group
-from ringleader.coordinator.groups.journal import Cause, Departure, IncidentKind
-from ringleader.coordinator.groups.member import Member, PendingMember, Protocols
+from ringleader.coordinator.groups.member import GivenOutId, Member
 from ringleader.coordinator.groups.memory import member_bytes
 from ringleader.coordinator.groups.rebalance import Membership
 from ringleader.coordinator.groups.states import GroupState
+from ringleader.coordinator.groups.vote import Protocols
+from ringleader.coordinator.journal.entries import Cause, Departure, IncidentKind
 from ringleader.coordinator.machine import NOTHING, Phase, Ticket
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import JoinGroupRequest, JoinGroupResponse
@@ -45,10 +46,10 @@ class JoinHandler(Membership):
         if response is None:
             return None
         if response.error_code == ErrorCode.FENCED_INSTANCE_ID:
-            core.fenced(request, ticket, now_ms)
+            core.reports.fenced_instance(request, ticket, now_ms)
         # What needs no proof must not ask for one.
-        elif response.error_code in _TOLD and not (position is None and core.out.fenced):
-            core.incident(
+        elif response.error_code in _TOLD and not (position is None and core.out.confirms):
+            core.reports.incident(
                 request.group_id,
                 IncidentKind.JOIN_REFUSED,
                 ticket,
@@ -140,11 +141,11 @@ class JoinHandler(Membership):
             )
         if not member_id:
             return self._join_anew(group, request, protocols, ticket, now_ms)
-        pending = group.pending.get(member_id)
-        if pending is not None:
+        given_out = group.given_out.get(member_id)
+        if given_out is not None:
             if instance_id is not None:  # it took its id as a dynamic member
                 return join_refusal(version, int(ErrorCode.UNKNOWN_SERVER_ERROR), "")
-            more = _held_bytes(request, member_id, protocols, ticket) - pending.held_bytes
+            more = _held_bytes(request, member_id, protocols, ticket) - given_out.held_bytes
             if not self.core.has_memory(group, member_id, now_ms, members=more):
                 self._turn_away(group, member_id, now_ms)
                 return _no_memory(version)
@@ -194,7 +195,7 @@ class JoinHandler(Membership):
         member = group.members.get(member_id)
         if member is not None:
             self.rebalances.remove(group, member, Departure.GROUP_FULL, now_ms)
-        elif not self.core.drop_pending(group, member_id):
+        elif not self.core.take_back(group, member_id):
             return
         # Kafka leaves the phase to its timer here; nobody else is waited for, so it may end.
         self.rebalances.try_complete(group, now_ms)
@@ -203,12 +204,12 @@ class JoinHandler(Membership):
         self, group: Group, request: JoinGroupRequest, fresh: str, ticket: Ticket, now_ms: int
     ) -> JoinGroupResponse:
         """KIP-394: the client comes back with the id; until then the group's state is not touched."""
-        if len(group.pending) >= self.core.settings.group_max_pending_members:
+        if len(group.given_out) >= self.core.settings.group_max_pending_members:
             return join_refusal(ticket.api_version, int(ErrorCode.GROUP_MAX_SIZE_REACHED), "")
         self.core.begin_change()
-        pending = PendingMember(group, fresh)
-        group.give_out(pending)
-        self.core.arm(pending, now_ms + request.session_timeout_ms)
+        given_out = GivenOutId(group.group_id, fresh)
+        group.give_out(given_out)
+        self.core.arm(given_out, now_ms + request.session_timeout_ms)
         return join_refusal(ticket.api_version, int(ErrorCode.MEMBER_ID_REQUIRED), fresh)
 
     def _add(
@@ -221,7 +222,7 @@ class JoinHandler(Membership):
         now_ms: int,
     ) -> None:
         member = Member(
-            group,
+            group.group_id,
             member_id,
             request.group_instance_id,
             ticket.client_id or "",
@@ -235,7 +236,7 @@ class JoinHandler(Membership):
         self.core.begin_change()
         if group.state is GroupState.PREPARING and group.previous is GroupState.EMPTY:
             group.new_member_added = True
-        self.core.drop_pending(group, member_id)
+        self.core.take_back(group, member_id)
         group.add(member, request.protocol_type)
         self.rebalances.park_join(group, member, ticket, now_ms)
         # Not its session timeout: it cannot heartbeat yet, and many clients drop a JoinGroup after a while

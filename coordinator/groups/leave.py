@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ringleader.coordinator.groups.core import STORE_FULL
 from ringleader.coordinator.groups.group import Group
-from ringleader.coordinator.groups.journal import Cause, Departure
 from ringleader.coordinator.groups.rebalance import Membership
+from ringleader.coordinator.journal.entries import Cause, Departure
 from ringleader.coordinator.machine import Ticket
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import (
@@ -70,7 +70,7 @@ class LeaveHandler(Membership):
         """(error, whether a full member went)."""
         if group is None:
             return ErrorCode.UNKNOWN_MEMBER_ID, False
-        if self.core.drop_pending(group, member_id):
+        if self.core.take_back(group, member_id):
             return ErrorCode.NONE, False
         error = group.check_member(member_id, instance_id)
         if error:

@@ -1,4 +1,4 @@
-"""One member of a group, and one member id that has been given out but has not joined yet."""
+"""One member of a group, and one member id that was given out and has not joined yet."""
 
 from __future__ import annotations
 
@@ -6,20 +6,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ringleader.coordinator.deadlines import NEVER
-from ringleader.coordinator.groups.deadlines import Deadline, Kind
+from ringleader.coordinator.groups.deadlines import GroupDeadline, Kind
 from ringleader.coordinator.groups.memory import member_bytes
+from ringleader.coordinator.groups.vote import Protocols
 
 if TYPE_CHECKING:
-    from ringleader.coordinator.groups.group import Group
     from ringleader.coordinator.machine import Ticket
     from ringleader.protocol.messages import GroupMetadataValueMemberMetadata
 
-Protocols = tuple[tuple[str, bytes], ...]
-"""What a member offers, in its order of preference: (protocol name, metadata). Names are unique."""
-
 
 @dataclass(slots=True, eq=False, repr=False)
-class Member(Deadline):
+class Member(GroupDeadline):
     """A member; as a `Deadline` it is its own session timer. Members are kept in join order by their
     group."""
 
@@ -33,7 +30,8 @@ class Member(Deadline):
     protocols: Protocols
     assignment: bytes = b""
     principal: str | None = None
-    """Who its last JoinGroup came from, for the journal; None: before a restart, as records do not say it."""
+    """The principal of its last JoinGroup, for the journal; None: before a restart, as records do not say
+    it."""
     is_new: bool = False
     # A request counts as parked until it is answered, even when its connection (and so its ticket) is
     # gone: Kafka ties no membership to connections.
@@ -46,10 +44,10 @@ class Member(Deadline):
     synced_ms: int = -1
 
     @classmethod
-    def of_record(cls, group: Group, one: GroupMetadataValueMemberMetadata, protocol: str | None) -> Member:
+    def of_record(cls, group_id: str, one: GroupMetadataValueMemberMetadata, protocol: str | None) -> Member:
         """A member as the group's record has it: of what it offers, the elected protocol only."""
         return cls(
-            group,
+            group_id,
             one.member_id,
             one.group_instance_id,
             one.client_id,
@@ -78,8 +76,8 @@ class Member(Deadline):
         (KAFKA-7610)."""
         return not self.is_new and (self.awaiting_join or self.awaiting_sync)
 
-    def heard_ms(self, now_ms: int) -> int:
-        """When it was last heard of. Its session says so: a heartbeat only starts that afresh."""
+    def seen_ms(self, now_ms: int) -> int:
+        """When it last asked anything. Its session says so: a heartbeat only starts that afresh."""
         if self.is_new:
             return max(self.joined_ms, 0)
         started_ms = (now_ms if self.due_ms == NEVER else self.due_ms) - self.session_timeout_ms
@@ -94,10 +92,10 @@ class Member(Deadline):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class PendingMember(Deadline):
+class GivenOutId(GroupDeadline):
     """A member id that was given out with MEMBER_ID_REQUIRED (KIP-394); as a `Deadline` its own expiry."""
 
-    kind: Kind = field(default=Kind.PENDING, init=False)
+    kind: Kind = field(default=Kind.GIVEN_OUT, init=False)
     member_id: str
 
     @property

@@ -7,9 +7,9 @@ from collections.abc import Generator
 from ringleader.coordinator.groups import records
 from ringleader.coordinator.groups.commit import ENTRIES_AT_A_TIME
 from ringleader.coordinator.groups.core import STORE_FULL, Core
-from ringleader.coordinator.groups.journal import IncidentKind
 from ringleader.coordinator.groups.offsets import INCIDENT_PARTITIONS, is_subscribed
 from ringleader.coordinator.groups.vote import CONSUMER_TYPE
+from ringleader.coordinator.journal.entries import IncidentKind
 from ringleader.coordinator.machine import Ticket
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import (
@@ -79,10 +79,10 @@ def delete(
         for _, _, name, partition, _ in dead[:INCIDENT_PARTITIONS]
     )
     for _, _, name, partition, _ in wanted if group.open_at else ():
-        dead += records.all_pending_keys(group, name, partition)
+        dead += records.all_uncommitted_keys(group, name, partition)
     if not dead:
         # Whether the topic is subscribed may be what the record on its way says.
         return core.reply(ticket, response, max(group.position, group.offsets_position))
     position = core.write_tombstones(group, dead)
-    core.incident(group.group_id, IncidentKind.OFFSETS_DELETED, ticket, now_ms, partitions=gone)
+    core.reports.incident(group.group_id, IncidentKind.OFFSETS_DELETED, ticket, now_ms, partitions=gone)
     return core.reply(ticket, response, position)

@@ -15,9 +15,9 @@ from ringleader.coordinator.groups import records
 from ringleader.coordinator.groups.commit import PreparedCommit, write
 from ringleader.coordinator.groups.core import STORE_FULL, Core, Part
 from ringleader.coordinator.groups.group import Group
-from ringleader.coordinator.groups.journal import IncidentKind, OffsetChange
 from ringleader.coordinator.groups.states import GroupState
 from ringleader.coordinator.groups.vote import CONSUMER_TYPE
+from ringleader.coordinator.journal.entries import IncidentKind, OffsetChange
 from ringleader.coordinator.machine import NOTHING, Ticket
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import (
@@ -60,9 +60,9 @@ class OffsetHandler(Part):
             self.core.arm_session(member, now_ms)
         if reset:
             kind = IncidentKind.OFFSETS_RESET
-            self.core.incident(request.group_id, kind, ticket, now_ms, partitions=reset)
+            self.core.reports.incident(request.group_id, kind, ticket, now_ms, partitions=reset)
         elif error == ErrorCode.FENCED_INSTANCE_ID:
-            self.core.fenced(request, ticket, now_ms)
+            self.core.reports.fenced_instance(request, ticket, now_ms)
         return response
 
     def _reset(self, request: OffsetCommitRequest) -> tuple[OffsetChange, ...]:
@@ -109,7 +109,7 @@ class OffsetHandler(Part):
         group.committed_ms = stamp_ms
         position = core.write_offsets(group, [(key, value)])
         if group.no_commit_since is not None:
-            core.first_commit(group, member_id, now_ms, position)
+            core.reports.first_commit(group, member_id, now_ms, position)
         core.out.answer(ticket, _NONE, position)
         core.look_at_log(now_ms)
         return True
@@ -119,7 +119,7 @@ class OffsetHandler(Part):
         heartbeat."""
         generation = request.generation_id_or_member_epoch
         group = self.core.groups.get(request.group_id)
-        if self.core.refusal or group is None or group.is_void:
+        if self.core.refusal or group is None or group.is_absent:
             return check_unknown_group(self.core, request.group_id, generation, version)
         if generation < 0 and group.state is GroupState.EMPTY:
             # An operator's tool, or a consumer without group management; ids are not looked at.

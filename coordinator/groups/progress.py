@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from ringleader.coordinator.groups.deadlines import Deadline, Kind
+from ringleader.coordinator.groups.deadlines import GroupDeadline, Kind
 from ringleader.coordinator.groups.group import Group
-from ringleader.coordinator.groups.journal import (
+from ringleader.coordinator.groups.member import Member
+from ringleader.coordinator.journal.entries import (
     REASON_MAX_CHARS,
     Cause,
+    DepartedMember,
     Departure,
-    Gone,
     JournalEntry,
     Outcome,
     Present,
 )
-from ringleader.coordinator.groups.member import Member
 from ringleader.coordinator.machine import NOTHING
 from ringleader.protocol.messages import GroupMetadataValue
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class Progress(Deadline):
+class Progress(GroupDeadline):
     """Notes about one rebalance from its cause to its end; `entry` makes the journal entry of them. As a
     `Deadline`: how long the last followers are waited for."""
 
@@ -36,7 +36,7 @@ class Progress(Deadline):
     """Of the new generation."""
     members_after: tuple[str, ...] = ()
     joined: tuple[str, ...] = ()
-    left: dict[str, Gone] = field(default_factory=dict)
+    left: dict[str, DepartedMember] = field(default_factory=dict)
     last_heard_ms: dict[str, int] = field(default_factory=dict)
     """Unix time, of static members that came back."""
     join_last_member: str = ""
@@ -62,7 +62,7 @@ class Progress(Deadline):
         # Members whose removal began this rebalance are gone already, and a new member is in already.
         staying = [m.member_id for m in group.members.values() if not m.is_new]
         before = (*group.departed, *staying)
-        return cls(group, cause, member_id, reason[:REASON_MAX_CHARS], now_ms, before)
+        return cls(group.group_id, cause, member_id, reason[:REASON_MAX_CHARS], now_ms, before)
 
     def rename(self, old_id: str, member_id: str) -> None:
         """A static member goes on under another member id: it neither left nor joined."""
@@ -100,11 +100,9 @@ class Progress(Deadline):
         self.position = group.position
         self.last_commit_ms = group.committed_ms
 
-    def entry(self, now_ms: int, to_unix_ms: int) -> JournalEntry:
+    def entry(self, group: Group, now_ms: int, to_unix_ms: int) -> JournalEntry:
         """The entry. Phases that were not reached are 0 long; the three sum to the duration. `to_unix_ms`:
         from the machine's clock to Unix time."""
-        group = self.group
-        assert group is not None
         joined_ms = self.joined_ms if self.joined_ms >= 0 else now_ms
         synced_ms = self.leader_synced_ms if self.leader_synced_ms >= 0 else now_ms
         return JournalEntry(
@@ -140,7 +138,7 @@ class Progress(Deadline):
         stored = iter(() if self.stored is None else self.stored.members)
         for member_id, member in zip(self.members_after, self.members, strict=True):
             joined = member.joined_ms >= self.started_ms
-            synced = member_id not in group.pending_sync and member.synced_ms >= self.joined_ms
+            synced = member_id not in group.owing_sync and member.synced_ms >= self.joined_ms
             record, gone = next(stored, None), group.departed.get(member_id)
             yield Present(
                 member_id,

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from ringleader.coordinator.groups import records
 from ringleader.coordinator.groups.core import STORE_FULL, Part
-from ringleader.coordinator.groups.deadlines import Deadline
+from ringleader.coordinator.groups.deadlines import GroupDeadline
 from ringleader.coordinator.groups.group import Group
-from ringleader.coordinator.groups.journal import Cause, Departure, Gone, Outcome
-from ringleader.coordinator.groups.member import Member, PendingMember
+from ringleader.coordinator.groups.member import GivenOutId, Member
 from ringleader.coordinator.groups.progress import Progress
 from ringleader.coordinator.groups.states import CAN_REBALANCE, GroupState
+from ringleader.coordinator.journal.entries import Cause, DepartedMember, Departure, Outcome
 from ringleader.coordinator.machine import Ticket
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import JoinGroupResponse, JoinGroupResponseMember, SyncGroupResponse
@@ -42,11 +42,11 @@ class Rebalances(Part):
     def _prepare(self, group: Group, cause: Cause, member_id: str, reason: str, now_ms: int) -> None:
         core = self.core
         if group.state is GroupState.COMPLETING:
-            core.end_rebalance(group, Outcome.SUPERSEDED, now_ms)
+            core.reports.end_rebalance(group, Outcome.SUPERSEDED, now_ms)
             self.answer_syncs_with_error(group, _REBALANCE_IN_PROGRESS, now_ms)
-        core.finish_rebalance(group, now_ms)
+        core.reports.finish_rebalance(group, now_ms)
         group.progress = Progress.of(group, cause, member_id, reason, now_ms)
-        group.pending_sync.clear()
+        group.owing_sync.clear()
         core.deadlines.cancel(group.sync_deadline)
         from_empty = group.state is GroupState.EMPTY
         group.transition(GroupState.PREPARING, core.unix_time.now_ms(now_ms))
@@ -72,10 +72,10 @@ class Rebalances(Part):
         if group.all_joined:
             self.complete(group, now_ms)
 
-    def join_timer_fired(self, deadline: Deadline, now_ms: int) -> None:
+    def join_timer_fired(self, deadline: GroupDeadline, now_ms: int) -> None:
         """The join phase has lasted its time."""
-        group = deadline.group
-        if group is None or group.state is not GroupState.PREPARING:
+        group = self._group_of(deadline)
+        if group is None or group.join_deadline is not deadline or group.state is not GroupState.PREPARING:
             return
         if group.initial_remaining_ms > 0 and group.new_member_added:
             # Somebody came during the last delay: wait once more, within the limit.
@@ -103,7 +103,7 @@ class Rebalances(Part):
         group.last_generation += 1
         group.generation = group.last_generation
         if group.members:
-            if group.generation > group.floor:
+            if group.generation > group.reserved_generation:
                 core.reserve(group)
             self._enter_completing(group, now_ms)
         else:
@@ -124,7 +124,7 @@ class Rebalances(Part):
         group.transition(GroupState.COMPLETING, core.unix_time.now_ms(now_ms))
         if group.progress is not None:
             group.progress.join_phase_over(group, now_ms)
-        group.pending_sync = dict.fromkeys(group.members)
+        group.owing_sync = dict.fromkeys(group.members)
         leader = group.leader or ""
         listed = self.member_list(group)
         for member in group.members.values():
@@ -144,8 +144,8 @@ class Rebalances(Part):
             group.progress.join_phase_over(group, now_ms)
         value = records.group_value(group, (), core.unix_time.stamp_ms(now_ms))
         core.write_group(group, value, records.encode_group_value(value))
-        group.settle()
-        core.end_rebalance(group, Outcome.EMPTY, now_ms)
+        group.follow_record()
+        core.reports.end_rebalance(group, Outcome.EMPTY, now_ms)
 
     def member_list(self, group: Group) -> list[JoinGroupResponseMember]:
         """What the leader is told: all members, in join order, with their metadata of the elected
@@ -177,20 +177,23 @@ class Rebalances(Part):
 
     # ---- the other timers ----
 
-    def sync_timer_fired(self, deadline: Deadline, now_ms: int) -> None:
+    def sync_timer_fired(self, deadline: GroupDeadline, now_ms: int) -> None:
         """Members that did not sync within the rebalance timeout go, static ones too (KAFKA-12890)."""
-        group = deadline.group
-        if group is None or not group.pending_sync:
+        group = self._group_of(deadline)
+        if group is None or group.sync_deadline is not deadline or not group.owing_sync:
             return
         if group.state not in (GroupState.COMPLETING, GroupState.STABLE):
             return
         if self._owes_answers(group):
             self.core.arm(deadline, now_ms + max(group.rebalance_timeout_ms, 1))
             return
-        missing = [group.members[member_id] for member_id in group.pending_sync]
+        missing = [group.members[member_id] for member_id in group.owing_sync]
         for member in missing:
             self.remove(group, member, Departure.NOT_SYNCED, now_ms)
         self._prepare(group, Cause.SYNC_MISSING, missing[0].member_id, "", now_ms)
+
+    def _group_of(self, deadline: GroupDeadline) -> Group | None:
+        return self.core.groups.get(deadline.group_id or "")
 
     def _owes_answers(self, group: Group) -> bool:
         """What its members were told last waits for the log: it is us who are silent, not they."""
@@ -198,7 +201,7 @@ class Rebalances(Part):
 
     def session_fired(self, member: Member, now_ms: int) -> None:
         """A member was silent for its session timeout, or waited too long for its first join phase."""
-        group = member.group
+        group = self._group_of(member)
         if group is None or group.members.get(member.member_id) is not member:
             return
         if member.lives_without_heartbeat:
@@ -210,7 +213,7 @@ class Rebalances(Part):
 
     def expire(self, member: Member, now_ms: int) -> None:
         """The session is over: the member goes, and the group rebalances."""
-        group = member.group
+        group = self._group_of(member)
         assert group is not None
         why = Departure.NEW_MEMBER_TIMEOUT if member.is_new else Departure.SESSION_EXPIRED
         self.remove(group, member, why, now_ms)
@@ -219,14 +222,15 @@ class Rebalances(Part):
         elif group.all_joined:
             self.complete(group, now_ms)  # an initial phase too, as in Kafka
 
-    def pending_fired(self, pending: PendingMember, now_ms: int) -> None:
+    def given_out_fired(self, unused: GivenOutId, now_ms: int) -> None:
         """A given-out member id was not used in time: forget it; it no longer holds up the join phase."""
-        group = pending.group
-        if group is None or group.take_back(pending.member_id) is None:
+        group = self._group_of(unused)
+        if group is None or group.given_out.get(unused.member_id) is not unused:
             return
+        group.take_back(unused.member_id)
         if group.state is GroupState.PREPARING and group.all_joined:
             self.complete(group, now_ms)
-        self.core.forget_if_void(group)
+        self.core.forget_if_absent(group)
 
     # ---- members and parked requests ----
 
@@ -235,10 +239,10 @@ class Rebalances(Part):
         `why` None: it was never really in."""
         if why is not None and len(group.departed) < DEPARTED_MAX:
             unix_time = self.core.unix_time
-            group.departed[member.member_id] = Gone(
+            group.departed[member.member_id] = DepartedMember(
                 why,
                 unix_time.now_ms(now_ms),
-                unix_time.now_ms(member.heard_ms(now_ms)),
+                unix_time.now_ms(member.seen_ms(now_ms)),
                 member.client_id,
                 member.client_host,
                 member.group_instance_id,

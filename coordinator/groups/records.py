@@ -28,20 +28,20 @@ from ringleader.protocol.messages import (
 OFFSET_LEGACY = 0
 OFFSET = 1
 GROUP = 2
-GENERATION_FLOOR = 0x5200
-"""Ours. Key: int16 type, string group. Value: int16 version 0, int32 floor: every generation number up to the
-floor may have been used, so the next one is above it."""
+RESERVED_GENERATION = 0x5200
+"""Ours. Key: int16 type, string group. Value: int16 version 0, int32 reserved generation: every generation
+number up to it may have been used, so the next one is above it."""
 
-PENDING_OFFSET = 0x5201
+UNCOMMITTED_OFFSET = 0x5201
 """Ours: an offset of an open transaction. Key: int16 type, string group, string topic, int32 partition, int64
 producer id. Value: OffsetCommitValue."""
 
-PENDING_LATER = 0x5203
+UNCOMMITTED_LATER = 0x5203
 """Ours: here the offset of an open transaction is later than the committed one. Key: int16 type, then as
-PENDING_OFFSET. Value: nothing. The offset's own record stays where it is: written again it would stand behind
-the marker of its transaction, which may be in the log already."""
+UNCOMMITTED_OFFSET. Value: nothing. The offset's own record stays where it is: written again it would stand
+behind the marker of its transaction, which may be in the log already."""
 
-BARRIER = 0x5202
+READ_BARRIER = 0x5202
 """Ours: says nothing, and proves by its being appended that its shard's owner still owns it. Key: int16 type.
 Value: nothing. One key for each shard, so a compacted log has one of them."""
 
@@ -54,20 +54,22 @@ MAX_STRING_BYTES = 32_767
 _REMEMBERED_CHARS = 255
 """Keys of longer names are made anew each time, so that what is remembered has a bound in bytes: 16 MiB."""
 
-_READABLE = frozenset((OFFSET_LEGACY, OFFSET, GROUP, GENERATION_FLOOR, PENDING_OFFSET, PENDING_LATER))
+_READABLE = frozenset(
+    (OFFSET_LEGACY, OFFSET, GROUP, RESERVED_GENERATION, UNCOMMITTED_OFFSET, UNCOMMITTED_LATER)
+)
 
 _SHORT = Struct(">h")
-_OFFSET_KINDS = frozenset(_SHORT.pack(kind) for kind in (OFFSET_LEGACY, OFFSET, PENDING_OFFSET))
-BARRIER_RECORD = (_SHORT.pack(BARRIER), b"")
+_OFFSET_KINDS = frozenset(_SHORT.pack(kind) for kind in (OFFSET_LEGACY, OFFSET, UNCOMMITTED_OFFSET))
+READ_BARRIER_RECORD = (_SHORT.pack(READ_BARRIER), b"")
 _KEY_HEAD = Struct(">hh")
 _KEY_TAIL = Struct(">i")
-_PENDING_KEY_TAIL = Struct(">iq")
+_UNCOMMITTED_KEY_TAIL = Struct(">iq")
 _OFFSET_V3_HEAD = Struct(">hqih")  # version, offset, leader epoch, metadata length
 _OFFSET_HEAD_V1 = Struct(">hqh")  # version, offset, metadata length
 _STAMP = Struct(">q")
 _STAMPS = Struct(">qq")
 _OFFSET_V3_NO_METADATA = Struct(">hqihq")
-_FLOOR_VALUE = Struct(">hi")
+_RESERVED_VALUE = Struct(">hi")
 
 PLAIN_OFFSET = (b"\0\3", _OFFSET_V3_NO_METADATA.size)
 """Start and size of an offset's value without metadata. In anything else of these the length of the metadata,
@@ -103,18 +105,18 @@ def offset_key(group_id: str, topic: str, partition: int) -> bytes:
 
 def pending_key(group_id: str, topic: str, partition: int, producer_id: int) -> bytes:
     """Key of an offset of an open transaction."""
-    return _of_producer(PENDING_OFFSET, group_id, topic, partition, producer_id)
+    return _of_producer(UNCOMMITTED_OFFSET, group_id, topic, partition, producer_id)
 
 
 def later_key(group_id: str, topic: str, partition: int, producer_id: int) -> bytes:
     """Key of what says that such an offset is later than the committed one."""
-    return _of_producer(PENDING_LATER, group_id, topic, partition, producer_id)
+    return _of_producer(UNCOMMITTED_LATER, group_id, topic, partition, producer_id)
 
 
 def _of_producer(kind: int, group_id: str, topic: str, partition: int, producer_id: int) -> bytes:
     short = len(group_id) <= _REMEMBERED_CHARS >= len(topic)
     head = (_short_key_prefix if short else _key_prefix)(group_id, topic, kind)
-    return head + _PENDING_KEY_TAIL.pack(partition, producer_id)
+    return head + _UNCOMMITTED_KEY_TAIL.pack(partition, producer_id)
 
 
 def encode_key(key: Key) -> bytes:
@@ -122,9 +124,9 @@ def encode_key(key: Key) -> bytes:
     kind, group_id, topic, partition, producer_id = key
     if kind == OFFSET:
         return offset_key(group_id, topic, partition)
-    if kind in (PENDING_OFFSET, PENDING_LATER):
+    if kind in (UNCOMMITTED_OFFSET, UNCOMMITTED_LATER):
         return _of_producer(kind, group_id, topic, partition, producer_id)
-    return group_key(group_id) if kind == GROUP else floor_key(group_id)
+    return group_key(group_id) if kind == GROUP else reserved_key(group_id)
 
 
 def group_key(group_id: str) -> bytes:
@@ -132,9 +134,9 @@ def group_key(group_id: str) -> bytes:
     return _SHORT.pack(GROUP) + GroupMetadataKey(group=group_id).encode(GROUP)
 
 
-def floor_key(group_id: str) -> bytes:
-    """Key of a group's generation floor."""
-    return _SHORT.pack(GENERATION_FLOOR) + _string(group_id)
+def reserved_key(group_id: str) -> bytes:
+    """Key of a group's reserved generation."""
+    return _SHORT.pack(RESERVED_GENERATION) + _string(group_id)
 
 
 def key_partition(key: bytes) -> int:
@@ -151,13 +153,13 @@ def decode_key(key: bytes) -> Key | None:
         kind, length = _KEY_HEAD.unpack_from(key)
         end = 4 + length
         group_id = _text(key, 4, end)
-        if kind in (GROUP, GENERATION_FLOOR):
+        if kind in (GROUP, RESERVED_GENERATION):
             return kind, group_id, "", -1, -1
         start = end + 2
         end = start + _SHORT.unpack_from(key, end)[0]
         topic = _text(key, start, end)
-        if kind in (PENDING_OFFSET, PENDING_LATER):
-            return kind, group_id, topic, *_PENDING_KEY_TAIL.unpack_from(key, end)
+        if kind in (UNCOMMITTED_OFFSET, UNCOMMITTED_LATER):
+            return kind, group_id, topic, *_UNCOMMITTED_KEY_TAIL.unpack_from(key, end)
         return OFFSET, group_id, topic, _KEY_TAIL.unpack_from(key, end)[0], -1
     except (struct.error, UnicodeDecodeError) as error:
         raise MalformedError("record key", -1, "key", 0, str(error)) from error
@@ -228,17 +230,17 @@ def _version(value: bytes, message: str, newest: int) -> int:
     return version
 
 
-def floor_value(floor: int) -> bytes:
-    """Value of a generation floor."""
-    return _FLOOR_VALUE.pack(0, floor)
+def reserved_value(generation: int) -> bytes:
+    """Value of a reserved generation."""
+    return _RESERVED_VALUE.pack(0, generation)
 
 
-def decode_floor_value(value: bytes) -> int:
-    """The floor. Raises `MalformedError`."""
-    if len(value) < _FLOOR_VALUE.size or value[:2] != b"\0\0":
-        raise MalformedError("GenerationFloorValue", 0, "floor", 0)
-    floor: int = _FLOOR_VALUE.unpack_from(value)[1]
-    return floor
+def decode_reserved_value(value: bytes) -> int:
+    """The reserved generation. Raises `MalformedError`."""
+    if len(value) < _RESERVED_VALUE.size or value[:2] != b"\0\0":
+        raise MalformedError("ReservedGenerationValue", 0, "generation", 0)
+    generation: int = _RESERVED_VALUE.unpack_from(value)[1]
+    return generation
 
 
 def group_value(
@@ -284,19 +286,23 @@ def decode_group_value(value: bytes) -> GroupMetadataValue:
     return GroupMetadataValue.decode(value, version, 2)
 
 
-def pending_keys(group: Group, topic: str, partition: int, producer_id: int) -> list[Key]:
+def uncommitted_keys(group: Group, topic: str, partition: int, producer_id: int) -> list[Key]:
     """Keys of what there is of the offset of one open transaction for one partition."""
     place = group.group_id, topic, partition, producer_id
     later = (producer_id, topic, partition) in group.later
-    return [(PENDING_OFFSET, *place), (PENDING_LATER, *place)] if later else [(PENDING_OFFSET, *place)]
+    return (
+        [(UNCOMMITTED_OFFSET, *place), (UNCOMMITTED_LATER, *place)]
+        if later
+        else [(UNCOMMITTED_OFFSET, *place)]
+    )
 
 
-def all_pending_keys(group: Group, topic: str, partition: int) -> list[Key]:
+def all_uncommitted_keys(group: Group, topic: str, partition: int) -> list[Key]:
     """Likewise of all open transactions."""
     return [
         key
         for producer_id in group.open_at.get((topic, partition), ())
-        for key in pending_keys(group, topic, partition, producer_id)
+        for key in uncommitted_keys(group, topic, partition, producer_id)
     ]
 
 
@@ -307,17 +313,17 @@ def offset_keys(group: Group, topic: str | None = None) -> Iterator[list[Key]]:
     for one in group.offsets if topic is None else (topic,):
         for partition in group.offsets.get(one, ()):
             committed = OFFSET, group_id, one, partition, -1
-            yield [*all_pending_keys(group, one, partition), committed] if group.open_at else [committed]
+            yield [*all_uncommitted_keys(group, one, partition), committed] if group.open_at else [committed]
     for one, partition in group.open_at:
         if topic in (None, one) and partition not in group.offsets.get(one, ()):
-            yield all_pending_keys(group, one, partition)
+            yield all_uncommitted_keys(group, one, partition)
 
 
 def keys_of(group: Group) -> list[Key]:
-    """Keys of all that the log has of a group: its offsets, its record, its floor."""
+    """Keys of all that the log has of a group: its offsets, its record, its reserved generation."""
     found = [key for keys in offset_keys(group) for key in keys]
     if group.synced is not None:
         found.append((GROUP, group.group_id, "", -1, -1))
-    if group.floor:
-        found.append((GENERATION_FLOOR, group.group_id, "", -1, -1))
+    if group.reserved_generation:
+        found.append((RESERVED_GENERATION, group.group_id, "", -1, -1))
     return found

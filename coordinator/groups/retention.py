@@ -13,12 +13,12 @@ from collections.abc import Iterator
 from ringleader.coordinator.groups import records
 from ringleader.coordinator.groups.committed import CommittedOffset
 from ringleader.coordinator.groups.core import STORE_FULL, Core
-from ringleader.coordinator.groups.deadlines import Deadline, Kind
+from ringleader.coordinator.groups.deadlines import GroupDeadline, Kind
 from ringleader.coordinator.groups.group import Group
-from ringleader.coordinator.groups.journal import IncidentKind, OffsetChange
 from ringleader.coordinator.groups.offsets import INCIDENT_PARTITIONS, is_subscribed
 from ringleader.coordinator.groups.states import GroupState
 from ringleader.coordinator.groups.vote import CONSUMER_TYPE
+from ringleader.coordinator.journal.entries import IncidentKind, OffsetChange
 from ringleader.coordinator.machine import MORE, NOTHING, Ticket
 
 _LOG_WAIT_MS = 5
@@ -33,7 +33,7 @@ class Retention:
 
     def __init__(self, core: Core) -> None:
         self.core = core
-        self.deadline = Deadline(None, Kind.CLEANUP)
+        self.deadline = GroupDeadline(None, Kind.CLEANUP)
         self._look: Iterator[None] | None = None
         self._now_ms = 0
         self._written = NOTHING
@@ -43,7 +43,7 @@ class Retention:
         """Look after the interval."""
         self.core.arm(self.deadline, now_ms + self.core.settings.offsets_retention_check_interval_ms)
 
-    def fired(self, deadline: Deadline, now_ms: int) -> None:
+    def fired(self, deadline: GroupDeadline, now_ms: int) -> None:
         """Look at some of the offsets; the rest is due at once, all of them again after the interval."""
         if self._written > self.core.out.durable:
             self.core.arm(deadline, now_ms + _LOG_WAIT_MS)
@@ -78,10 +78,10 @@ class Retention:
                 if looked >= most:
                     looked = 0
                     yield
-            nothing_left = group.is_empty and not (group.offsets or group.pending or group.uncommitted)
+            nothing_left = group.is_empty and not (group.offsets or group.given_out or group.uncommitted)
             if nothing_left and groups.get(group_id) is group:
                 self.core.delete(group)
-                self.core.incident(group_id, IncidentKind.GROUP_EXPIRED, None, self._now_ms)
+                self.core.reports.incident(group_id, IncidentKind.GROUP_EXPIRED, None, self._now_ms)
             looked += 1
             if looked >= most:
                 looked = 0
@@ -101,7 +101,7 @@ class Retention:
         if gone:
             self.core.write_tombstones(group, gone)
             kind, told = IncidentKind.OFFSETS_EXPIRED, tuple(expired[:INCIDENT_PARTITIONS])
-            self.core.incident(group.group_id, kind, None, self._now_ms, partitions=told)
+            self.core.reports.incident(group.group_id, kind, None, self._now_ms, partitions=told)
 
     def is_expired(self, group: Group, topic: str, offset: CommittedOffset, unix_ms: int) -> bool:
         """Whether the offset's time is over, by the rules above; an explicit expiry (v2 to v4 commits) counts

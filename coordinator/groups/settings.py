@@ -101,7 +101,7 @@ class GroupSettings(BaseModel):
 
     new_member_join_timeout_ms: int = Field(300_000, exclude=True)
     """How long a new member may wait for its first join phase to complete (fixed in Kafka, KAFKA-7610)."""
-    proof_interval_ms: int = Field(5_000, exclude=True)
+    confirm_interval_ms: int = Field(5_000, exclude=True)
     """Where another node may own the shard: a zombie's heartbeats are a success for no longer than this, and
     the time that an append takes."""
     offsets_per_step: int = Field(500, exclude=True)

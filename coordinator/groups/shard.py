@@ -14,10 +14,9 @@ from ringleader.coordinator.groups import offset_deletion
 from ringleader.coordinator.groups.admin import AdminHandler
 from ringleader.coordinator.groups.commit import CommitRequest, PreparedCommit, at_once, prepare
 from ringleader.coordinator.groups.core import Core
-from ringleader.coordinator.groups.deadlines import Deadline, Kind
+from ringleader.coordinator.groups.deadlines import GroupDeadline, Kind
 from ringleader.coordinator.groups.group import Group
 from ringleader.coordinator.groups.join import JoinHandler
-from ringleader.coordinator.groups.journal import Cause
 from ringleader.coordinator.groups.leave import LeaveHandler
 from ringleader.coordinator.groups.memory import MemoryTotal
 from ringleader.coordinator.groups.offset_deletion import PreparedDeletion
@@ -29,7 +28,8 @@ from ringleader.coordinator.groups.states import HEARTBEAT_CODES
 from ringleader.coordinator.groups.sync import SyncHandler
 from ringleader.coordinator.groups.transactions import TransactionalOffsets
 from ringleader.coordinator.groups.vote import CONSUMER_TYPE
-from ringleader.coordinator.machine import NOTHING, Outbox, Phase, Ticket
+from ringleader.coordinator.journal.entries import Cause
+from ringleader.coordinator.machine import NOTHING, Drained, Phase, Ticket
 from ringleader.coordinator.unix_time import UnixTime
 from ringleader.protocol import messages
 from ringleader.protocol.errors import ErrorCode
@@ -67,18 +67,19 @@ class Shard:
         ids: Callable[[str], str],
         unix_time: UnixTime | None = None,
         *,
-        fenced_reads: bool = False,
+        confirmed_reads: bool = False,
         memory: MemoryTotal | None = None,
     ) -> None:
-        """`unix_time`: what is known of it already, if anything. `fenced_reads`: see `Storage.fenced_reads`
-        and `core`. `memory`: of all shards of the process; None: of this one alone."""
+        """`unix_time`: what is known of it already, if anything. `confirmed_reads`: see
+        `Storage.confirmed_reads` and `core`. `memory`: of all shards of the process; None: of this one
+        alone."""
         self.partition = partition
-        core = self._core = Core(settings, ids, unix_time, fenced_reads, memory)
+        core = self._core = Core(settings, ids, unix_time, confirmed_reads, memory)
         self._out = core.out
         self._groups = core.groups
         self._rebalances = rebalances = Rebalances(core)
         self._retention = Retention(core)
-        self._proof = Deadline(None, Kind.PROOF)
+        self._confirming = GroupDeadline(None, Kind.CONFIRM)
         admin, offsets = AdminHandler(core), OffsetHandler(core)
         transactions = self.transactions = TransactionalOffsets(core)
         # Requests that are not about one group, or are not asked in Kafka's own form.
@@ -104,12 +105,12 @@ class Shard:
         }
         self._timers: dict[Kind, Callable[[Any, int], None]] = {
             Kind.MEMBER: rebalances.session_fired,
-            Kind.PENDING: rebalances.pending_fired,
+            Kind.GIVEN_OUT: rebalances.given_out_fired,
             Kind.JOIN: rebalances.join_timer_fired,
             Kind.SYNC: rebalances.sync_timer_fired,
             Kind.CLEANUP: self._retention.fired,
-            Kind.PROOF: self._prove,
-            Kind.JOURNAL: lambda progress, now_ms: core.finish_rebalance(progress.group, now_ms),
+            Kind.CONFIRM: self._confirm,
+            Kind.JOURNAL: core.reports.finish_overdue,
         }
 
     @property
@@ -152,27 +153,27 @@ class Shard:
         core.phase = Phase.SERVING
         for group in list(self._groups.values()):
             if group.synced is not None:
-                group.settle()
-            group.last_generation = max(group.floor, group.generation)
+                group.follow_record()
+            group.last_generation = max(group.reserved_generation, group.generation)
             for member in group.members.values():
                 core.arm_session(member, now_ms)
             if len(group.members) > core.settings.group_max_size:
                 self._rebalances.start(group, Cause.GROUP_TOO_LARGE, "", "", now_ms)
-            core.forget_if_void(group)  # deleted again further on in the log
+            core.forget_if_absent(group)  # deleted again further on in the log
         self._retention.begin(now_ms)
-        if self._out.fenced:
-            core.arm(self._proof, now_ms + core.settings.proof_interval_ms)
+        if self._out.confirms:
+            core.arm(self._confirming, now_ms + core.settings.confirm_interval_ms)
 
-    def _prove(self, deadline: Deadline, now_ms: int) -> None:
-        """Ask the log whether the shard is still ours, if there is anybody who could be misled."""
+    def _confirm(self, deadline: GroupDeadline, now_ms: int) -> None:
+        """Ask the log whether the shard is still ours, if any member could be misled."""
         if any(group.members for group in self._groups.values()):
-            self._out.proven(NOTHING)
-        self._core.arm(deadline, now_ms + self._core.settings.proof_interval_ms)
+            self._out.confirmed(NOTHING)
+        self._core.arm(deadline, now_ms + self._core.settings.confirm_interval_ms)
 
     def finish_journal(self, now_ms: int) -> None:
         """Tell of every rebalance whose followers are still awaited: the shard will be no more."""
         for group in self._groups.values():
-            self._core.finish_rebalance(group, now_ms)
+            self._core.reports.finish_rebalance(group, now_ms)
 
     def set_wall_clock(self, now_ms: int, wall_ms: int) -> None:
         """See `Machine`."""
@@ -193,12 +194,8 @@ class Shard:
 
     def unload(self) -> None:
         """See `Machine`."""
-        # A new core, for the old one may be what is wrong.
-        core, total = self._core, self._core.memory.total
         self.give_back()
-        fresh = Shard(self.partition, core.settings, core.ids, fenced_reads=core.out.fenced, memory=total)
-        vars(self).update(vars(fresh))
-        self._core.phase = Phase.UNLOADED
+        self._core.unload()
 
     def give_back(self) -> None:
         """It is not to be counted any more what its groups hold: its life is over, or another one takes its
@@ -265,11 +262,11 @@ class Shard:
         if group is not None and group.position > self._out.durable:
             return NOT_YET
         code = self._heartbeat_otherwise(group, group_id, generation, member_id, instance_id, now_ms)
-        if code and self._out.fenced and not self._core.refusal:
+        if code and self._out.confirms and not self._core.refusal:
             return NOT_YET
         if code == ErrorCode.FENCED_INSTANCE_ID:
             request = messages.HeartbeatRequest(group_id, generation, member_id, instance_id)
-            self._core.fenced(request, None, now_ms)
+            self._core.reports.fenced_instance(request, None, now_ms)
         return code
 
     def _heartbeat(
@@ -278,7 +275,7 @@ class Shard:
         named = request.group_id, request.generation_id, request.member_id, request.group_instance_id
         code = self._heartbeat_otherwise(self._groups.get(request.group_id), *named, now_ms)
         if code == ErrorCode.FENCED_INSTANCE_ID:
-            self._core.fenced(request, ticket, now_ms)
+            self._core.reports.fenced_instance(request, ticket, now_ms)
         said = messages.HeartbeatResponse(error_code=code)
         position = self._core.position_of(request.group_id)
         if not code and position <= self._out.durable:
@@ -300,7 +297,7 @@ class Shard:
             # While loading nobody is to be alarmed: a blind success (Kafka behaviour).
             loading = self._core.phase is Phase.LOADING
             return int(ErrorCode.NONE if loading else ErrorCode.NOT_COORDINATOR)
-        if group is None or group.is_void:
+        if group is None or group.is_absent:
             return int(ErrorCode.UNKNOWN_MEMBER_ID)
         error = group.check_member(member_id, instance_id)
         if error:
@@ -331,7 +328,7 @@ class Shard:
                 sum(map(len, group.offsets.values())),
             )
             for group in self._groups.values()
-            if not group.is_void
+            if not group.is_absent
         ]
 
     def own_offsets(self, group_id: str) -> int | None:
@@ -389,7 +386,7 @@ class Shard:
         """See `Machine`."""
         return self._core.deadlines.next_ms()
 
-    def drain(self) -> Outbox:
+    def drain(self) -> Drained:
         """See `Machine`."""
         return self._core.drain()
 

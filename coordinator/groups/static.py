@@ -12,11 +12,12 @@ from dataclasses import replace as replaced
 
 from ringleader.coordinator.groups.core import Core
 from ringleader.coordinator.groups.group import Group
-from ringleader.coordinator.groups.journal import Cause, IncidentKind
-from ringleader.coordinator.groups.member import Member, Protocols
+from ringleader.coordinator.groups.member import Member
 from ringleader.coordinator.groups.memory import member_bytes
 from ringleader.coordinator.groups.rebalance import Rebalances
 from ringleader.coordinator.groups.states import GroupState
+from ringleader.coordinator.groups.vote import Protocols
+from ringleader.coordinator.journal.entries import Cause, IncidentKind
 from ringleader.coordinator.machine import Ticket
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import (
@@ -110,8 +111,8 @@ def replace(
     # Whoever waits under the old member id is told that there is a newer one.
     rebalances.refuse_parked(group, member, int(ErrorCode.FENCED_INSTANCE_ID), old_id)
     leader_before = group.leader or ""
-    core.finish_rebalance(group, now_ms)
-    last_heard_ms = core.unix_time.now_ms(member.heard_ms(now_ms))
+    core.reports.finish_rebalance(group, now_ms)
+    last_heard_ms = core.unix_time.now_ms(member.seen_ms(now_ms))
     group.rename(member, fresh)
     if group.progress is not None:
         group.progress.rename(old_id, fresh)
@@ -129,8 +130,8 @@ def replace(
     if not unchanged:
         group.subscribed = group.compute_subscribed()
     text = f"static member {instance_id!r} is back, in place of {old_id!r}: no rebalance"
-    core.notice(group, fresh, text, now_ms)
-    core.incident(
+    core.reports.notice(group, fresh, text, now_ms)
+    core.reports.incident(
         group.group_id,
         IncidentKind.STATIC_RETURNED,
         ticket,

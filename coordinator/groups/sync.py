@@ -5,10 +5,10 @@ from __future__ import annotations
 from ringleader.coordinator.groups import records
 from ringleader.coordinator.groups.core import STORE_FULL
 from ringleader.coordinator.groups.group import Group
-from ringleader.coordinator.groups.journal import Cause, Outcome
 from ringleader.coordinator.groups.member import Member
 from ringleader.coordinator.groups.rebalance import Membership
 from ringleader.coordinator.groups.states import GroupState
+from ringleader.coordinator.journal.entries import Cause, Outcome
 from ringleader.coordinator.machine import Phase, Ticket
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import SyncGroupRequest, SyncGroupResponse
@@ -24,23 +24,23 @@ class SyncHandler(Membership):
         error = self._refuse(group, request)
         if group is None or error:
             if error == ErrorCode.FENCED_INSTANCE_ID:
-                core.fenced(request, ticket, now_ms)
+                core.reports.fenced_instance(request, ticket, now_ms)
             refused = SyncGroupResponse(error_code=int(error))
             return core.reply(ticket, refused, core.position_of(request.group_id))
         if group.state is GroupState.COMPLETING and core.full:
             return SyncGroupResponse(error_code=STORE_FULL)
         member = group.members[request.member_id]
         core.begin_change()
-        if member.member_id in group.pending_sync:
-            del group.pending_sync[member.member_id]
+        if member.member_id in group.owing_sync:
+            del group.owing_sync[member.member_id]
             if group.progress is not None:
                 group.progress.synced += 1
             elif group.finishing is not None:
                 group.finishing.synced += 1
             member.synced_ms = now_ms
-            if not group.pending_sync:
+            if not group.owing_sync:
                 core.deadlines.cancel(group.sync_deadline)
-                core.finish_rebalance(group, now_ms)
+                core.reports.finish_rebalance(group, now_ms)
         if group.state is GroupState.STABLE:
             return core.reply(ticket, _success(group, member), group.position)
         self.rebalances.park_sync(member, ticket)
@@ -88,12 +88,12 @@ class SyncHandler(Membership):
             self.rebalances.start(group, Cause.STORE_FAILED, group.leader or "", "", now_ms)
             return
         core.write_group(group, value, raw)
-        group.settle()
+        group.follow_record()
         for member in group.members.values():
             if member.awaiting_sync:
                 core.out.answer(self.rebalances.unpark_sync(member), _success(group, member), group.position)
                 core.arm_session(member, now_ms)
-        core.end_rebalance(group, Outcome.STABLE, now_ms)
+        core.reports.end_rebalance(group, Outcome.STABLE, now_ms)
 
 
 def _success(group: Group, member: Member) -> SyncGroupResponse:

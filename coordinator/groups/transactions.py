@@ -56,7 +56,7 @@ class TransactionalOffsets(Part):
         group = self.core.groups.get(request.group_id)
         if request.producer_id in self.ending and not self.core.refusal:
             return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS  # every producer asks again after this one
-        if self.core.refusal or group is None or group.is_void:
+        if self.core.refusal or group is None or group.is_absent:
             return check_unknown_group(self.core, request.group_id, generation, version)
         if generation < 0 and group.state is GroupState.EMPTY:
             return _NONE
@@ -97,7 +97,7 @@ class TransactionalOffsets(Part):
         room = self.core.settings.group_max_record_bytes
         for topic, partition in islice(group.uncommitted[producer_id], left):
             changes = _committed(group, producer_id, topic, partition) if committed else []
-            changes += ((key, None) for key in records.pending_keys(group, topic, partition, producer_id))
+            changes += ((key, None) for key in records.uncommitted_keys(group, topic, partition, producer_id))
             of_one: Records = [(records.encode_key(key), value) for key, value in changes]
             room -= sum(len(key) + len(value or b"") + RECORD_OVERHEAD_BYTES for key, value in of_one)
             if content and room < 0:
@@ -123,5 +123,5 @@ def _committed(
     changes: list[tuple[records.Key, bytes | None]] = [((records.OFFSET, *place, -1), own.value)]
     for other_id, other in there.items():
         if other.order > own.order and not other.superseded:
-            changes.append(((records.PENDING_LATER, *place, other_id), b""))
+            changes.append(((records.UNCOMMITTED_LATER, *place, other_id), b""))
     return changes

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from ringleader.coordinator.groups.member import Protocols
 from ringleader.protocol.embedded import Subscription
 from ringleader.protocol.errors import MalformedError
 
 CONSUMER_TYPE = "consumer"
 """The protocol type whose metadata is a consumer Subscription."""
+
+Protocols = tuple[tuple[str, bytes], ...]
+"""A member's offer, in its order of preference: (protocol name, metadata). Names are unique."""
 
 
 def elect(offers: Iterable[Protocols], supporters: Mapping[str, int], count: int, leader: Protocols) -> str:

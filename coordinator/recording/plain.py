@@ -23,8 +23,9 @@ from enum import Enum
 from typing import Any
 
 from ringleader.coordinator.deadlines import Deadline as AnyDeadline
-from ringleader.coordinator.groups import deadlines, group, journal, member, progress, states
+from ringleader.coordinator.groups import deadlines, group, member, progress, states
 from ringleader.coordinator.groups.committed import Uncommitted
+from ringleader.coordinator.journal import entries as journal
 from ringleader.coordinator.machine import Notice
 from ringleader.protocol import messages
 from ringleader.protocol.errors import ErrorCode
@@ -38,9 +39,9 @@ class UnreadableError(ValueError):
 
 
 def _classes() -> Iterator[type[Any]]:
-    yield from (group.Group, member.Member, member.PendingMember, deadlines.Deadline, progress.Progress)
-    yield from (journal.Gone, journal.Present, journal.JournalEntry, journal.FirstCommit, journal.Incident)
-    yield from (Notice, Uncommitted)
+    yield from (group.Group, member.Member, member.GivenOutId, deadlines.GroupDeadline, progress.Progress)
+    yield from (journal.DepartedMember, journal.Present, journal.JournalEntry, journal.FirstCommit)
+    yield from (journal.Incident, Notice, Uncommitted)
     for one in vars(messages).values():
         if isinstance(one, type) and dataclasses.is_dataclass(one):
             yield one

@@ -12,7 +12,7 @@ from typing import Any
 
 from ringleader.coordinator.deadlines import NEVER
 from ringleader.coordinator.groups import records
-from ringleader.coordinator.groups.deadlines import Deadline, Kind
+from ringleader.coordinator.groups.deadlines import GroupDeadline, Kind
 from ringleader.coordinator.groups.group import Group
 from ringleader.coordinator.groups.memory import MemoryTotal
 from ringleader.coordinator.groups.settings import GroupSettings
@@ -31,7 +31,7 @@ def is_quiet(shard: Shard) -> bool:
         and out.newest is None
         and out.emitted == out.durable
         and not out._waiting
-        and not core._void
+        and not core._deleted
         and shard._retention._look is None
         and core._waits_since_ms is None
     )
@@ -44,7 +44,7 @@ MEMBER_COSTS = 10
 def size_of(shard: Shard) -> int:
     """The cost of reading the state, in offsets."""
     return sum(
-        MEMBER_COSTS * (1 + len(one.members) + len(one.pending)) + sum(map(len, one.offsets.values()))
+        MEMBER_COSTS * (1 + len(one.members) + len(one.given_out)) + sum(map(len, one.offsets.values()))
         for one in shard._core.groups.values()
     )
 
@@ -85,7 +85,7 @@ def state_of(shard: Shard, writer: Writer) -> dict[str, Any]:
     core, out, heap = shard._core, shard._out, shard._core.deadlines
     return {
         "partition": shard.partition,
-        "fenced": out.fenced,
+        "confirms": out.confirms,
         "full": core.full,
         "emitted": out.emitted,
         "taken": out._taken,
@@ -104,11 +104,11 @@ def state_of(shard: Shard, writer: Writer) -> dict[str, Any]:
     }
 
 
-def _own(shard: Shard) -> tuple[Deadline, Deadline]:
-    return shard._retention.deadline, shard._proof
+def _own(shard: Shard) -> tuple[GroupDeadline, GroupDeadline]:
+    return shard._retention.deadline, shard._confirming
 
 
-def _timer(shard: Shard, writer: Writer, at_ms: int, _sequence: int, deadline: Deadline) -> list[Any]:
+def _timer(shard: Shard, writer: Writer, at_ms: int, _sequence: int, deadline: GroupDeadline) -> list[Any]:
     """When an entry pops, and whose it is: a number is one of the shard's own; of what is no part of any
     group any more it counts whether the entry is its last."""
     own = _own(shard)
@@ -130,7 +130,7 @@ def shard_of(
         raise UnreadableError(f"this version of Ringleader has other settings: {', '.join(odd)[:100]}")
     chosen = GroupSettings.model_construct(**settings)
     unix, memory = UnixTime(chosen.offsets_retention_check_interval_ms), MemoryTotal()
-    shard = Shard(state["partition"], chosen, ids, unix, fenced_reads=state["fenced"], memory=memory)
+    shard = Shard(state["partition"], chosen, ids, unix, confirmed_reads=state["confirms"], memory=memory)
     core, out = shard._core, shard._out
 
     def fill(made: Any) -> None:
@@ -169,11 +169,11 @@ def shard_of(
 def _add_timer(shard: Shard, at_ms: int, of: Any, reader: Reader) -> None:
     heap = shard._core.deadlines
     if isinstance(of, bool):
-        deadline = Deadline(None, Kind.MEMBER)
+        deadline = GroupDeadline(None, Kind.MEMBER)
         deadline.armed_ms = at_ms if of else NEVER
     else:
         deadline = _own(shard)[of] if isinstance(of, int) else reader.get(of)
-        if not isinstance(deadline, Deadline):
+        if not isinstance(deadline, GroupDeadline):
             raise UnreadableError("a timer of the state is none")
     heap._sequence += 1
     heap._heap.append((at_ms, heap._sequence, deadline))  # in order, so it is a heap

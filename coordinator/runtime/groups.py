@@ -12,14 +12,14 @@ from typing import Any
 
 from ringleader.coordinator.bounded import BoundedCache
 from ringleader.coordinator.groups.commit import CommitRequest, PreparedCommit, prepare
-from ringleader.coordinator.groups.journal import JournalEntry
-from ringleader.coordinator.groups.journal_record import Message
 from ringleader.coordinator.groups.memory import MemoryTotal
 from ringleader.coordinator.groups.offset_deletion import PreparedDeletion
 from ringleader.coordinator.groups.offsets import Wanted
 from ringleader.coordinator.groups.routing import partition_for
 from ringleader.coordinator.groups.settings import GroupSettings
 from ringleader.coordinator.groups.shard import NOT_YET, Shard
+from ringleader.coordinator.journal.entries import JournalEntry
+from ringleader.coordinator.journal.record import Message
 from ringleader.coordinator.logs import Seldom
 from ringleader.coordinator.machine import MORE, Notice, Phase, Ticket
 from ringleader.coordinator.runtime.moving import MovingShards
@@ -70,7 +70,7 @@ class GroupRuntime(MovingShards[Shard]):
         """`more`: see `MovingShards`."""
         self._settings = settings
         self._ids = ids
-        self._fenced_reads = storage.fenced_reads
+        self._confirmed_reads = storage.confirmed_reads
         self._routes: BoundedCache[str, int] = BoundedCache(REMEMBERED_BYTES)
         self.memory = MemoryTotal()
         """What all groups hold."""
@@ -106,7 +106,7 @@ class GroupRuntime(MovingShards[Shard]):
             self._settings,
             self._ids,
             self._unix_time,
-            fenced_reads=self._fenced_reads,
+            confirmed_reads=self._confirmed_reads,
             memory=self.memory,
         )
         self.heartbeats[partition] = shard.heartbeat

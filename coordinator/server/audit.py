@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ringleader.coordinator.clock import Clock, WallClock, wall_ms
-from ringleader.coordinator.groups.journal import Deed, DeedKind, IncidentKind, printable
+from ringleader.coordinator.journal.entries import ChangeKind, ChangeRecord, IncidentKind, printable
 from ringleader.coordinator.logs import Log
 from ringleader.coordinator.security.acls import Operation, ResourceType
 from ringleader.coordinator.server.call import Answerable, Call
@@ -36,7 +36,7 @@ class Audit:
         log: Log,
         now_ms: Clock,
         wall_ms: WallClock = wall_ms,
-        journal: Callable[[Deed], None] | None = None,
+        journal: Callable[[ChangeRecord], None] | None = None,
     ) -> None:
         """`journal`: where it goes besides the log (`JournalWriter.add`), which counts repeated ones."""
         self._log = log
@@ -85,13 +85,13 @@ class Audit:
         )
         return True
 
-    def _refused(self, call: Call | Part, refusal: Refusal) -> Deed:
+    def _refused(self, call: Call | Part, refusal: Refusal) -> ChangeRecord:
         operation, kind, name = refusal
         request = getattr(call, "request", None)
         join = request if isinstance(request, JoinGroupRequest) else None
-        return Deed(
-            DeedKind.REFUSED,
-            IncidentKind.JOIN_REFUSED.value if join else DeedKind.REFUSED.value,
+        return ChangeRecord(
+            ChangeKind.REFUSED,
+            IncidentKind.JOIN_REFUSED.value if join else ChangeKind.REFUSED.value,
             self._wall_ms(),
             _cut(str(call.connection.principal)),
             _cut(call.client_id or ""),
@@ -120,8 +120,8 @@ class Audit:
         )
         if self._journal is not None:
             self._journal(
-                Deed(
-                    DeedKind.CHANGED,
+                ChangeRecord(
+                    ChangeKind.CHANGED,
                     event,
                     self._wall_ms(),
                     _cut(principal),

@@ -71,7 +71,7 @@ class Storage(Protocol):
     Else a call holds batches of one partition only, and partitions neither wait for each other nor fail with
     each other."""
 
-    fenced_reads: bool
+    confirmed_reads: bool
     """Whether another process may open a partition at any time, unnoticed: what memory says is then true only
     if an append that was called later succeeds."""
 

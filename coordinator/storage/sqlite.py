@@ -114,7 +114,7 @@ class SqliteStorage:
 
     pipeline = 1
     together = True
-    fenced_reads = False
+    confirmed_reads = False
 
     def __init__(
         self, path: Path, synchronous: Literal["full", "off"] = "full", *, partitions: int = 50

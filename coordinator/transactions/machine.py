@@ -15,7 +15,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from ringleader.coordinator.deadlines import Deadline, DeadlineHeap
-from ringleader.coordinator.machine import NOTHING, Notice, Outbox, Outgoing, Phase
+from ringleader.coordinator.machine import NOTHING, Drained, Notice, Outbox, Phase
 from ringleader.coordinator.transactions.records import decode_key, decode_value, encode_key, encode_value
 from ringleader.coordinator.transactions.settings import TransactionSettings
 from ringleader.coordinator.transactions.states import (
@@ -105,7 +105,7 @@ class TransactionShard:
         self.phase = Phase.LOADING
         self._count_ids = count_ids or self.__len__
         self._entries: dict[str, _Entry] = {}
-        self._out = Outgoing()
+        self._out = Outbox()
         self._unsettled: deque[tuple[int, _Entry, Transaction | None]] = deque()
         """What becomes durable next: position, whose, what."""
         self._deadlines: DeadlineHeap[Deadline] = DeadlineHeap()
@@ -392,7 +392,7 @@ class TransactionShard:
                 return
             if isinstance(due, _Entry) and due.latest is not None:
                 self._abort(due, due.latest, now_ms)
-                self._out.tell(_timed_out(due.transactional_id), due.position, now_ms)
+                self._out.report(_timed_out(due.transactional_id), due.position, now_ms)
                 return
 
     def _arm_cleanup(self, now_ms: int) -> None:
@@ -425,7 +425,7 @@ class TransactionShard:
 
     # ---- the log ----
 
-    def drain(self) -> Outbox:
+    def drain(self) -> Drained:
         """See `Machine.drain`."""
         return self._out.take()
 
@@ -436,7 +436,7 @@ class TransactionShard:
             entry.durable = transaction
             if transaction is None and entry.position == own:
                 del self._entries[entry.transactional_id]
-        self._out.settle(position, now_ms)
+        self._out.advance(position, now_ms)
 
     def _apply(self, transactional_id: str, transaction: Transaction | None) -> _Entry:
         """What a record says holds from here on: the only way in which what is stored changes."""
@@ -482,7 +482,7 @@ class TransactionShard:
             prepared.state == State.PREPARE_COMMIT,
             prepared.partitions,
         )
-        self._out.tell(lambda now_ms: finish, entry.position, now_ms)
+        self._out.report(lambda now_ms: finish, entry.position, now_ms)
 
     def _abort(self, entry: _Entry, latest: Transaction, now_ms: int) -> None:
         """Abort without being asked by the producer, whose epoch is over. If nobody begins before it asks

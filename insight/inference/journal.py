@@ -1,6 +1,6 @@
 """The records of Ringleader's own journal (topic `__ringleader_journal`): nothing is inferred.
 
-Source: the docstring of `coordinator.groups.journal_record`, which is the contract; insight does not import
+Source: the docstring of `coordinator.journal.record`, which is the contract; insight does not import
 the coordinator. Fields and words that are not known here are passed by.
 """
 

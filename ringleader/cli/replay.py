@@ -89,7 +89,7 @@ def _cut(value: Any) -> str:
 
 
 def _tell(event: Any, first: dict[str, Any]) -> None:
-    from ringleader.coordinator.groups.journal import FirstCommit, Incident, JournalEntry
+    from ringleader.coordinator.journal.entries import FirstCommit, Incident, JournalEntry
     from ringleader.coordinator.machine import Notice
 
     if isinstance(event, JournalEntry):

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from ringleader.clients.group.assignment import readable_topics
 from ringleader.clients.model import TopicPartition
 from ringleader.coordinator.groups.records import (
-    GENERATION_FLOOR,
     GROUP,
     OFFSET,
+    RESERVED_GENERATION,
     Key,
     decode_group_value,
     decode_offset_value,
@@ -113,4 +113,4 @@ def _value(record: Record) -> bytes:
 
 def names(rows: Iterable[tuple[Key | None, Record]]) -> set[str]:
     """The groups that rows are about."""
-    return {key[1] for key, _ in rows if key is not None and key[0] in (GROUP, OFFSET, GENERATION_FLOOR)}
+    return {key[1] for key, _ in rows if key is not None and key[0] in (GROUP, OFFSET, RESERVED_GENERATION)}

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ringleader.coordinator.config import Settings
-from ringleader.coordinator.groups.records import PENDING_OFFSET, Key, decode_key
+from ringleader.coordinator.groups.records import UNCOMMITTED_OFFSET, Key, decode_key
 from ringleader.coordinator.identity import IDENTITY_FILE, Identity
 from ringleader.coordinator.node import GROUPS_FILE, STORES, TOPICS_DIRECTORY
 from ringleader.coordinator.storage.base import Record
@@ -101,7 +101,9 @@ async def _rows(
     finally:
         await storage.close()
     open_in = {f"{topic}-{number}" for topic, number, _, _ in topics.open_transactions()}
-    pending = (key for of in rows.values() for key, _ in of if key is not None and key[0] == PENDING_OFFSET)
+    pending = (
+        key for of in rows.values() for key, _ in of if key is not None and key[0] == UNCOMMITTED_OFFSET
+    )
     open_in |= {f"group {key[1]}" for key in pending}
     if open_in:
         more = f" and {len(open_in) - SHOWN} more" if len(open_in) > SHOWN else ""

@@ -32,7 +32,7 @@ def test_what_only_tests_change_is_no_setting(tmp_path: Path) -> None:
         "log_silence_ms",
         "new_member_join_timeout_ms",
         "offsets_per_step",
-        "proof_interval_ms",
+        "confirm_interval_ms",
         "reauth_ms_by_mechanism",  # `listener.name.NAME.MECHANISM.connections.max.reauth.ms`
         "transaction_retry_ms",
         "transactional_id_max_bytes",

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from ringleader.coordinator.groups import records
 from ringleader.coordinator.groups.group import Group
-from ringleader.coordinator.groups.journal import JournalEntry
 from ringleader.coordinator.groups.states import GroupState
+from ringleader.coordinator.journal.entries import JournalEntry
 from ringleader.protocol.embedded import Assignment
 from ringleader.protocol.errors import ErrorCode, MalformedError
 from ringleader.protocol.messages import (

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ringleader.coordinator.groups import records
-from ringleader.coordinator.groups.journal import JournalEntry, Outcome
 from ringleader.coordinator.groups.states import GroupState
+from ringleader.coordinator.journal.entries import JournalEntry, Outcome
 from ringleader.coordinator.machine import Append
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import (
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tests.simulation.partition import Partition
     from tests.simulation.world import Call
 
-_GROUP_KINDS = (records.GROUP, records.GENERATION_FLOOR)
+_GROUP_KINDS = (records.GROUP, records.RESERVED_GENERATION)
 _OK = int(ErrorCode.NONE)
 _DEPENDS_ON_NOTHING = frozenset(
     int(code)
@@ -86,7 +86,7 @@ class Durable:
                 self._keys[group_id].add(key)
             # Of a group without record, members and given-out ids its offsets say whether it exists.
             group = self.memory.group(group_id)
-            lives = group is not None and (group.state is not GroupState.EMPTY or bool(group.pending))
+            lives = group is not None and (group.state is not GroupState.EMPTY or bool(group.given_out))
             same = (lives or existed == bool(self._keys[group_id])) and named[0] not in _GROUP_KINDS
             if not same and groups.get(group_id, (0, 0))[0] != append.position:
                 groups[group_id] = (append.position, self.memory.world.steps)
@@ -106,8 +106,8 @@ class Durable:
             self._written[key] = (life, append.position)
             if kind == records.GROUP:
                 self._group_landed(group_id, value)
-            elif kind == records.GENERATION_FLOOR and value is not None:
-                floor = records.decode_floor_value(value)
+            elif kind == records.RESERVED_GENERATION and value is not None:
+                floor = records.decode_reserved_value(value)
                 self.floors[group_id] = max(self.floors.get(group_id, 0), floor)
             elif value is not None and kind == records.OFFSET:
                 self.offsets.add(records.decode_offset_value(value).offset)
@@ -155,7 +155,7 @@ class Durable:
         """The machine has the request: what its answer depends on is written by now."""
         partition = self.memory.world.partition_of(call.request)
         number = partition.number
-        for append in partition.shard._out._box.appends:  # not drained yet
+        for append in partition.shard._out._content.appends:  # not drained yet
             self._note_early(number, append)
         groups, offsets = self._group.get(number, {}), self._offsets.get(number, {})
         request, facts = call.request, call.facts

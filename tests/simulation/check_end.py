@@ -23,8 +23,8 @@ def complaint(memory: Memory, group_id: str) -> str:
     group = memory.group(group_id)
     if group is None:
         return "there is no such group"
-    if group.state is not GroupState.STABLE or group.pending_sync:
-        return f"it is {group.state}, syncs of {list(group.pending_sync)} are missing"
+    if group.state is not GroupState.STABLE or group.owing_sync:
+        return f"it is {group.state}, syncs of {list(group.owing_sync)} are missing"
     workers = [one for one in world.workers if one.alive and one.group == group_id]
     stable = {one.member_id for one in workers if one.stable}
     if set(group.members) != stable:

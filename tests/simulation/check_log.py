@@ -85,9 +85,9 @@ class Log:
 def durable_state(groups: dict[str, Group]) -> dict[str, Any]:
     """The state that must survive a restart."""
     return {
-        group_id: (group.synced, group.floor, group.offsets, _open(group))
+        group_id: (group.synced, group.reserved_generation, group.offsets, _open(group))
         for group_id, group in groups.items()
-        if group.synced or group.floor or group.offsets or group.uncommitted
+        if group.synced or group.reserved_generation or group.offsets or group.uncommitted
     }
 
 

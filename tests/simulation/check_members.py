@@ -121,7 +121,7 @@ class Members:
                 member.awaiting_join,
                 member.awaiting_sync,
                 member.is_new,
-                member_id in group.pending_sync,
+                member_id in group.owing_sync,
                 member.session_timeout_ms,
                 member.rebalance_timeout_ms,
             )
@@ -132,7 +132,7 @@ class Members:
         if (before.state, before.generation) != (group.state, group.generation):
             since_ms, shortest_ms, longest_ms = now_ms, timeout_ms, timeout_ms
         shortest_ms, longest_ms = min(shortest_ms, timeout_ms), max(longest_ms, timeout_ms)
-        pending = set(group.pending)
+        pending = set(group.given_out)
         return GroupSeen(group.state, group.generation, since_ms, shortest_ms, longest_ms, members, pending)
 
     def _check_group(self, group: Group, before: GroupSeen, now: GroupSeen) -> None:
@@ -307,7 +307,7 @@ class Members:
             count = len(generation.listed)
             self.must(count == len(group.members), "G3", f"{count} listed of {len(group.members)} members")
         early = now_ms - before.since_ms < before.shortest_ms and before.state is GroupState.PREPARING
-        awaited = before.pending & set(group.pending)
+        awaited = before.pending & set(group.given_out)
         if early and not before.from_empty:
             self.must(not awaited, "G14", f"{awaited} had an id, and were not waited for: {before}")
         self._check_vote(group)
@@ -333,12 +333,12 @@ class Members:
 
     def _check_pending(self, group: Group, before: GroupSeen) -> None:
         now_ms, limit = self.memory.world.now_ms, self.memory.world.settings.group_max_pending_members
-        self.must(len(group.pending) <= limit, "G14", "too many member ids are given out")
-        for member_id in group.pending:
+        self.must(len(group.given_out) <= limit, "G14", "too many member ids are given out")
+        for member_id in group.given_out:
             due_ms = self.given_out.get(member_id, (0, now_ms))[1]
             late = now_ms > due_ms + self.memory.world.held_ms(due_ms)
             self.must(not late, "G14", f"{member_id} was given out and should have expired at {due_ms}")
-        for member_id in before.pending - set(group.pending) - set(group.members):
+        for member_id in before.pending - set(group.given_out) - set(group.members):
             early = now_ms < self.given_out.get(member_id, (0, 0))[0]
             named = any(
                 call.request.member_id == member_id
@@ -362,7 +362,7 @@ class Members:
             generation, since_ms, timeout_ms = self.synced.get(group.group_id, (-1, 0, 0))
             if generation != group.generation:
                 return  # from the log: nobody owes a sync
-            owed = bool(group.pending_sync)
+            owed = bool(group.owing_sync)
             if self._owes_answers(group.group_id):
                 self.awaited[group.group_id] = now_ms  # it may begin again
             since_ms = max(since_ms, self.awaited.get(group.group_id, 0))
@@ -424,8 +424,8 @@ class Members:
             life.begun.clear()  # rows that were on their way are lost
             life.current = group.generation
             # A number that was not reserved was in no answer.
-            floor = self.memory.world.store.durable.get(records.floor_key(group.group_id))
-            life.highest = min(life.highest, records.decode_floor_value(floor) if floor else 0)
+            floor = self.memory.world.store.durable.get(records.reserved_key(group.group_id))
+            life.highest = min(life.highest, records.decode_reserved_value(floor) if floor else 0)
             # The number of an empty group is in no answer; it counts when it is durable.
             life.emptied = min(life.emptied, group.generation)
             known = group.generation <= life.highest or not group.members

@@ -39,7 +39,7 @@ def _check_counted(memory: Memory) -> None:
 
 def _held_bytes(memory: Memory, group: Group) -> int:
     members = sum(one.held_bytes for one in group.members.values())
-    members += sum(one.held_bytes for one in group.pending.values())
+    members += sum(one.held_bytes for one in group.given_out.values())
     value, size = memory.record_sizes.get(group.group_id, (None, 0))
     if value is not group.synced:
         value = group.synced
@@ -62,8 +62,9 @@ def _check_deadlines(memory: Memory, partition: Partition) -> None:
     dead = [entry for entry in entries if entry[2].due_ms == NEVER]
     memory.must(len(dead) <= most, "M1", f"{len(dead)} dead entries beside {len(live)} deadlines")
     for _, _, deadline in entries:
-        if isinstance(deadline, Member) and deadline.group is not None:
-            gone = deadline.group.members.get(deadline.member_id) is not deadline
+        if isinstance(deadline, Member):
+            group = core.groups.get(deadline.group_id or "")
+            gone = group is None or group.members.get(deadline.member_id) is not deadline
             kept = deadline.protocols or deadline.assignment or deadline.client_id
             memory.must(not (gone and kept), "M1", f"{deadline.member_id} is gone, its bytes are not")
 
@@ -94,5 +95,5 @@ def timers(partition: Partition) -> list[int]:
     due = [partition.shard.next_deadline() or -1]
     for group in partition.shard._groups.values():
         due += [group.join_deadline.due_ms, group.sync_deadline.due_ms]
-        due += [one.due_ms for one in (*group.members.values(), *group.pending.values())]
+        due += [one.due_ms for one in (*group.members.values(), *group.given_out.values())]
     return due

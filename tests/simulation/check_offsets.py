@@ -72,7 +72,7 @@ class Offsets:
         found = set()
         for key, value in self.memory.world.store.promised.items():
             named = records.decode_key(key) if value is not None else None
-            if named is not None and named[0] == records.PENDING_OFFSET:
+            if named is not None and named[0] == records.UNCOMMITTED_OFFSET:
                 found.add((named[1], named[2], named[3]))
         return found
 
@@ -249,7 +249,7 @@ class Offsets:
                 offset = records.decode_offset_value(value).offset
                 self.must(offset in self.history.get(place, ()), "O6", f"{place}: nobody may commit {offset}")
                 self.must(offset not in self.hidden, "O7", f"{place}: {offset} before its commit")
-            elif kind == records.PENDING_OFFSET and value is not None:
+            elif kind == records.UNCOMMITTED_OFFSET and value is not None:
                 offset = records.decode_offset_value(value).offset
                 self.must(offset in self.history.get(place, ()), "O6", f"{place}: nobody may commit {offset}")
             elif kind == records.OFFSET:
@@ -257,7 +257,7 @@ class Offsets:
                     self._check_expiry(place)
                 if not self._is_deleted_now(place):
                     self._note(place, None)
-            elif kind == records.PENDING_OFFSET:
+            elif kind == records.UNCOMMITTED_OFFSET:
                 right = producer_id in self.ending or self._is_asked_for(place)
                 self.must(right, "O7", f"{place}: the offset of an open transaction is dropped")
 
@@ -303,7 +303,7 @@ class Offsets:
         """Keep the list of open transactions' offsets."""
         for key, value in content:
             named = records.decode_key(key)
-            if named is not None and named[0] == records.PENDING_OFFSET:
+            if named is not None and named[0] == records.UNCOMMITTED_OFFSET:
                 one = (named[4], (named[1], named[2], named[3]))
                 if value is None:
                     self._pending.discard(one)

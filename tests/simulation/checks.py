@@ -65,8 +65,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ringleader.coordinator.groups.journal import JournalEntry
 from ringleader.coordinator.groups.states import GroupState
+from ringleader.coordinator.journal.entries import JournalEntry
 from ringleader.coordinator.machine import Append, Notice
 from ringleader.protocol.messages import JoinGroupRequest, LeaveGroupRequest
 from tests.simulation import check_end, check_log, check_memory

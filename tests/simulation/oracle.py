@@ -118,7 +118,7 @@ def _leave(request: LeaveGroupRequest, version: int, group: Group | None) -> lis
             continue
         if not member_id and instance_id is not None:
             member_id = holder_of(group, instance_id)
-        if member_id in group.pending:
+        if member_id in group.given_out:
             codes.append(0)
         else:
             codes.append(member_code(group, member_id, instance_id))
@@ -127,7 +127,7 @@ def _leave(request: LeaveGroupRequest, version: int, group: Group | None) -> lis
 
 def _commit(request: OffsetCommitRequest, version: int, group: Group | None) -> int:
     generation = request.generation_id_or_member_epoch
-    if group is None or group.is_void:
+    if group is None or group.is_absent:
         if generation < 0:
             return 0
         missing = version >= _FIRST_WITH_GROUP_ID_NOT_FOUND
@@ -144,7 +144,7 @@ def _commit(request: OffsetCommitRequest, version: int, group: Group | None) -> 
 
 def _txn_commit(request: TxnOffsetCommitRequest, group: Group | None) -> int:
     generation = request.generation_id_or_member_epoch
-    if group is None or group.is_void:
+    if group is None or group.is_absent:
         return 0 if generation < 0 else int(ErrorCode.ILLEGAL_GENERATION)
     if generation < 0 and (
         group.state is GroupState.EMPTY or not (request.member_id or request.group_instance_id)
@@ -173,7 +173,7 @@ def _join(
     if max(map(len, texts)) > _GIVEN_UP_CHARS or size > settings.member_max_metadata_bytes // 2:
         return None
     member_id, instance_id = request.member_id, request.group_instance_id
-    if group is None or group.is_void:
+    if group is None or group.is_absent:
         if member_id:
             return int(ErrorCode.UNKNOWN_MEMBER_ID)
         group = Group(request.group_id)
@@ -190,9 +190,9 @@ def _join(
     if not member_id:
         if version < _FIRST_WITH_PENDING or instance_id is not None:
             return 0
-        full = len(group.pending) >= settings.group_max_pending_members
+        full = len(group.given_out) >= settings.group_max_pending_members
         return int(ErrorCode.GROUP_MAX_SIZE_REACHED if full else ErrorCode.MEMBER_ID_REQUIRED)
-    if member_id in group.pending:
+    if member_id in group.given_out:
         return 0 if instance_id is None else int(ErrorCode.UNKNOWN_SERVER_ERROR)
     return member_code(group, member_id, instance_id)
 

@@ -8,7 +8,7 @@ from enum import Enum
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ringleader.coordinator.groups.journal import JournalEntry
+from ringleader.coordinator.journal.entries import JournalEntry
 from tests.simulation.requests import hand_over
 from tests.simulation.sabotage import InjectedError
 

@@ -9,14 +9,15 @@ from ringleader.coordinator import deadlines
 from ringleader.coordinator.groups.core import Core
 from ringleader.coordinator.groups.group import Group
 from ringleader.coordinator.groups.rebalance import Rebalances
-from ringleader.coordinator.machine import Outgoing
+from ringleader.coordinator.groups.reports import Reports
+from ringleader.coordinator.machine import Outbox
 from ringleader.coordinator.unix_time import UnixTime
 
 _TARGETS: tuple[tuple[type, str], ...] = (
-    (Outgoing, "emit"),
-    (Outgoing, "answer"),
-    (Outgoing, "settle"),
-    (Outgoing, "take"),
+    (Outbox, "emit"),
+    (Outbox, "answer"),
+    (Outbox, "advance"),
+    (Outbox, "take"),
     (Core, "arm"),
     (Core, "arm_session"),
     (Core, "reply"),
@@ -26,10 +27,10 @@ _TARGETS: tuple[tuple[type, str], ...] = (
     (Core, "_apply_pending"),
     (Core, "write_offsets"),
     (Core, "write_group"),
-    (Core, "end_rebalance"),
-    (Core, "forget_if_void"),
+    (Reports, "end_rebalance"),
+    (Core, "forget_if_absent"),
     (Group, "transition"),
-    (Group, "settle"),
+    (Group, "follow_record"),
     (Group, "add"),
     (Group, "remove"),
     (Group, "rename"),

@@ -24,7 +24,7 @@ class FencedStorage:
     """One node's way to the log. It gives out epochs; appends of single partitions can be held and fail."""
 
     together = False
-    fenced_reads = True
+    confirmed_reads = True
     pipeline = 2
 
     def __init__(self, log: FencedLog | None = None) -> None:

@@ -27,9 +27,9 @@ from ringleader.clients.group.machine.machine import MemberMachine
 from ringleader.clients.group.machine.phases import Phase
 from ringleader.clients.group.settings import MemberSettings
 from ringleader.clients.model import Assigned, MemberInfo, MemberProtocol
-from ringleader.coordinator.groups.journal import JournalEntry
 from ringleader.coordinator.groups.settings import GroupSettings
 from ringleader.coordinator.groups.shard import Shard
+from ringleader.coordinator.journal.entries import JournalEntry
 from ringleader.protocol.messages import FindCoordinatorResponse
 
 SHARDS = 12

@@ -24,12 +24,12 @@ class MemoryStorage:
         synchronous: bool = True,
         pipeline: int = 1,
         together: bool = True,
-        fenced_reads: bool = False,
+        confirmed_reads: bool = False,
     ) -> None:
         self.synchronous = synchronous
         self.pipeline = pipeline
         self.together = together
-        self.fenced_reads = fenced_reads
+        self.confirmed_reads = confirmed_reads
         self.rows: list[tuple[int, Row]] = []
         """Partition and row."""
         self.synced = 0
@@ -73,7 +73,7 @@ class MemoryStorage:
             synchronous=self.synchronous,
             pipeline=self.pipeline,
             together=self.together,
-            fenced_reads=self.fenced_reads,
+            confirmed_reads=self.confirmed_reads,
         )
         survivor.rows = self.rows[: self.synced]
         survivor.synced = self.synced

@@ -9,7 +9,7 @@ from typing import Any
 
 import structlog
 
-from ringleader.coordinator.machine import NOTHING, Outbox, Outgoing, Phase
+from ringleader.coordinator.machine import NOTHING, Drained, Outbox, Phase
 from ringleader.coordinator.runtime.moving import MovingShards
 from ringleader.protocol.errors import ErrorCode
 from tests.support.memory_store import MemoryStorage
@@ -34,7 +34,7 @@ class Table:
         self.ticks = 0
         self.told_wall_ms: list[int] = []
         self.full = False
-        self._out = Outgoing()
+        self._out = Outbox()
         self._broken = broken
         """How often each method still raises."""
 
@@ -80,13 +80,13 @@ class Table:
         self._maybe("next_deadline")
         return self.due_ms
 
-    def drain(self) -> Outbox:
+    def drain(self) -> Drained:
         self._maybe("drain")
         return self._out.take()
 
     def durable(self, position: int, now_ms: int) -> None:
         self._maybe("durable")
-        self._out.settle(position, now_ms)
+        self._out.advance(position, now_ms)
 
     # ---- requests ----
 

@@ -70,7 +70,7 @@ class KafkaStorage:
 
     pipeline = APPENDS
     together = False
-    fenced_reads = True
+    confirmed_reads = True
 
     def __init__(
         self,

@@ -13,9 +13,9 @@ from heapq import heappop, heappush
 from typing import Any
 
 from ringleader.clients.assignors import ASSIGNORS, STICKY, Assignor, AssignorMember
-from ringleader.coordinator.groups.journal import JournalEntry, Outcome
 from ringleader.coordinator.groups.settings import GroupSettings
 from ringleader.coordinator.groups.shard import Shard
+from ringleader.coordinator.journal.entries import JournalEntry, Outcome
 from ringleader.insight.advice.past import HEARTBEAT_MS
 from ringleader.insight.advice.replay.client import Call, Client
 from ringleader.insight.advice.replay.policy import Policy

@@ -147,10 +147,10 @@ def say_record(key: bytes, value: bytes) -> str:
     if kind == records.OFFSET:
         offset = records.decode_offset_value(value)
         return f"offset {group_id} {topic}/{partition}@{offset.offset}"
-    if kind == records.PENDING_OFFSET:
+    if kind == records.UNCOMMITTED_OFFSET:
         offset = records.decode_offset_value(value)
         return f"pending {group_id} {topic}/{partition}@{offset.offset} of producer {producer_id}"
-    if kind == records.PENDING_LATER:
+    if kind == records.UNCOMMITTED_LATER:
         return f"later {group_id} {topic}/{partition} of producer {producer_id}"
     if kind == records.GROUP:
         group = records.decode_group_value(value)
@@ -159,4 +159,4 @@ def say_record(key: bytes, value: bytes) -> str:
             f"group {group_id} type={group.protocol_type!r} generation={group.generation}"
             f" protocol={group.protocol} leader={group.leader} members=[{members}]"
         )
-    return f"floor {group_id} {records.decode_floor_value(value)}"
+    return f"reserved {group_id} {records.decode_reserved_value(value)}"

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ringleader.coordinator.groups.journal import JournalEntry
-from ringleader.coordinator.groups.records import BARRIER_RECORD
+from ringleader.coordinator.groups.records import READ_BARRIER_RECORD
 from ringleader.coordinator.groups.settings import GroupSettings
 from ringleader.coordinator.groups.shard import Shard
+from ringleader.coordinator.journal.entries import JournalEntry
 from ringleader.coordinator.machine import Notice
 from ringleader.protocol.embedded import Subscription
 from ringleader.protocol.errors import ErrorCode, KafkaError, error_name
@@ -106,8 +106,8 @@ def _settings(named: dict[str, str]) -> GroupSettings:
 class Script:
     """One scenario's world: a shard, its log, a clock, and actors."""
 
-    def __init__(self, *, fenced_reads: bool = False) -> None:
-        self.fenced_reads = fenced_reads
+    def __init__(self, *, confirmed_reads: bool = False) -> None:
+        self.confirmed_reads = confirmed_reads
         self.now_ms = 0
         self.wall_shift_ms = 0
         self._told_ms = 0
@@ -125,7 +125,7 @@ class Script:
 
     def _start(self, settings: GroupSettings, load: bool = True) -> None:
         self.settings = settings
-        self.shard = Shard(0, settings, self._fresh_id, fenced_reads=self.fenced_reads)
+        self.shard = Shard(0, settings, self._fresh_id, confirmed_reads=self.confirmed_reads)
         self.shard.replay(self.log)
         if load:
             self.shard.loaded(self.now_ms, WALL_START_MS + self.now_ms + self.wall_shift_ms)
@@ -298,7 +298,7 @@ class Script:
         """Show the log as a compaction leaves it."""
         latest = dict(self.log)
         for key, value in latest.items():
-            if value is not None and key != BARRIER_RECORD[0]:
+            if value is not None and key != READ_BARRIER_RECORD[0]:
                 self._say(f"record: {say_record(key, value)}")
 
     def do_close(self, name: str) -> None:
@@ -500,7 +500,7 @@ class Script:
         members = " ".join(
             m.member_id + ("*" if m.member_id == group.leader else "") for m in group.members.values()
         )
-        pending = f" pending [{' '.join(group.pending)}]" if group.pending else ""
+        pending = f" pending [{' '.join(group.given_out)}]" if group.given_out else ""
         self._say(f"state {group.state.value} generation {group.generation} members [{members}]{pending}")
 
 
@@ -532,9 +532,9 @@ def parse(text: str) -> tuple[list[str], list[tuple[str, list[Step]]]]:
     return head, found
 
 
-def play(steps: list[Step], *, fenced_reads: bool = False) -> Iterator[Step]:
+def play(steps: list[Step], *, confirmed_reads: bool = False) -> Iterator[Step]:
     """The steps with what is said now."""
-    script = Script(fenced_reads=fenced_reads)
+    script = Script(confirmed_reads=confirmed_reads)
     for comments, command, _ in steps:
         yield comments, command, script.play(command)
 

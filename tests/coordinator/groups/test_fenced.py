@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ringleader.coordinator.groups.records import BARRIER_RECORD
+from ringleader.coordinator.groups.records import READ_BARRIER_RECORD
 from tests.coordinator.groups.script import Script, Step, parse, play
 
 _SCENARIOS = [
@@ -21,13 +21,13 @@ FORM = "join a v=3; tick 3s; sync a; commit a t/0@5"
 
 @pytest.mark.parametrize("steps", _SCENARIOS)
 def test_a_log_that_stays_ours_changes_nothing_that_is_said(steps: list[Step]) -> None:
-    for (_, command, expected), (_, _, said) in zip(steps, play(steps, fenced_reads=True), strict=True):
+    for (_, command, expected), (_, _, said) in zip(steps, play(steps, confirmed_reads=True), strict=True):
         assert sorted(said) == sorted(expected), command
 
 
 def stable(*commands: str) -> Script:
     """A group of one; from here on nothing becomes durable."""
-    script = Script(fenced_reads=True)
+    script = Script(confirmed_reads=True)
     script.play(FORM)
     for command in commands:
         script.play(command)
@@ -105,7 +105,7 @@ def test_one_append_proves_all_that_is_said_in_a_turn() -> None:
     calls.append(script.shard.describe("g", 5, object()))  # type: ignore[arg-type]
     assert calls == [None] * 6
     [append] = script.shard.drain().appends
-    assert append.records == [BARRIER_RECORD]
+    assert append.records == [READ_BARRIER_RECORD]
     script.shard.durable(append.position, script.now_ms)
     assert len(script.shard.drain().answers) == 6
 
@@ -181,11 +181,11 @@ def test_a_shard_whose_members_only_send_heartbeats_is_proven_every_few_seconds(
     for count in (1, 2, 3):
         for _ in range(5):
             script.play("tick 1s; heartbeat a")
-        assert [append.records for append in script.in_flight] == [[BARRIER_RECORD]] * count
+        assert [append.records for append in script.in_flight] == [[READ_BARRIER_RECORD]] * count
 
 
 def test_a_shard_without_members_proves_nothing() -> None:
-    script = Script(fenced_reads=True)
+    script = Script(confirmed_reads=True)
     script.play("commit x t/0@1 group=simple gen=-1; store hold; tick 60s")
     assert script.in_flight == []
 
@@ -193,4 +193,4 @@ def test_a_shard_without_members_proves_nothing() -> None:
 def test_where_reads_are_not_fenced_there_is_no_barrier() -> None:
     script = Script()
     script.play(f"{FORM}; fetch; tick 8s; heartbeat a; tick 8s; list")
-    assert BARRIER_RECORD not in script.log
+    assert READ_BARRIER_RECORD not in script.log

@@ -148,7 +148,7 @@ def test_absent_static_members_without_a_rebalance_timeout_do_not_stop_the_clock
 
 
 def test_a_group_of_a_floor_alone_does_not_exist_but_its_numbers_are_taken() -> None:
-    script = _load((records.floor_key("g"), records.floor_value(40)))
+    script = _load((records.reserved_key("g"), records.reserved_value(40)))
     assert script.play("list; heartbeat a id=x gen=40") == [
         "0s  list nothing",
         "0s  a: heartbeat UNKNOWN_MEMBER_ID",
@@ -161,7 +161,7 @@ def test_unknown_key_types_and_tombstones_of_unknown_things_are_skipped() -> Non
         (b"\0\3whatever", b"x"),
         (records.group_key("gone"), None),
         (records.offset_key("gone", "t", 0), None),
-        (records.floor_key("gone"), None),
+        (records.reserved_key("gone"), None),
     )
     assert not script.shard._groups
 
@@ -169,7 +169,7 @@ def test_unknown_key_types_and_tombstones_of_unknown_things_are_skipped() -> Non
 def test_a_record_that_cannot_be_read_stops_the_load() -> None:
     offset, pending = records.offset_key("grp", "foo", 0), records.pending_key("grp", "foo", 0, 7)
     group, value = _record(3, "a", ("a", None))
-    floor = records.floor_key("grp")
+    floor = records.reserved_key("grp")
     good = records.offset_value(1, -1, "", 0, -1)
     for key, bad in ((offset, good[:-1]), (pending, b"\0\3\0"), (group, value[:-3]), (floor, b"\0")):
         for before in ([], [(offset, good)]):
@@ -182,9 +182,9 @@ def test_a_group_that_was_deleted_further_on_in_the_log_is_forgotten() -> None:
     key, value = _record(3, "a", ("a", None))
     script = _load(
         (key, value),
-        (records.floor_key("g"), records.floor_value(3)),
+        (records.reserved_key("g"), records.reserved_value(3)),
         (key, None),
-        (records.floor_key("g"), None),
+        (records.reserved_key("g"), None),
     )
     assert not script.shard._groups
 

@@ -11,10 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ringleader.coordinator.deadlines import NEVER, DeadlineHeap
-from ringleader.coordinator.groups.deadlines import Deadline, Kind
+from ringleader.coordinator.groups.deadlines import GroupDeadline, Kind
 from ringleader.coordinator.groups.group import Group
-from ringleader.coordinator.groups.journal import Cause, Departure, JournalEntry, Outcome, printable
-from ringleader.coordinator.groups.member import Member, Protocols
+from ringleader.coordinator.groups.member import Member
 from ringleader.coordinator.groups.routing import java_string_hash, partition_for
 from ringleader.coordinator.groups.states import (
     CAN_REBALANCE,
@@ -22,7 +21,8 @@ from ringleader.coordinator.groups.states import (
     GroupState,
     IllegalTransitionError,
 )
-from ringleader.coordinator.groups.vote import elect, subscribed_topics
+from ringleader.coordinator.groups.vote import Protocols, elect, subscribed_topics
+from ringleader.coordinator.journal.entries import Cause, Departure, JournalEntry, Outcome, printable
 from ringleader.protocol.embedded import Subscription
 
 # ---- routing (P1) ----
@@ -132,8 +132,8 @@ def test_unreadable_subscriptions_are_unknown_and_never_fail(raw: bytes) -> None
 def test_deadlines_fire_once_at_their_time_however_they_are_moved(
     acts: list[tuple[int, int | None, int]],
 ) -> None:
-    heap = DeadlineHeap[Deadline]()
-    deadlines = [Deadline(None, Kind.JOIN) for _ in range(5)]
+    heap = DeadlineHeap[GroupDeadline]()
+    deadlines = [GroupDeadline(None, Kind.JOIN) for _ in range(5)]
     expected: dict[int, int] = {}
     now_ms = 0
     for which, delay_ms, passes_ms in acts:
@@ -154,7 +154,7 @@ def test_deadlines_fire_once_at_their_time_however_they_are_moved(
 
 
 def test_a_deadline_moved_later_by_a_store_fires_later() -> None:
-    heap, deadline = DeadlineHeap[Deadline](), Deadline(None, Kind.MEMBER)
+    heap, deadline = DeadlineHeap[GroupDeadline](), GroupDeadline(None, Kind.MEMBER)
     heap.arm(deadline, 10)
     deadline.due_ms = 25
     assert not list(heap.due(24))
@@ -165,19 +165,19 @@ def test_a_deadline_moved_later_by_a_store_fires_later() -> None:
 
 
 def test_equal_deadlines_fire_in_the_order_of_arming() -> None:
-    heap = DeadlineHeap[Deadline]()
-    deadlines = [Deadline(None, Kind.MEMBER) for _ in range(20)]
+    heap = DeadlineHeap[GroupDeadline]()
+    deadlines = [GroupDeadline(None, Kind.MEMBER) for _ in range(20)]
     for deadline in deadlines:
         heap.arm(deadline, 7)
     assert list(heap.due(7)) == deadlines
 
 
 def test_many_cancelled_deadlines_do_not_pile_up() -> None:
-    heap = DeadlineHeap[Deadline]()
-    keep = Deadline(None, Kind.JOIN)
+    heap = DeadlineHeap[GroupDeadline]()
+    keep = GroupDeadline(None, Kind.JOIN)
     heap.arm(keep, 1_000)
     for _ in range(10_000):
-        gone = Deadline(None, Kind.MEMBER)
+        gone = GroupDeadline(None, Kind.MEMBER)
         heap.arm(gone, 500)
         heap.cancel(gone)
     assert len(heap) < 3_000
@@ -188,7 +188,7 @@ def test_many_cancelled_deadlines_do_not_pile_up() -> None:
 
 
 def _member(group: Group, member_id: str, *names: str, instance: str | None = None) -> Member:
-    return Member(group, member_id, instance, "c", "/h", 10, 20, _offer(*names))
+    return Member(group.group_id, member_id, instance, "c", "/h", 10, 20, _offer(*names))
 
 
 def test_counts_follow_members_that_come_change_and_go() -> None:

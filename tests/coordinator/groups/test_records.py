@@ -66,8 +66,8 @@ def test_offset_values_are_what_the_declared_message_says(
 
 @given(_TEXT, st.integers(0, 2**31 - 1))
 def test_floors_come_back(group: str, floor: int) -> None:
-    assert records.decode_key(records.floor_key(group)) == (records.GENERATION_FLOOR, group, "", -1, -1)
-    assert records.decode_floor_value(records.floor_value(floor)) == floor
+    assert records.decode_key(records.reserved_key(group)) == (records.RESERVED_GENERATION, group, "", -1, -1)
+    assert records.decode_reserved_value(records.reserved_value(floor)) == floor
 
 
 @pytest.mark.parametrize("kind", [3, 8, 0x52FF, -1])
@@ -91,7 +91,7 @@ def test_a_cut_key_is_refused(cut: int) -> None:
 
 def test_a_floor_of_an_unknown_version_is_refused() -> None:
     with pytest.raises(MalformedError):
-        records.decode_floor_value(b"\0\1\0\0\0\7")
+        records.decode_reserved_value(b"\0\1\0\0\0\7")
 
 
 def test_a_version_from_the_future_is_refused() -> None:
@@ -111,7 +111,7 @@ def test_a_stored_offset_whose_metadata_is_cut_off_is_refused_at_load() -> None:
 
 def test_tombstones_cover_everything_of_a_group() -> None:
     group = Group("g")
-    group.synced, group.floor = records.empty_group_value(0), 7
+    group.synced, group.reserved_generation = records.empty_group_value(0), 7
     group.offsets = {"t": {0: b"x", 3: b"y"}}
     open_one = Uncommitted(b"z", 1)
     group.uncommitted, group.open_at = {9: {("t", 4): open_one}}, {("t", 4): {9: open_one}}
@@ -123,6 +123,6 @@ def test_tombstones_cover_everything_of_a_group() -> None:
         records.pending_key("g", "t", 4, 9),
         records.later_key("g", "t", 4, 9),
         records.group_key("g"),
-        records.floor_key("g"),
+        records.reserved_key("g"),
     ]
     assert [records.decode_key(records.encode_key(key)) for key in keys] == keys

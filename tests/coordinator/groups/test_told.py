@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from ringleader.coordinator.groups.journal import FirstCommit, Incident, IncidentKind, JournalEntry
+from ringleader.coordinator.journal.entries import FirstCommit, Incident, IncidentKind, JournalEntry
 from tests.coordinator.groups.script import WALL_START_MS, Script
 
 FORM = "join a v=3; tick 3s; sync a"

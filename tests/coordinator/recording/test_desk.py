@@ -125,7 +125,7 @@ async def test_a_node_records_what_it_has(tmp_path: Path) -> None:
                 await Desk(get_log()).begin(other.runtime, ASKED)
             recording = await Desk(get_log()).begin(owner.runtime, ASKED)
             first = (await _lines(recording))[0]
-            assert first["state"]["fenced"]
+            assert first["state"]["confirms"]
             await owner.runtime.release(owner.runtime.partition_of("g"))
             assert (await _lines(recording))[-1]["end"] in (
                 "the shard's life ended",

@@ -74,7 +74,7 @@ def test_every_run_of_several_nodes_is_played_the_same() -> None:
         found = _record(seed, nodes.simulate)
         assert [(seed, _difference(one)) for one in found] == [(seed, None)] * len(found)
         recorded += found
-    assert all(one.first["state"]["fenced"] for one in recorded)
+    assert all(one.first["state"]["confirms"] for one in recorded)
     assert sum(len(one.lines) for one in recorded) > 1_000
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tracemalloc
 from typing import Any
 
-from ringleader.coordinator.groups.journal import Deed
+from ringleader.coordinator.journal.entries import ChangeRecord
 from ringleader.coordinator.security.acls import Operation, ResourceType
 from ringleader.coordinator.security.principal import Principal
 from ringleader.coordinator.server.audit import (
@@ -55,7 +55,7 @@ class Peer(Answerable):
 
 def test_the_same_refusal_is_told_once_per_connection() -> None:
     lines = Lines()
-    journal: list[Deed] = []
+    journal: list[ChangeRecord] = []
     audit = Audit(lines, lambda: 0, lambda: 7, journal.append)  # type: ignore[arg-type]
     one, other = Peer(), Peer()
     for peer in (one, one, other, one):
@@ -76,7 +76,7 @@ def test_the_same_refusal_is_told_once_per_connection() -> None:
 
 
 def test_a_refused_join_says_of_whom_and_where() -> None:
-    journal: list[Deed] = []
+    journal: list[ChangeRecord] = []
     audit = Audit(Lines(), lambda: 0, lambda: 7, journal.append)  # type: ignore[arg-type]
     audit.refused(Peer().call(JoinGroupRequest(group_id="billing", member_id="m-1")), READ, GROUP, "billing")
     [deed] = journal
@@ -85,7 +85,7 @@ def test_a_refused_join_says_of_whom_and_where() -> None:
 
 
 def test_every_change_is_a_line_and_a_record() -> None:
-    lines, journal = Lines(), list[Deed]()
+    lines, journal = Lines(), list[ChangeRecord]()
     audit = Audit(lines, lambda: 0, lambda: 7, journal.append)  # type: ignore[arg-type]
     for _ in range(2):
         audit.changed(Peer().call(), "topic created", "orders", "3 partitions")

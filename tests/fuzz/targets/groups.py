@@ -128,7 +128,7 @@ def seeds() -> Iterator[bytes]:
     )
     group = [
         (records.group_key("g"), records.encode_group_value(value)),
-        (records.floor_key("g"), records.floor_value(9)),
+        (records.reserved_key("g"), records.reserved_value(9)),
     ]
     offsets = [
         (
@@ -148,7 +148,7 @@ def seeds() -> Iterator[bytes]:
     legacy = [
         (b"\0\0" + records.offset_key("g", "t", 9)[2:], b"\0\0" + OffsetCommitValue(offset=4).encode(0))
     ]
-    for some in (group, offsets, old, expires, empty, legacy, pending, [records.BARRIER_RECORD]):
+    for some in (group, offsets, old, expires, empty, legacy, pending, [records.READ_BARRIER_RECORD]):
         yield as_input(some)
     yield as_input([*offsets, *group, *pending, *gone])
     yield as_input([*group, *offsets, *expires, *empty, (records.group_key("g"), None)])

@@ -8,24 +8,24 @@ from typing import Any
 
 import pytest
 
-from ringleader.coordinator.groups.journal import (
+from ringleader.coordinator.journal.entries import (
     Cause as Said,
 )
-from ringleader.coordinator.groups.journal import (
-    Deed,
-    DeedKind,
+from ringleader.coordinator.journal.entries import (
+    ChangeKind,
+    ChangeRecord,
     FirstCommit,
     Incident,
     IncidentKind,
     JournalEntry,
     Present,
 )
-from ringleader.coordinator.groups.journal import (
+from ringleader.coordinator.journal.entries import DepartedMember as Departed
+from ringleader.coordinator.journal.entries import (
     Departure as Went,
 )
-from ringleader.coordinator.groups.journal import Gone as Departed
-from ringleader.coordinator.groups.journal import Outcome as Ended
-from ringleader.coordinator.groups.journal_record import JournalRecords, Message, started
+from ringleader.coordinator.journal.entries import Outcome as Ended
+from ringleader.coordinator.journal.record import JournalRecords, Message, started
 from ringleader.insight.inference.engine import Inference
 from ringleader.insight.inference.facts import Fact, Output, Topic, TopicsSeen
 from ringleader.insight.inference.journal import decode
@@ -256,10 +256,10 @@ def test_what_else_it_says(incident: Incident, kind: EventKind, text: str) -> No
     )
 
 
-def _deed(event: str, subject: str, detail: str = "", **more: Any) -> Deed:
-    kind = DeedKind.REFUSED if event == "refused" else DeedKind.CHANGED
+def _deed(event: str, subject: str, detail: str = "", **more: Any) -> ChangeRecord:
+    kind = ChangeKind.REFUSED if event == "refused" else ChangeKind.CHANGED
     who: dict[str, Any] = {"principal": "User:ann", "client_id": "c", "client_host": "/10.0.0.3", **more}
-    return Deed(kind, event, T0, subject=subject, detail=detail, **who)
+    return ChangeRecord(kind, event, T0, subject=subject, detail=detail, **who)
 
 
 @pytest.mark.parametrize(

@@ -146,7 +146,7 @@ class Checks:
     def _learn(self, row: Row) -> None:
         named = records.decode_key(row.key)
         if named is None or named[0] != records.OFFSET:
-            self.counts["barriers"] += row.key == records.BARRIER_RECORD[0]
+            self.counts["barriers"] += row.key == records.READ_BARRIER_RECORD[0]
             return
         place = named[1:4]
         if row.value is None:

@@ -132,10 +132,10 @@ class TxnChecks(Checks):
 
     def _learn_offset(self, node: Node, row: Row) -> None:
         named = records.decode_key(row.key)
-        if named is None or row.value is None or named[0] not in (records.OFFSET, records.PENDING_OFFSET):
+        if named is None or row.value is None or named[0] not in (records.OFFSET, records.UNCOMMITTED_OFFSET):
             return
         write = self._writes[records.decode_offset_value(row.value).offset]
-        if named[0] == records.PENDING_OFFSET or write.producer is None:
+        if named[0] == records.UNCOMMITTED_OFFSET or write.producer is None:
             if write.position is None:
                 write.position = row.offset
             if write.producer is not None:

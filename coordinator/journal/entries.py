@@ -1,5 +1,5 @@
 """The journal: one entry per completed rebalance, and what else an operator asks about. An entry is data; the
-log line and the record of the journal's topic (`journal_record`) are rendered from it."""
+log line and the record of the journal's topic (`record`) are rendered from it."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Outcome(StrEnum):
     """The next rebalance began before the leader's assignment was durable."""
 
 
-class Gone(NamedTuple):
+class DepartedMember(NamedTuple):
     """A member that went. Times are Unix time."""
 
     why: Departure
@@ -142,7 +142,7 @@ class JournalEntry:
     """Of this generation."""
     before: GroupMetadataValue | None = None
     """The last generation that was stored before; None: there was none."""
-    gone: dict[str, Gone] = field(default_factory=dict)
+    gone: dict[str, DepartedMember] = field(default_factory=dict)
     """Those of `left`."""
     last_commit_ms: int = -1
     """Unix time of the group's last commit before the assignment was stored; -1: none is known."""
@@ -249,7 +249,7 @@ class Incident:
     """Who asked (`User:alice`); "" where nobody did."""
 
 
-class DeedKind(StrEnum):
+class ChangeKind(StrEnum):
     """What is told of somebody besides what the groups tell themselves."""
 
     CHANGED = "changed"
@@ -257,10 +257,10 @@ class DeedKind(StrEnum):
 
 
 @dataclass(slots=True, frozen=True)
-class Deed:
+class ChangeRecord:
     """What somebody did, or was not allowed to do."""
 
-    kind: DeedKind
+    kind: ChangeKind
     event: str
     """In words, such as "topic created"."""
     at_ms: int

@@ -11,9 +11,9 @@ from collections import Counter, deque
 from typing import Protocol
 
 from ringleader.coordinator.clock import WallClock
-from ringleader.coordinator.groups import journal_record
-from ringleader.coordinator.groups.journal import Deed, DeedKind, Incident, IncidentKind, printable
-from ringleader.coordinator.groups.journal_record import TOPIC, JournalRecords, Message, Row
+from ringleader.coordinator.journal import record
+from ringleader.coordinator.journal.entries import ChangeKind, ChangeRecord, Incident, IncidentKind, printable
+from ringleader.coordinator.journal.record import TOPIC, JournalRecords, Message, Row
 from ringleader.coordinator.logs import Log
 from ringleader.protocol.errors import KafkaError, error_name
 from ringleader.protocol.records import Record, build_batch
@@ -37,7 +37,7 @@ FOLDED_MAX = 10_000
 """Different incidents of that kind in that time; more are not told."""
 
 HOUR_MS = 3_600_000
-DEEDS_PER_HOUR = 1_000
+CHANGES_PER_HOUR = 1_000
 """Records of refusals, and as many of changes: who is refused things must not push out what is kept."""
 
 BATCH_BYTES = 900_000
@@ -76,7 +76,7 @@ class JournalWriter:
         self._folded: dict[tuple[object, ...], int] = {}
         """Incident -> how often since its last record."""
         self._last: dict[tuple[object, ...], Message] = {}
-        self._deeds: Counter[DeedKind] = Counter()
+        self._changes: Counter[ChangeKind] = Counter()
         """Records of this hour."""
         self._hour = 0
         self._second = 0
@@ -92,7 +92,7 @@ class JournalWriter:
 
     def start(self, topics: JournalTopic) -> None:
         """Begin to write, what was told before included."""
-        self._put(journal_record.started(self._wall_ms()))
+        self._put(record.started(self._wall_ms()))
         self._task = asyncio.get_running_loop().create_task(self._write_all(topics))
 
     async def stop(self, *, cleanly: bool) -> None:
@@ -104,7 +104,7 @@ class JournalWriter:
         if self._sweeper is not None:
             self._sweeper.cancel()
         if cleanly:
-            self._put(journal_record.stopped(self._wall_ms()))
+            self._put(record.stopped(self._wall_ms()))
         self._told.set()
         await asyncio.wait([task], timeout=STOP_TIMEOUT_S)
         if not task.done():
@@ -130,7 +130,7 @@ class JournalWriter:
     def _tell(self, said: Message, count: int) -> None:
         if isinstance(said, Incident) and said.kind in LOGGED:
             self._say(said, count)
-        if not isinstance(said, Deed) or self._has_room(said):
+        if not isinstance(said, ChangeRecord) or self._has_room(said):
             self._put((said, count))
 
     def _say(self, said: Incident, count: int) -> None:
@@ -154,17 +154,17 @@ class JournalWriter:
             **more,
         )
 
-    def _has_room(self, deed: Deed) -> bool:
-        hour = deed.at_ms // HOUR_MS
+    def _has_room(self, change: ChangeRecord) -> bool:
+        hour = change.at_ms // HOUR_MS
         if hour != self._hour:
             self._hour = hour
-            self._deeds.clear()
-        self._deeds[deed.kind] += 1
-        if self._deeds[deed.kind] == DEEDS_PER_HOUR + 1:
+            self._changes.clear()
+        self._changes[change.kind] += 1
+        if self._changes[change.kind] == CHANGES_PER_HOUR + 1:
             self._log.warning(
-                "journal takes no more of a kind in this hour", kind=deed.kind.value, most=DEEDS_PER_HOUR
+                "journal takes no more of a kind in this hour", kind=change.kind.value, most=CHANGES_PER_HOUR
             )
-        return self._deeds[deed.kind] <= DEEDS_PER_HOUR
+        return self._changes[change.kind] <= CHANGES_PER_HOUR
 
     def _put(self, one: tuple[Message, int] | Row) -> None:
         if not self._has_topic:
@@ -244,7 +244,7 @@ class JournalWriter:
 
 def _fold_key(said: Message) -> tuple[object, ...] | None:
     """What is the same again; None: each is told."""
-    if isinstance(said, Deed) and said.kind is DeedKind.REFUSED:
+    if isinstance(said, ChangeRecord) and said.kind is ChangeKind.REFUSED:
         return said.event, said.subject, said.detail, said.principal, said.client_id, said.client_host
     if isinstance(said, Incident) and said.kind in FOLDED:
         who = said.client_id, said.client_host, said.member_id, said.principal

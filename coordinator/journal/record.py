@@ -12,7 +12,7 @@ Every record has
 
 kind "rebalance": one completed rebalance, written when its last follower has its share, when the next
 rebalance begins, or 10 seconds after the assignment was stored, whichever comes first. The names and words of
-`coordinator.groups.journal.JournalEntry`, whose texts hold here as well:
+`coordinator.journal.entries.JournalEntry`, whose texts hold here as well:
 
 - `generation`, `cause` (words of `Cause`), `cause_member`, `reason`, `outcome` ("stable", "empty",
   "superseded"), `protocol_type`, `protocol`, `leader`: "" where there is none;
@@ -83,21 +83,22 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from ringleader.coordinator.groups.journal import (
-    Deed,
+from ringleader.coordinator.journal.entries import (
+    ChangeRecord,
+    DepartedMember,
     Departure,
     FirstCommit,
-    Gone,
     Incident,
     JournalEntry,
     Outcome,
     Present,
 )
-from ringleader.coordinator.groups.vote import CONSUMER_TYPE
 from ringleader.protocol.embedded import Assignment, Subscription
 from ringleader.protocol.errors import MalformedError, error_name
 
 TOPIC = "__ringleader_journal"
+CONSUMER_TYPES = ("consumer", "")
+"""Protocol types whose subscriptions and assignments can be read; "": of a group without members."""
 FORMAT = 1
 
 VALUE_MAX_BYTES = 1_000_000
@@ -112,7 +113,7 @@ UNOWNED_MAX = 1_000_000
 Row = tuple[int, bytes, bytes]
 """Timestamp, key and value of a record."""
 
-Message = JournalEntry | FirstCommit | Incident | Deed
+Message = JournalEntry | FirstCommit | Incident | ChangeRecord
 
 _Partitions = dict[tuple[str, int], str]
 """Partition -> whose it is."""
@@ -155,11 +156,11 @@ class JournalRecords:
                     "after_ms": said.after_ms,
                 },
             )
-        value = _deed(said, count) if isinstance(said, Deed) else _incident(said, count)
+        value = _change(said, count) if isinstance(said, ChangeRecord) else _incident(said, count)
         return _row(said.at_ms, said.group_id, value)
 
     def _rebalance(self, entry: JournalEntry) -> Row:
-        is_consumer = entry.protocol_type in (CONSUMER_TYPE, "")
+        is_consumer = entry.protocol_type in CONSUMER_TYPES
         before = _before(entry)
         moves, unowned_ms = self._moves(entry, before) if is_consumer else ([], None)
         value: dict[str, Any] = {
@@ -339,7 +340,7 @@ def _event(event: str, at_ms: int, group_id: str = "") -> dict[str, Any]:
     }
 
 
-def _deed(said: Deed, count: int) -> dict[str, Any]:
+def _change(said: ChangeRecord, count: int) -> dict[str, Any]:
     return {
         **_event(said.event, said.at_ms, said.group_id),
         "member_id": said.member_id,
@@ -393,7 +394,7 @@ def _present(one: Present, entry: JournalEntry, is_consumer: bool) -> dict[str, 
     }
 
 
-def _gone(gone: Gone) -> dict[str, Any]:
+def _gone(gone: DepartedMember) -> dict[str, Any]:
     return {
         "why": gone.why.value,
         "at_ms": gone.at_ms,

@@ -5,19 +5,19 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ringleader.coordinator.groups import journal_record
-from ringleader.coordinator.groups.journal import (
+from ringleader.coordinator.journal import record as journal_record
+from ringleader.coordinator.journal.entries import (
     Cause,
+    DepartedMember,
     Departure,
     FirstCommit,
-    Gone,
     Incident,
     IncidentKind,
     JournalEntry,
     Outcome,
     Present,
 )
-from ringleader.coordinator.groups.journal_record import VALUE_MAX_BYTES, JournalRecords
+from ringleader.coordinator.journal.record import VALUE_MAX_BYTES, JournalRecords
 from ringleader.protocol.embedded import Assignment, Subscription
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import GroupMetadataValue, GroupMetadataValueMemberMetadata
@@ -54,12 +54,12 @@ def _stored(**assigned: list[int]) -> GroupMetadataValue:
     return GroupMetadataValue(protocol_type="consumer", generation=1, protocol="range", members=members)
 
 
-def _gone(why: Departure, at_ms: int, last_heard_ms: int) -> Gone:
-    return Gone(why, at_ms, last_heard_ms, "b", "/10.0.0.2", None)
+def _gone(why: Departure, at_ms: int, last_heard_ms: int) -> DepartedMember:
+    return DepartedMember(why, at_ms, last_heard_ms, "b", "/10.0.0.2", None)
 
 
 def _entry(*members: Present, outcome: Outcome = Outcome.STABLE, **more: Any) -> JournalEntry:
-    gone: dict[str, Gone] = more.pop("gone", {})
+    gone: dict[str, DepartedMember] = more.pop("gone", {})
     return JournalEntry(
         group_id="g",
         generation=2,

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from ringleader.coordinator.groups.journal import Deed, DeedKind, Incident, IncidentKind
-from ringleader.coordinator.groups.journal_record import TOPIC, Message
+from ringleader.coordinator.journal import writer as writing
+from ringleader.coordinator.journal.entries import ChangeKind, ChangeRecord, Incident, IncidentKind
+from ringleader.coordinator.journal.record import TOPIC, Message
+from ringleader.coordinator.journal.writer import JournalWriter
 from ringleader.coordinator.logs import get_log
 from ringleader.coordinator.node import Node
-from ringleader.coordinator.runtime import journal
-from ringleader.coordinator.runtime.journal import JournalWriter
 from ringleader.protocol import messages as kafka
 from ringleader.protocol.errors import ErrorCode, KafkaError
 from ringleader.protocol.records import Record, build_batch, iter_batches
@@ -229,9 +229,9 @@ async def test_what_is_done_to_a_group_is_a_line_where_there_is_no_journal() -> 
     ]
     for number in range(100):
         writer.add(Incident(f"g{number}", IncidentKind.GROUP_DELETED, 2_000, **who))
-    assert len(lines) == 2 + journal.LINES_PER_SECOND
+    assert len(lines) == 2 + writing.LINES_PER_SECOND
     writer.add(Incident("g", IncidentKind.GROUP_DELETED, 3_000, **who))
-    assert lines[-1]["left_out_before"] == 100 - journal.LINES_PER_SECOND
+    assert lines[-1]["left_out_before"] == 100 - writing.LINES_PER_SECOND
     assert writer.lost == 0
 
 
@@ -294,7 +294,7 @@ async def _written(topics: _Slow, *said: Message) -> list[dict[str, Any]]:
 
 
 async def test_what_is_tried_again_and_again_is_one_record(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(journal, "RETRY_S", 0.001)
+    monkeypatch.setattr(writing, "RETRY_S", 0.001)
     refused = Incident("g", IncidentKind.JOIN_REFUSED, 5, client_id="c", error=ErrorCode.UNKNOWN_MEMBER_ID)
     topics = _Slow()
     values = await asyncio.wait_for(_written(topics, *[refused] * 40), 20)
@@ -307,8 +307,10 @@ async def test_what_is_tried_again_and_again_is_one_record(monkeypatch: pytest.M
     assert topics.tries > 1
 
 
-def _refused(subject: str, at_ms: int = 5) -> Deed:
-    return Deed(DeedKind.REFUSED, "refused", at_ms, "User:mallory", "c", "/127.0.0.1", subject, "READ")
+def _refused(subject: str, at_ms: int = 5) -> ChangeRecord:
+    return ChangeRecord(
+        ChangeKind.REFUSED, "refused", at_ms, "User:mallory", "c", "/127.0.0.1", subject, "READ"
+    )
 
 
 async def test_what_somebody_is_refused_again_and_again_is_one_record() -> None:
@@ -324,12 +326,12 @@ async def test_what_somebody_is_refused_again_and_again_is_one_record() -> None:
 
 
 async def test_refusals_and_changes_do_not_fill_the_journal(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(journal, "DEEDS_PER_HOUR", 3)
-    changed = Deed(DeedKind.CHANGED, "topic created", 5, "User:ann", "c", "/127.0.0.1", "orders")
+    monkeypatch.setattr(writing, "CHANGES_PER_HOUR", 3)
+    changed = ChangeRecord(ChangeKind.CHANGED, "topic created", 5, "User:ann", "c", "/127.0.0.1", "orders")
     refused = [_refused(f"TOPIC {number}") for number in range(100)]
     topics = _Slow()
     topics.failures = 0
-    values = await _written(topics, *refused, changed, _refused("TOPIC later", journal.HOUR_MS + 5))
+    values = await _written(topics, *refused, changed, _refused("TOPIC later", writing.HOUR_MS + 5))
     assert [value["subject"] for value in values[1:-1]] == [
         *(f"TOPIC {number}" for number in range(3)),
         "orders",
@@ -338,8 +340,8 @@ async def test_refusals_and_changes_do_not_fill_the_journal(monkeypatch: pytest.
 
 
 async def test_what_waits_for_a_disk_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(journal, "WAITING_MAX", 10)
-    monkeypatch.setattr(journal, "RETRY_S", 0.001)
+    monkeypatch.setattr(writing, "WAITING_MAX", 10)
+    monkeypatch.setattr(writing, "RETRY_S", 0.001)
     deleted = [Incident(f"g{number}", IncidentKind.GROUP_DELETED, 5) for number in range(100)]
     values = await asyncio.wait_for(_written(_Slow(), *deleted), 20)
     assert [value["group"] for value in values] == ["", *(f"g{number}" for number in range(9))]
