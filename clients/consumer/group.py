@@ -276,11 +276,11 @@ class GroupConsumer(BaseConsumer):
                 logger.warning(
                     "%s: commit() leaves out the newest records (of %d partitions): another task or thread "
                     "asked for them, and they count as processed when more are asked for. commit(batches) "
-                    "says which are. This is told once",
+                    "says which are. This is logged once",
                     self._name,
                     len(reader.in_hand),
                 )
-        return self._consumed.uncommitted().offsets
+        return self._consumed.uncommitted()[1]
 
     def _asked_here(self) -> bool:
         return self._asker is not None and self._asker is _current_task()

@@ -40,7 +40,7 @@ from ringleader.clients.group.machine.actions import (
 from ringleader.clients.group.machine.machine import MemberMachine
 from ringleader.clients.metrics import MemberMetrics, member_metrics
 from ringleader.clients.model import MemberInfo, Node, OffsetAndMetadata, TopicPartition, checked_partitions
-from ringleader.clients.offsets.commits import Consumed, MemberCommits
+from ringleader.clients.offsets.member_offsets import MemberOffsets, Progress
 from ringleader.protocol.messages import MetadataRequest
 
 logger = logging.getLogger("ringleader.clients.group.membership")
@@ -84,7 +84,7 @@ class Driver:
         leader: Leader | None = None,
         watch: Watch | None = None,
         before_join: BeforeJoin | None = None,
-        consumed: Consumed | None = None,
+        consumed: Progress | None = None,
     ) -> None:
         settings = self.settings = machine.state.settings
         self._name = f"group {settings.group_id}, client {client_id}"
@@ -94,11 +94,11 @@ class Driver:
         self._make_cluster = make_cluster
         self._before_join = before_join
         # A cooperative member may have commits on their way, and they are to be in before it joins.
-        self.machine.state.prepares = before_join is not None or settings.cooperative
+        machine.state.prepares = before_join is not None or settings.cooperative
         self._client_id = client_id
         self.gate = WorkGate()
         self._callbacks = Callbacks(self._name, listener, self.gate, self._step)
-        self.commits = MemberCommits(self, self._name, self._callbacks.post, consumed)
+        self.offsets = MemberOffsets(self, self._name, self._callbacks.post, consumed)
         self._leader = leader
         self._watch = watch
         self._caller: Caller | None = None
@@ -149,7 +149,7 @@ class Driver:
         """This is a copy of the process, without the thread: the member is that of the other process."""
         # Copied as they were, perhaps in the hands of a thread that is not here.
         self._lock, self._closed, self.ended = threading.Lock(), True, threading.Event()
-        self.commits.queue.orphan()
+        self.offsets.queue.orphan()
         self.machine.state.error = MembershipOverError("it runs in the process that this one was forked from")
         self.ended.set()
 
@@ -172,20 +172,20 @@ class Driver:
 
     def metrics(self) -> MemberMetrics:
         """Its current figures."""
-        machine, now_ms = self.machine, self.now_ms()
-        polled_ms = machine.state.poll.polled_ms
+        state, now_ms = self.machine.state, self.now_ms()
+        polled_ms = state.poll.polled_ms
         present = {
             "group": self.settings.group_id,
             "client_id": self._client_id,
-            "member_id": machine.state.member_id,
-            "phase": machine.state.phase.value,
-            "generation": machine.state.generation,
-            "commits_waiting": len(self.commits.queue),
-            "offsets_stored": len(self.commits.uncommitted()),
+            "member_id": state.member_id,
+            "phase": state.phase.value,
+            "generation": state.generation,
+            "commits_waiting": len(self.offsets.queue),
+            "offsets_stored": len(self.offsets.uncommitted()),
             "work_in_hand": self.gate.in_hand,
             "last_poll_age_ms": None if polled_ms is None else now_ms - polled_ms,
         }
-        return member_metrics(machine.state.counters, now_ms, present)
+        return member_metrics(state.counters, now_ms, present)
 
     def join_thread(self, timeout_s: float) -> None:
         """Wait until the thread is gone; short after `ended`."""
@@ -194,14 +194,14 @@ class Driver:
 
     def describe(self) -> str:
         """Where it stands, in words."""
-        trouble = self.machine.state.link.trouble
-        return f"{self.machine.state.phase.value}" + (f" ({trouble})" if trouble else "")
+        state = self.machine.state
+        return state.phase.value + (f" ({state.link.trouble})" if state.link.trouble else "")
 
     def over_text(self) -> str:
         """That it is not running, and why."""
-        why = f": {self.machine.state.error}" if self.machine.state.error is not None else ""
-        phase = self.machine.state.phase.value
-        return f"group {self.settings.group_id!r}: this member is not running ({phase}){why}"
+        state = self.machine.state
+        why = f": {state.error}" if state.error is not None else ""
+        return f"{state.group}: this member is not running ({state.phase.value}){why}"
 
     def _call(self, step: Callable[[], None]) -> None:
         """A step of the machine in the driver's thread."""
@@ -246,10 +246,10 @@ class Driver:
         self._changed, self._over = asyncio.Event(), asyncio.Event()
         async with self._make_cluster() as cluster:
             self._cluster = cluster
-            self.commits.queue.open()
-            self._spawn(self.commits.run())
+            self.offsets.queue.open()
+            self._spawn(self.offsets.run())
             if self.settings.auto_commit_interval_ms is not None:
-                self._spawn(self.commits.run_auto_commit(self.settings.auto_commit_interval_ms))
+                self._spawn(self.offsets.run_auto_commit(self.settings.auto_commit_interval_ms))
             self.machine.start(self.now_ms())
             self.pump()
             self._ready.set()
@@ -258,7 +258,7 @@ class Driver:
             await self._over.wait()
             with self._lock:
                 self._closed = True
-            self.commits.queue.close()
+            self.offsets.queue.close()
             if self._timer is not None:
                 self._timer.cancel()
             # Let what was handed in before that become tasks; the end of the loop cancels them.
@@ -351,7 +351,7 @@ class Driver:
                     self._preparing.cancel()
                 self._preparing = self._spawn(self._prepare(action))
             case TellAssigned():
-                self.commits.stored.assigned(action.assigned.generation)
+                self.offsets.stored.assigned(action.assigned.generation)
                 self._callbacks.assigned(action.assigned)
             case TellRevoked():
                 self._revoking = (action.round, self._spawn(self._revoke(action)))
@@ -360,12 +360,12 @@ class Driver:
                     self._revoking[1].cancel()
                     self._revoking = None
             case TellLost():
-                self.commits.gone(action.lost)
+                self.offsets.gone(action.lost)
                 self._callbacks.lost(action.lost)
             case Say():
                 logger.log(action.level, "%s: %s", self._name, action.text)
             case Over():
-                self.commits.stored.gone()
+                self.offsets.stored.gone()
                 self._callbacks.over(action.error)
                 self._over.set()
 
@@ -389,8 +389,8 @@ class Driver:
     async def _revoke(self, action: TellRevoked) -> None:
         """The work in hand ends, `on_revoked` runs, commits are made: then the assignment is given up."""
         await self._callbacks.revoked(action, self.now_ms())
-        await self.commits.settle(self.machine.state.hold_until_ms)
-        self.commits.gone(action.revoked)
+        await self.offsets.finish(self.machine.state.hold_until_ms)
+        self.offsets.gone(action.revoked)
         self.machine.revoked(action.round, self.now_ms())
         self.pump()
 
@@ -398,7 +398,7 @@ class Driver:
         """Commit, and do what `before_join` asks for, before JoinGroup."""
         assert self._cluster is not None
         if self.machine.state.held is not None:
-            await self.commits.settle(action.until_ms)
+            await self.offsets.finish(action.until_ms)
         if self._before_join is not None:
             try:
                 async with asyncio.timeout(max(0, action.until_ms - self.now_ms()) / 1000):
@@ -464,7 +464,7 @@ class Driver:
     ) -> Future[dict[TopicPartition, OffsetAndMetadata]]:
         """The group's committed offsets."""
         wanted = None if partitions is None else checked_partitions(partitions)
-        return self.submit(lambda: self.commits.committed(wanted, timeout_ms))
+        return self.submit(lambda: self.offsets.committed(wanted, timeout_ms))
 
 
 def _is_assignment(result: Any) -> bool:

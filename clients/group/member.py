@@ -18,7 +18,7 @@ from ringleader.clients.group.machine.machine import MemberMachine
 from ringleader.clients.group.settings import GivenUp, MemberSettings
 from ringleader.clients.metrics import MemberMetrics
 from ringleader.clients.model import Assigned, MemberInfo, MemberProtocol, Offsets
-from ringleader.clients.offsets.commits import Consumed
+from ringleader.clients.offsets.member_offsets import Progress
 from ringleader.clients.options import MemberOptions, check_call, cluster_of
 
 COMMIT_TIMEOUT_S = 30.0
@@ -47,7 +47,7 @@ class Member:
         leader: Leader | None = None,
         watch: Watch | None = None,
         before_join: BeforeJoin | None = None,
-        consumed: Consumed | None = None,
+        consumed: Progress | None = None,
         machine: Callable[[MemberSettings], MemberMachine] | None = None,
         **options: Unpack[MemberOptions],
     ) -> None:
@@ -167,7 +167,7 @@ class Member:
 
         Offsets that were stored for an assignment go with it if it is lost. `generation`: of the assignment
         that the work belongs to. Raises CommitFailedError if that is over, or if there is no assignment."""
-        self._driver.commits.store(offsets, generation)
+        self._driver.offsets.store(offsets, generation)
 
     def commit_nowait(
         self,
@@ -182,7 +182,7 @@ class Member:
         other are made as one, the newest offset of each partition counts. `on_done` runs where callbacks run
         and gets the error, or None; without it a failure is a line in the log. Raises MembershipOverError.
         """
-        self._driver.commits.commit_nowait(offsets, generation, on_done)
+        self._driver.offsets.commit_nowait(offsets, generation, on_done)
 
     def _describe(self) -> str:
         return f"group {self.settings.group_id!r}: {self._driver.describe()}"

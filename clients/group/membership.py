@@ -144,7 +144,7 @@ class GroupMember(Member):
         order in which they were asked for. Raises CommitFailedError, RebalanceInProgressError, BrokerError
         (for example OFFSET_METADATA_TOO_LARGE), RetriableError when time ran out, MembershipOverError.
         """
-        await self._result(self._driver.commits.commit(offsets, generation, int(seconds(timeout_s) * 1000)))
+        await self._result(self._driver.offsets.commit(offsets, generation, int(seconds(timeout_s) * 1000)))
 
     async def committed(
         self, partitions: Iterable[TopicPartition] | None = None, *, timeout_s: float = COMMIT_TIMEOUT_S

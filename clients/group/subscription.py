@@ -25,7 +25,7 @@ from ringleader.clients.group.machine.machine import MemberMachine
 from ringleader.clients.group.membership import GroupMember, SyncGroupMember
 from ringleader.clients.group.settings import LAG_AWARE, MemberSettings, SubscriptionSettings, is_cooperative
 from ringleader.clients.model import Assigned, Lost, MemberProtocol, Revoked, TopicPartition
-from ringleader.clients.offsets.commits import Consumed
+from ringleader.clients.offsets.member_offsets import Progress
 from ringleader.clients.options import ConsumerMemberOptions, check_call
 from ringleader.protocol.embedded import Assignment, Subscription
 
@@ -98,7 +98,7 @@ def group_member(
     group_id: str,
     topics: Iterable[str] | None,
     options: Mapping[str, Any],
-    consumed: Consumed | None = None,
+    consumed: Progress | None = None,
 ) -> M:
     """The member behind the call that the user wrote. Raises TypeError and ValueError that name that call."""
     check_call(call, bootstrap, group_id, options, ConsumerMemberOptions)

@@ -110,7 +110,7 @@ class SyncGroupMember(Member):
         self, offsets: Offsets, *, generation: int | None = None, timeout_s: float = COMMIT_TIMEOUT_S
     ) -> None:
         """As `GroupMember.commit`."""
-        self._result(self._driver.commits.commit(offsets, generation, int(seconds(timeout_s) * 1000)))
+        self._result(self._driver.offsets.commit(offsets, generation, int(seconds(timeout_s) * 1000)))
 
     def committed(
         self, partitions: Iterable[TopicPartition] | None = None, *, timeout_s: float = COMMIT_TIMEOUT_S

@@ -13,12 +13,13 @@ from ringleader.clients.metrics import Counters
 from ringleader.clients.model import OffsetAndMetadata, TopicPartition
 
 End = Callable[[Exception | None], None]
-"""Is told what became of a commit: None for done. In the driver's thread, or where it was asked for."""
+"""Called with the outcome of a commit: None for done. In the driver's thread, or in that of the caller."""
 
 
 @dataclass(eq=False, slots=True)
 class Commit:
-    """Offsets, as whom to commit them (generation, member id), until when, and whether to repeat it."""
+    """Offsets, the identity to commit them under (generation, member id), the deadline, and whether to
+    repeat it."""
 
     offsets: dict[TopicPartition, int | OffsetAndMetadata]
     identity: tuple[int, str]
@@ -30,7 +31,7 @@ class Commit:
     """How often the member had lost a part of its assignment by then: what is lost later may be of this
     commit."""
     warn: End | None = None
-    """Is told of the end of commits of which nobody else is told; once, however many are merged."""
+    """Called at the end of a commit that has no other callback; once, however many are merged."""
     timer: asyncio.TimerHandle | None = None
     """Ends its wait for its turn."""
     given_up: bool = False
@@ -46,7 +47,7 @@ class Commit:
         return self.repeats and not self.given_up
 
     def end(self, error: Exception | None) -> None:
-        """Tell what became of it."""
+        """Report its outcome."""
         for end in self.ends:
             end(error)
         if self.warn is not None:
@@ -58,7 +59,7 @@ class Commit:
 
 
 class CommitQueue:
-    """Takes commits from any thread; `run` makes them, in the driver's loop.
+    """Takes commits from any thread; `run` writes them, in the driver's loop.
 
     Commits that are not repeated and wait next to each other as the same member of the same generation become
     one, of which the newest offset counts: so they take no more room than there are partitions.
@@ -104,8 +105,8 @@ class CommitQueue:
         """From now on commits are taken."""
         self._loop = asyncio.get_running_loop()
 
-    async def run(self, make: Callable[[Commit], Awaitable[None]]) -> None:
-        """Make them, one by one, as long as the member lives."""
+    async def run(self, write: Callable[[Commit], Awaitable[None]]) -> None:
+        """Write them, one by one, as long as the member lives."""
         while True:
             while (commit := self._take()) is None:
                 self._more.clear()
@@ -119,7 +120,7 @@ class CommitQueue:
             began_ms = self._now_ms()
             error: Exception | None = None
             try:
-                await make(commit)
+                await write(commit)
             except asyncio.CancelledError:
                 commit.end(MembershipOverError(self._over_text()))
                 raise

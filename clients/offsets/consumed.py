@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from typing import NamedTuple
 
 from ringleader.clients.errors import ClientError, CommitFailedError
 from ringleader.clients.fetch.partition_state import PartitionState
@@ -16,21 +15,14 @@ from ringleader.clients.model import OffsetAndMetadata, Offsets, TopicPartition,
 logger = logging.getLogger("ringleader.clients.consumer")
 
 ASSIGNMENT_WAIT_S = 2.0
-"""How long a commit that crossed a rebalance waits to hear of the new assignment."""
-
-
-class Consumed(NamedTuple):
-    """What is to be committed, and the generation of the assignment that it belongs to."""
-
-    generation: int
-    offsets: Mapping[TopicPartition, OffsetAndMetadata]
+"""How long a commit that crossed a rebalance waits for the new assignment."""
 
 
 class ConsumedOffsets:
-    """Asked by whoever commits: the application, and the member when it commits by itself.
+    """The offsets for every commit, of the application, and of the member when it commits by itself.
 
     A commit belongs to the generation that the application knows of: what it has may be somebody else's in a
-    later one. What stayed through a rebalance goes on under the next.
+    later one. Partitions that stayed through a rebalance go on under the next.
     """
 
     def __init__(self) -> None:
@@ -46,10 +38,11 @@ class ConsumedOffsets:
 
     # ---- from any thread ----
 
-    def uncommitted(self) -> Consumed:
-        """What is processed and not known to be committed, revoked partitions included."""
+    def uncommitted(self) -> tuple[int, Mapping[TopicPartition, OffsetAndMetadata]]:
+        """The generation of the present assignment, and the offsets that are processed and not known to be
+        committed, those of revoked partitions included."""
         generation = self._generation  # first: what changes meanwhile makes it older, not newer
-        return Consumed(generation, _uncommitted(self._revoked | self._states()))
+        return generation, _uncommitted(self._revoked | self._states())
 
     def committed(self, offsets: Offsets) -> None:
         """The group has these now."""
@@ -76,8 +69,8 @@ class ConsumedOffsets:
         self._tell_change()
 
     def lost(self, states: Mapping[TopicPartition, PartitionState], generation: int) -> None:
-        """These partitions are gone; what else there is goes on as of that generation. What of them was not
-        committed is not this consumer's business any more."""
+        """These partitions are gone; what else there is goes on as of that generation. Their offsets that
+        are not committed are not this consumer's any more."""
         self._revoked.clear()
         self._generation = generation
         self._tell_change()

@@ -18,7 +18,7 @@ from ringleader.clients.group.machine.machine import MemberMachine
 from ringleader.clients.group.membership import GroupMember, SyncGroupMember
 from ringleader.clients.group.subscription import consumer_member
 from ringleader.clients.model import MemberProtocol
-from ringleader.clients.offsets.committing import Positions
+from ringleader.clients.offsets.group_offsets import GroupOffsets
 from ringleader.testing.coordinator import Coordinator
 from tests.support.sharding import PATIENCE_S, Diary, assign, member
 
@@ -165,7 +165,7 @@ async def test_a_commit_that_meets_an_error_of_our_own(
 ) -> None:
     """Auto-commit would meet it again and again."""
     diary = Diary()
-    monkeypatch.setattr(Positions, "commit", raises)
+    monkeypatch.setattr(GroupOffsets, "write", raises)
     async with member(coordinator, diary, auto_commit_interval_ms=20) as one:
         await one.wait_assigned(PATIENCE_S)
         one.store(OFFSETS)

@@ -391,7 +391,7 @@ def _differences(before: Mapping[str, _Known], after: Mapping[str, _Known]) -> l
             else:
                 found.append(f"{topic} has {now.partitions} partitions instead of {was.partitions}")
         elif ZERO_ID not in (was.id, now.id) and was.id != now.id:
-            found.append(f"topic {topic} was deleted and created anew")
+            found.append(f"topic {topic} was deleted and created again")
         elif was.racks is not None and now.racks != was.racks:
             found.append(f"replicas of {topic} are in other racks")
     return found

@@ -156,7 +156,7 @@ class MemberMachine:
             state.say(logging.WARNING, "joining without waiting for what was to be done before")
             joining.prepared(state)
         elif state.phase is Phase.LEAVING and now_ms >= state.leave_until_ms:
-            state.say(logging.WARNING, "leaving without an answer: the session timeout will tell the group")
+            state.say(logging.WARNING, "leaving without an answer: the session timeout ends the membership")
             leaving.parted(state, now_ms)
         self._advance(now_ms)
 

@@ -1,4 +1,4 @@
-"""A member's offsets: committed and fetched at the coordinator, with retries until time is over."""
+"""The group's offsets at the coordinator: written and read by a member, with retries until time is over."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from ringleader.protocol.errors import ErrorCode, error_name
 
 COMMITTING = (Phase.STABLE, Phase.REVOKING)
 BETWEEN = (Phase.ASSIGNING, Phase.SYNCING)
-"""Between JoinGroup and SyncGroup the coordinator takes no commits, of nobody."""
+"""Between JoinGroup and SyncGroup the coordinator accepts no commits of any member."""
 
 
 GONE_ON = (ErrorCode.ILLEGAL_GENERATION, ErrorCode.REBALANCE_IN_PROGRESS, ErrorCode.STALE_MEMBER_EPOCH)
@@ -36,7 +36,7 @@ GONE_ON = (ErrorCode.ILLEGAL_GENERATION, ErrorCode.REBALANCE_IN_PROGRESS, ErrorC
 
 
 class Host(Protocol):
-    """What runs the machine, as seen from here."""
+    """The driver of the machine, as far as offsets need it."""
 
     machine: MemberMachine
 
@@ -46,7 +46,7 @@ class Host(Protocol):
         """Do what the machine wants."""
 
     async def ask(self, node: Node, request: Request, timeout_ms: int) -> Any:
-        """Ask the coordinator, for so long."""
+        """Send a request to the coordinator; raises a retriable error after that time."""
 
     async def change(self) -> None:
         """Wait until the machine has moved."""
@@ -55,15 +55,15 @@ class Host(Protocol):
         """That the member is not running, and why."""
 
 
-class Positions:
+class GroupOffsets:
     """Belongs to the driver's event loop."""
 
     def __init__(self, host: Host) -> None:
         self._host = host
         self._settings = host.machine.state.settings
 
-    async def commit(self, commit: Commit) -> None:
-        """Make it, as the member and in the generation that it says, or in a later one that still has all of
+    async def write(self, commit: Commit) -> None:
+        """Send it, as the member and in the generation that it names, or in a later one that still has all of
         that assignment; with retries or in one try."""
         settings, host = self._settings, self._host
         tries = _Tries(host, commit.deadline_ms)
@@ -96,7 +96,8 @@ class Positions:
         return self._settings.cooperative and code in GONE_ON and stays
 
     async def _ready(self, commit: Commit) -> tuple[int, str]:
-        """Wait until the coordinator may take it: as whom. Raises what makes it impossible."""
+        """Wait until the coordinator may accept it; returns its identity then. Raises what makes it
+        impossible."""
         state, deadline_ms = self._host.machine.state, commit.deadline_ms
         while True:
             self._check(commit)
@@ -128,7 +129,7 @@ class Positions:
             now = state.generation
             raise CommitFailedError(f"{group}: generation {identity[0]} is over, this is generation {now}")
 
-    async def committed(
+    async def read(
         self, partitions: Iterable[TopicPartition] | None, timeout_ms: int
     ) -> dict[TopicPartition, OffsetAndMetadata]:
         """The group's committed offsets: of all partitions (None) or of these; those without one left out."""
@@ -163,7 +164,7 @@ class _Tries:
         self._backoff = Backoff(settings.retry_backoff_ms, settings.retry_backoff_max_ms, random.random)
         self._deadline_ms = deadline_ms
         self._found = 0
-        self._refusal: ClientError | None = None  # the last answer that said to try again
+        self._refusal: ClientError | None = None  # the last answer that asked for another try
 
     async def ask(self, request: Request, again: Callable[[], bool] = lambda: True) -> Any | None:
         """The answer; None when the connection failed: try again. Raises what is to be raised when time is

@@ -1,4 +1,4 @@
-"""A member's commits: those that the application asks for, and those of what it has stored."""
+"""A member's offsets: the commits of the application, those of stored offsets, and what is committed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ringleader.clients.errors import ClientError, CommitFailedError, Membership
 from ringleader.clients.group.assignment import assigned_partitions
 from ringleader.clients.model import Lost, OffsetAndMetadata, Offsets, Revoked, TopicPartition, checked
 from ringleader.clients.offsets.commit_queue import Commit, CommitQueue
-from ringleader.clients.offsets.committing import Host, Positions
+from ringleader.clients.offsets.group_offsets import GroupOffsets, Host
 from ringleader.clients.offsets.stored import Stored, StoredOffsets
 from ringleader.protocol.errors import MalformedError
 
@@ -24,26 +24,26 @@ CONSUMER = "consumer"
 OnDone = Callable[[ClientError | None], None]
 
 
-class Consumed(Protocol):
-    """Whoever reads the member's partitions, and knows how far the application is. From any thread."""
+class Progress(Protocol):
+    """The reader of the member's partitions, which knows how far the application is. From any thread."""
 
     def uncommitted(self) -> tuple[int, Offsets]:
-        """What is processed and not committed, and the generation of the assignment that it belongs to."""
+        """The generation of the present assignment, and the offsets that are processed and not committed."""
 
     def committed(self, offsets: Offsets) -> None:
         """The group has these now."""
 
 
-class MemberCommits:
-    """`tell(name, run)` runs a callback of the application. `name` begins its log lines. `consumed` is asked
-    at each auto-commit."""
+class MemberOffsets:
+    """A commit waits in the `queue`, and `GroupOffsets` writes it to the group. `tell(name, run)` runs a
+    callback of the application. `name` begins its log lines. `consumed` is asked at each auto-commit."""
 
     def __init__(
         self,
         host: Host,
         name: str,
         tell: Callable[[str, Callable[[], None]], None],
-        consumed: Consumed | None = None,
+        consumed: Progress | None = None,
     ) -> None:
         self._host = host
         self._name = name
@@ -52,7 +52,7 @@ class MemberCommits:
         self.stored = StoredOffsets(self._settings.group_id, host.machine.state.holds)
         self.queue = CommitQueue(host.machine.state.counters, host.now_ms, host.over_text)
         self._consumed = consumed
-        self._positions = Positions(host)
+        self._group = GroupOffsets(host)
         self._saving = False
         self._order = threading.Lock()
         """So that what is stored never gets into the queue behind a commit that came later."""
@@ -68,7 +68,7 @@ class MemberCommits:
                 future.set_result(None) if error is None else future.set_exception(error)
 
         check("generation", generation, int | None)
-        commit = self._commit(offsets, timeout_ms, repeats=True)
+        commit = self._new(offsets, timeout_ms, repeats=True)
         commit.ends.append(end)
         future.add_done_callback(lambda done: commit.drop() if done.cancelled() else None)
         self._add(commit, generation)
@@ -78,12 +78,12 @@ class MemberCommits:
         """Commit in turn, in one try."""
         check("generation", generation, int | None)
         check("on_done", on_done, Callable[..., object] | None)
-        commit = self._commit(offsets, self._settings.request_timeout_ms, repeats=False)
+        commit = self._new(offsets, self._settings.request_timeout_ms, repeats=False)
         if on_done is None:
             commit.warn = self._warn
         else:
-            heard = on_done
-            commit.ends.append(lambda error: self._tell("on_done", lambda: heard(_client_error(error))))
+            callback = on_done
+            commit.ends.append(lambda error: self._tell("on_done", lambda: callback(_client_error(error))))
         self._add(commit, generation)
 
     def store(self, offsets: Offsets, generation: int | None) -> None:
@@ -104,7 +104,7 @@ class MemberCommits:
         if not taken:
             raise MembershipOverError(self._host.over_text())
 
-    def _commit(self, offsets: Offsets, timeout_ms: int, repeats: bool) -> Commit:
+    def _new(self, offsets: Offsets, timeout_ms: int, repeats: bool) -> Commit:
         state = self._host.machine.state
         # Before the generation: what changes meanwhile makes the commit older, not newer.
         shrinks = state.shrinks
@@ -119,7 +119,7 @@ class MemberCommits:
 
     async def run(self) -> None:
         """Make commits, while the member lives."""
-        await self.queue.run(self._positions.commit)
+        await self.queue.run(self._group.write)
 
     async def run_auto_commit(self, interval_ms: int) -> None:
         """Commit what is stored, again and again."""
@@ -133,17 +133,17 @@ class MemberCommits:
             stored = self.uncommitted()
             if not stored:
                 return None
-            commit = self._commit(stored, timeout_ms, repeats)
+            commit = self._new(stored, timeout_ms, repeats)
             commit.ends.append(lambda error: self._saved(stored, error))
             self._saving = self.queue.add(commit)
         return commit
 
     def uncommitted(self) -> Stored:
-        """What auto-commit has to commit. From any thread."""
+        """The offsets that auto-commit has to commit. From any thread."""
         return self.stored.uncommitted() | self._consumed_of_held()
 
     def _consumed_of_held(self) -> Stored:
-        """Of partitions that the member holds: the application may not have heard yet of what is gone."""
+        """Of partitions that the member holds: the application may not know yet what is gone."""
         state = self._host.machine.state
         if self._consumed is None:
             return {}
@@ -162,9 +162,9 @@ class MemberCommits:
         else:
             logger.warning("%s: auto-commit of %d partitions failed: %s", self._name, len(stored), error)
 
-    async def settle(self, until_ms: int) -> None:
-        """Commit what is stored, and wait for all commits asked for so far; at most `auto_commit_timeout_ms`,
-        and less than until then."""
+    async def finish(self, until_ms: int) -> None:
+        """Commit what is stored, and wait for all commits so far; at most `auto_commit_timeout_ms`, and less
+        than until then."""
         now_ms = self._host.now_ms()
         # Something has to be left for the rest: a revocation that ends late is a lost assignment.
         bound_ms = min(self._settings.auto_commit_timeout_ms, (until_ms - now_ms) * 9 // 10)
@@ -176,7 +176,7 @@ class MemberCommits:
         if last is None:
             if not len(self.queue):
                 return
-            last = self._commit({}, bound_ms, repeats=True)  # it comes to its end when all before it have
+            last = self._new({}, bound_ms, repeats=True)  # it comes to its end when all before it have
             self.queue.add(last)
         ended = asyncio.get_running_loop().create_future()
         last.ends.append(lambda _error: None if ended.done() else ended.set_result(None))
@@ -187,7 +187,7 @@ class MemberCommits:
             logger.warning("%s: commits have not ended within %.1f s", self._name, bound_ms / 1000)
 
     def gone(self, change: Revoked | Lost) -> None:
-        """What was stored for that assignment, or part of one, is not this member's business any more."""
+        """Forget what was stored for that assignment, or part of one: it is not this member's any more."""
         held = self._host.machine.state.held
         partitions = _partitions(change.assignment) if self._settings.protocol_type == CONSUMER else None
         dropped = self.stored.gone(partitions if change.partial else None)
@@ -205,7 +205,7 @@ class MemberCommits:
         self, partitions: Iterable[TopicPartition] | None, timeout_ms: int
     ) -> dict[TopicPartition, OffsetAndMetadata]:
         """The group's committed offsets."""
-        return await self._positions.committed(partitions, timeout_ms)
+        return await self._group.read(partitions, timeout_ms)
 
 
 def _partitions(assignment: bytes) -> list[TopicPartition] | None:
