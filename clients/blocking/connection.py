@@ -18,19 +18,22 @@ from typing import TypeVar, cast
 
 from ringleader.clients.blocking.endpoint import Endpoint
 from ringleader.clients.connection.requests import Request
-from ringleader.clients.errors import ClientError, ConnectionLostError, RequestTimedOutError
+from ringleader.clients.connection.wire import Wire
+from ringleader.clients.errors import (
+    ClientError,
+    ConnectionLostError,
+    RequestTimedOutError,
+    UnsupportedVersionError,
+)
 from ringleader.protocol.errors import MalformedError, error_name
-from ringleader.protocol.frames import decode_response, encode_request
-from ringleader.protocol.messages import ApiVersionsRequest, ApiVersionsResponse, MetadataRequest
+from ringleader.protocol.messages import ApiVersionsRequest, ApiVersionsResponse
 from ringleader.protocol.schema import Message
 
 # A fetch limit is soft: one batch larger than the limits still comes whole. Brokers cap a batch far
 # below this; the bound is against a peer that is no Kafka at all.
 MAX_FRAME_BYTES = 512 * 1024 * 1024
-# The same before the broker has answered who it is.
-MAX_GREETING_BYTES = 1024 * 1024
 CONNECT_TIMEOUT_S = 10.0
-# A broker that keeps an answer back for so long is told of; it is waited for until the request's timeout.
+# A broker that keeps an answer back for this time is logged; it is waited for until the request's timeout.
 SLOW_S = 5.0
 # A larger answer gets memory of its own, or it would be kept for good.
 KEPT_BYTES = 32 * 1024 * 1024
@@ -54,7 +57,8 @@ class Connection:
         endpoint: Endpoint,
         tell: Callable[[ClientError], None] = lambda _error: None,
     ) -> None:
-        """``tell`` hears of a broker that cannot be connected to, and of one that keeps an answer back."""
+        """``tell`` is called for a broker that cannot be connected to, and for one that keeps an answer
+        back."""
         self.name = f"{host}:{port}"
         self._tell = tell
         self._timeout_s = endpoint.request_timeout_ms / 1000
@@ -65,8 +69,7 @@ class Connection:
             raise
 
     def _open(self, host: str, port: int, endpoint: Endpoint) -> None:
-        self._client_id = endpoint.client_id
-        self._correlation = itertools.count(1)
+        self._wire = Wire(self.name, endpoint.client_id, MAX_FRAME_BYTES)
         self._pending: list[tuple[int, int]] = []
         self._room = bytearray()
         try:
@@ -74,36 +77,32 @@ class Connection:
         except OSError as error:
             raise ConnectionLostError(f"cannot connect to {self.name}: {error}") from error
         self._encrypted = False
-        self._limit_bytes = MAX_GREETING_BYTES
         self._use_until_s: float | None = None
         try:
             self._set_up()
             if endpoint.security:
                 self._secure(host, endpoint)
             else:
-                self._versions = self._ask_versions()
+                self._ask_versions()
         except BaseException:
             self.close()
             raise
-        self._limit_bytes = MAX_FRAME_BYTES
+        self._wire.established()
 
     def version(self, request: type[Message], highest: int = 32767) -> int:
         """The highest version of an API that both sides (and ``highest``) allow."""
-        low, high = self._versions.get(request.API_KEY, (0, -1))
-        best = min(high, request.MAX_VERSION, highest)
-        if best < max(low, request.MIN_VERSION):
-            raise ConnectionLostError(f"{self.name} serves {request.NAME} {low} to {high}; no version fits")
-        return best
+        try:
+            return self._wire.version(request, highest)
+        except UnsupportedVersionError as error:  # another broker of the cluster may be newer
+            raise ConnectionLostError(str(error)) from None
 
     def serves(self, request: type[Message]) -> bool:
         """Whether both sides know a version of an API."""
-        low, high = self._versions.get(request.API_KEY, (0, -1))
-        return min(high, request.MAX_VERSION) >= max(low, request.MIN_VERSION)
+        return self._wire.serves(request)
 
     def send(self, request: Message, version: int) -> None:
         """Send without waiting for the answer."""
-        correlation = next(self._correlation)
-        frame = encode_request(request, version, correlation, self._client_id)
+        correlation, frame = self._wire.request(request, version)
         try:
             if self._encrypted:
                 # Only what is waited for in parts may end early.
@@ -124,11 +123,11 @@ class Connection:
         """
         correlation, version = self._pending.pop(0)
         (size,) = _LENGTH.unpack(self._read(4))
-        if not 4 <= size <= self._limit_bytes:
+        if not 4 <= size <= self._wire.limit_bytes:
             raise ConnectionLostError(f"{self.name} announced an answer of {size} bytes")
         try:
             frame = self._read_in_place(size) if in_place else self._read(size)
-            got, message = decode_response(response, frame, version)
+            got, message = self._wire.answer(response, frame, version)
         except MalformedError as error:
             raise ConnectionLostError(f"{self.name} sent an answer that does not parse: {error}") from error
         if got != correlation:
@@ -189,23 +188,22 @@ class Connection:
                 self._socket = secure.encrypted(self._socket, host, security.tls, self.name)
                 self._socket.settimeout(self._patience_s)
                 self._encrypted = True
-            self._versions = self._ask_versions()
+            self._ask_versions()
             if security.sasl is not None:
                 lifetime_s = secure.authenticate(self, security.sasl, self._timeout_s)
                 if lifetime_s is not None:
                     self._use_until_s = time.monotonic() + lifetime_s
-                if MetadataRequest.API_KEY not in self._versions:
-                    # It tells strangers only what they need to prove who they are.
-                    self._versions = self._ask_versions()
+                if self._wire.half_known:
+                    self._ask_versions()
         except OSError as error:
             raise ConnectionLostError(f"no secure connection to {self.name}: {error}") from error
 
-    def _ask_versions(self) -> dict[int, tuple[int, int]]:
+    def _ask_versions(self) -> None:
         # Version 0 is answered by every broker there is.
         answer = self.ask(ApiVersionsRequest(), ApiVersionsResponse, 0)
         if answer.error_code:
             raise ConnectionLostError(f"{self.name} refused ApiVersions: {error_name(answer.error_code)}")
-        return {key.api_key: (key.min_version, key.max_version) for key in answer.api_keys}
+        self._wire.learn(answer.api_keys)
 
     def _wait(self, receive: Callable[[], T]) -> T:
         """Something of the answer, waited for in patience: a broker may accept and stay silent."""

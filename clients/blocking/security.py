@@ -1,7 +1,7 @@
 """TLS and SASL for the blocking connections, from Kafka's property names.
 
-The conversations and the words for what goes wrong are those of `ringleader.clients.connection`; only who
-waits differs. Imported when an endpoint has security properties: who needs none should not pay for it.
+The conversations and the words of errors are those of `ringleader.clients.connection`; here a thread waits.
+Imported when an endpoint has security properties: one without them should not pay for it.
 """
 
 from __future__ import annotations
@@ -12,9 +12,8 @@ import socket
 import ssl
 from collections.abc import AsyncIterator
 from functools import lru_cache
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
-from ringleader.clients.blocking.connection import Connection
 from ringleader.clients.connection.authentication import log_in
 from ringleader.clients.connection.requests import Request
 from ringleader.clients.connection.security import ClientSecurity, Sasl, security_from_properties
@@ -32,8 +31,22 @@ _ANSWERS: dict[type[Message], type[Message]] = {
     SaslHandshakeRequest: SaslHandshakeResponse,
     SaslAuthenticateRequest: SaslAuthenticateResponse,
 }
+R = TypeVar("R", bound=Message)
+
 RENEW_AFTER = 0.8
 """The part of a session's lifetime after which its connection is given up for a new one (KIP-368)."""
+
+
+class Asked(Protocol):
+    """A blocking connection, as far as logging in needs it."""
+
+    name: str
+
+    def version(self, request: type[Message], highest: int = ...) -> int:
+        """The version that both sides speak."""
+
+    def ask_for(self, request: Request, response: type[R]) -> R:
+        """Send a request, and wait for its answer."""
 
 
 @lru_cache(maxsize=8)
@@ -57,8 +70,8 @@ def encrypted(plain: socket.socket, host: str, tls: ssl.SSLContext, name: str) -
         raise known from None
 
 
-def authenticate(connection: Connection, sasl: Sasl, timeout_s: float) -> float | None:
-    """Prove who this client is; for how many seconds to use the connection then, None: without end.
+def authenticate(connection: Asked, sasl: Sasl, timeout_s: float) -> float | None:
+    """Log in; returns for how many seconds to use the connection then, None: without end.
 
     Raises AuthenticationError when the broker refuses, OSError when another try may help.
     """
@@ -73,9 +86,9 @@ def authenticate(connection: Connection, sasl: Sasl, timeout_s: float) -> float 
 
 
 class _Channel:
-    """A blocking connection for who awaits its answers: nothing else runs in that loop."""
+    """A blocking connection whose answers are awaited: nothing else runs in that loop."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Asked) -> None:
         self.address = connection.name
         self._connection = connection
 
@@ -93,4 +106,4 @@ class _Channel:
         """The owner of the connection looks at its age."""
 
     def close(self, why: str = "closed") -> None:
-        """The connection is closed by who made it."""
+        """The owner of the connection closes it."""

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import itertools
 import math
 import os
 import socket
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
@@ -19,6 +18,7 @@ from ringleader.clients.connection.incoming import Incoming
 from ringleader.clients.connection.requests import GREETING, RawAnswer, Request
 from ringleader.clients.connection.security.sasl import Sasl
 from ringleader.clients.connection.tls import SPEAKS_TLS, asks_for_sasl, speaks_plain, speaks_tls, tls_error
+from ringleader.clients.connection.wire import Wire
 from ringleader.clients.errors import (
     AuthenticationError,
     BrokerError,
@@ -29,20 +29,17 @@ from ringleader.clients.errors import (
     UnsupportedVersionError,
 )
 from ringleader.protocol.errors import EncodeError, ErrorCode, MalformedError, error_name
-from ringleader.protocol.frames import decode_response, encode_request, response_class
-from ringleader.protocol.messages import ApiVersionsRequest, ApiVersionsResponse, MetadataRequest
+from ringleader.protocol.frames import response_class
+from ringleader.protocol.messages import ApiVersionsRequest, ApiVersionsResponse
 from ringleader.protocol.schema import Message
 
 MAX_RESPONSE_BYTES = 100 * 1024 * 1024
 """A longer answer ends the connection before its memory is taken (Kafka's own limit for requests)."""
-MAX_GREETING_BYTES = 1024 * 1024
-"""The same before the broker has proved who it is."""
 MAX_IN_FLIGHT = 256
 """Requests on their way on one connection; more wait for their turn."""
 KEEPALIVE_IDLE_S, KEEPALIVE_INTERVAL_S, KEEPALIVE_COUNT = 15, 5, 4
 """A broker that vanished without a word is noticed even while a JoinGroup may stay unanswered for minutes."""
 API_VERSIONS_TRIES = 3
-CORRELATION_IDS = 2**31
 TLS_ALERT = b"\x15\x03"
 """How the answer begins when a TLS port gets something else."""
 PROBE_TIMEOUT_S = 5.0
@@ -67,10 +64,7 @@ class Connection(asyncio.BufferedProtocol):
     ) -> None:
         self.address = address
         self._request_timeout_s = request_timeout_s
-        self._client_id = client_id
-        self._max_response_bytes = max_response_bytes
-        self._limit_bytes = min(max_response_bytes, MAX_GREETING_BYTES)
-        self._ids = itertools.count()
+        self.wire = Wire(address, client_id, max_response_bytes)
         self._in_flight: dict[int, _InFlight] = {}
         self._slots = asyncio.Semaphore(MAX_IN_FLIGHT)
         self._writable = asyncio.Event()
@@ -78,7 +72,6 @@ class Connection(asyncio.BufferedProtocol):
         self._incoming = Incoming()
         self._transport: asyncio.Transport | None = None
         self._why = ""
-        self._versions: Mapping[int, tuple[int, int]] = {}
         self._throttled_until_s = 0.0
         self.ended = asyncio.Event()
         self._failure: ClientError | None = None
@@ -104,21 +97,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def version_for(self, request: Request) -> int:
         """The highest version that both sides know. Raises UnsupportedVersionError."""
-        message = request.message
-        name = message.__name__.removesuffix("Request")
-        served = self._versions.get(message.API_KEY)
-        if served is None:
-            raise UnsupportedVersionError(
-                f"{self.address} does not serve {name}", ErrorCode.UNSUPPORTED_VERSION
-            )
-        version = min(served[1], message.MAX_VERSION, request.max_version)
-        if version < max(served[0], message.MIN_VERSION):
-            raise UnsupportedVersionError(
-                f"{self.address} serves {name} v{served[0]} to v{served[1]}, "
-                f"this client speaks v{message.MIN_VERSION} to v{message.MAX_VERSION}",
-                ErrorCode.UNSUPPORTED_VERSION,
-            )
-        return int(version)
+        return self.wire.version(request.message, request.max_version)
 
     async def ask(
         self,
@@ -188,9 +167,7 @@ class Connection(asyncio.BufferedProtocol):
             raise self._lost(f"connection to {self.address} has ended: {self._why}")
         response = response_class(message.API_KEY)
         assert response is not None
-        correlation_id = next(self._ids) % CORRELATION_IDS
-        client_id = self._client_id if request.client_id is None else request.client_id
-        frame = encode_request(message, version, correlation_id, client_id)
+        correlation_id, frame = self.wire.request(message, version, request.client_id)
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[Any] = loop.create_future()
         # A broker answers in the order of the requests: this one's time does not end before that of the last.
@@ -252,15 +229,15 @@ class Connection(asyncio.BufferedProtocol):
         until_s = asyncio.get_running_loop().time() + timeout_s
         lifetime_ms = await log_in(self, sasl, timeout_s)
         self.session(lifetime_ms)
-        if MetadataRequest.API_KEY not in self._versions:  # it tells strangers only what they need for that
+        if self.wire.half_known:
             await self.negotiate(until_s - asyncio.get_running_loop().time())
         if lifetime_ms and not self.ended.is_set():
             stay = stay_logged_in(self, sasl, self._request_timeout_s, lifetime_ms)
             self._stays = asyncio.get_running_loop().create_task(stay)
 
     def established(self) -> None:
-        """Versions are known, and who the other side is: its answers may be long."""
-        self._limit_bytes = self._max_response_bytes
+        """The other side is known, with its versions: its answers may be long."""
+        self.wire.established()
 
     def if_silent(self, why: Callable[[], Awaitable[ClientError | None]]) -> None:
         """Ask that if the broker hangs up before it has answered anything."""
@@ -281,19 +258,19 @@ class Connection(asyncio.BufferedProtocol):
         """Learn which versions the broker serves (ApiVersions, KIP-35; downwards after error 35, KIP-511)."""
         now_s = asyncio.get_running_loop().time
         until_s = now_s() + timeout_s
-        self._versions = {ApiVersionsRequest.API_KEY: (0, ApiVersionsRequest.MAX_VERSION)}
+        self.wire.begin()
         version = ApiVersionsRequest.MAX_VERSION
         for _ in range(API_VERSIONS_TRIES):
             request = Request(ApiVersionsRequest, lambda _version: GREETING, max_version=version)
             response: ApiVersionsResponse = await self.ask(request, until_s - now_s())
-            served = {key.api_key: (key.min_version, key.max_version) for key in response.api_keys}
             if response.error_code == ErrorCode.NONE:
-                self._versions = served
+                self.wire.learn(response.api_keys)
                 return
             if response.error_code != ErrorCode.UNSUPPORTED_VERSION or version == 0:
                 name = error_name(response.error_code)
                 raise BrokerError(f"{self.address} answered ApiVersions with {name}", response.error_code)
-            highest = served.get(ApiVersionsRequest.API_KEY, (0, 0))[1]
+            key = ApiVersionsRequest.API_KEY
+            highest = next((one.max_version for one in response.api_keys if one.api_key == key), 0)
             version = highest if highest < version else 0
         raise UnsupportedVersionError(f"{self.address} takes no version of ApiVersions")
 
@@ -317,7 +294,7 @@ class Connection(asyncio.BufferedProtocol):
         incoming.received(nbytes)
         while not self.ended.is_set():
             try:
-                frame = incoming.frame(self._limit_bytes)
+                frame = incoming.frame(self.wire.limit_bytes)
             except ValueError as error:
                 if incoming.starts_with(TLS_ALERT) and self._silent is not None:
                     self._end("TLS", TlsError(SPEAKS_TLS.format(self.address)))
@@ -349,13 +326,10 @@ class Connection(asyncio.BufferedProtocol):
         if waiting.request.raw:
             waiting.answer.set_result(RawAnswer(self._kept(frame), version))
             return
-        # A broker that does not know the version of ApiVersions answers in the layout of version 0.
-        if waiting.response is ApiVersionsResponse and bytes(frame[4:6]) == b"\0\x23":
-            version = 0
         try:
             keep = waiting.request.keep
             data = bytes(frame) if keep is None else frame
-            response: Any = decode_response(waiting.response, data, version)[1]
+            response: Any = self.wire.answer(waiting.response, data, version)[1]
             if keep is not None:
                 keep(response)
         except MalformedError as error:

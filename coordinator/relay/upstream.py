@@ -122,7 +122,7 @@ class DataConnection(Connection):
         """Hand over whole answers; begin to receive a large one."""
         while self._have >= 4 and not self.ended.is_set():
             size = int.from_bytes(self._small[:4], "big", signed=True)
-            if not 4 <= size <= self._limit_bytes:
+            if not 4 <= size <= self.wire.limit_bytes:
                 self.close(f"{self.address} announced an answer of {size} bytes")
                 return
             if 4 + size > SMALL_BYTES:

@@ -168,7 +168,7 @@ async def test_a_broker_that_hangs_up_for_another_reason() -> None:
 
 
 async def test_answers_are_short_before_anybody_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ringleader.clients.connection.connection.MAX_GREETING_BYTES", 500)
+    monkeypatch.setattr("ringleader.clients.connection.wire.MAX_GREETING_BYTES", 500)
     sasl = server()
     async with guarded(sasl) as broker:
         connection = await connected(broker, sasl=KINDS[2])

@@ -61,7 +61,6 @@ ONE_CONCEPT = {
     "coordinator/config.py": "all settings of a daemon, and how they are read",
     "coordinator/topics/log.py": "the directory of topics: one class, its calls a few lines each",
     "insight/inference/modern.py": "what the records of one group say whose broker assigns",
-    "clients/connection/connection.py": "one connection of a client: its requests, answers and deadlines",
     "coordinator/runtime/shards.py": "the life of shards: calls, drains, failures, timers of one runtime",
     "coordinator/transactions/machine.py": "one machine: every state a transactional id can be in",
     "tests/clients/test_interrupted.py": "what an exception in the middle of a call costs, each a short test",

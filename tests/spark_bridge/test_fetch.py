@@ -256,7 +256,7 @@ def test_time_runs_out_with_the_place_and_the_reason() -> None:
             offsets(settings(broker, poll_timeout_ms=1_000), ("t", 0, 0, 9))
         broker.versions[1] = (0, 3)
         broker.cut()
-        with pytest.raises(FetchError, match="FetchRequest 0 to 3; no version fits"):
+        with pytest.raises(FetchError, match="serves Fetch v0 to v3, this client speaks v4 to"):
             offsets(settings(broker, poll_timeout_ms=50), ("t", 0, 0, 2))
     with pytest.raises(FetchError, match="cannot connect"):
         offsets(settings(broker, poll_timeout_ms=50), ("t", 0, 0, 2))

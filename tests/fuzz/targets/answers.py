@@ -80,7 +80,7 @@ def check(data: bytes) -> None:
 async def _conversation(arrivals: list[bytes]) -> None:
     asked = Connection("broker:1", "c", LIMIT_BYTES, 60.0)
     asked.connection_made(_Transport())
-    asked._versions = {kind.API_KEY: (kind.MIN_VERSION, kind.MAX_VERSION) for kind in ASKED}
+    asked.wire.versions = {kind.API_KEY: (kind.MIN_VERSION, kind.MAX_VERSION) for kind in ASKED}
     asked.established()
     troubles: list[Any] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: troubles.append(context))
