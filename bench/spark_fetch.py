@@ -15,8 +15,8 @@ from ringleader.spark_bridge.fetching import fetch
 from ringleader.spark_bridge.fetching.batches import record_batches
 from ringleader.spark_bridge.fetching.columns import answer_batches
 from ringleader.spark_bridge.fetching.fetch import close_clusters, read_slice
-from ringleader.spark_bridge.fetching.settings import FetchSettings
 from ringleader.spark_bridge.rows import arrow_schema
+from ringleader.spark_bridge.tasks import TaskSettings
 from ringleader.spark_bridge.values import SliceRange
 
 CONFLUENT = "confluent-kafka"
@@ -29,7 +29,7 @@ Job = dict[str, Any]
 
 def ours(address: tuple[str, int], topic: str, ends: list[int]) -> Iterator[pa.RecordBatch]:
     """As the tasks of the source do it."""
-    settings = FetchSettings(Endpoint((address,)))
+    settings = TaskSettings(Endpoint((address,)))
     return read_slice(settings, [SliceRange(topic, number, 0, end) for number, end in enumerate(ends)])
 
 
@@ -83,7 +83,7 @@ WAYS: dict[str, Callable[[tuple[str, int], str, list[int]], Iterator[pa.RecordBa
 
 def profile(address: tuple[str, int], topic: str, ends: list[int], rounds: int) -> Job:
     """CPU microseconds for each record of our fetch, step by step; the least of the rounds."""
-    settings = FetchSettings(Endpoint((address,)))
+    settings = TaskSettings(Endpoint((address,)))
     ranges = [SliceRange(topic, number, 0, end) for number, end in enumerate(ends)]
     steps: dict[str, list[float]] = {"receive": [], "check": [], "columns": []}
     for _ in range(rounds):

@@ -18,11 +18,11 @@ from ringleader.spark_bridge.batch.slices import Slice
 from ringleader.spark_bridge.batch.starting import first_positions, last_positions, listed, subscribed
 from ringleader.spark_bridge.errors import DataLossError, SourceError
 from ringleader.spark_bridge.fetching.fetch import read_slice
-from ringleader.spark_bridge.fetching.settings import FetchSettings
 from ringleader.spark_bridge.network.coordinator import GroupCoordinator
 from ringleader.spark_bridge.network.log import KafkaLog
 from ringleader.spark_bridge.network.ports import Lookup
 from ringleader.spark_bridge.options import BatchOptions, batch_options
+from ringleader.spark_bridge.tasks import TaskSettings
 
 logger = logging.getLogger("ringleader.spark")
 
@@ -32,7 +32,7 @@ class RingleaderBatchReader(DataSourceReader):
 
     def __init__(self, options: dict[str, str]) -> None:
         self._options = dict(options)
-        self._fetch = FetchSettings.of(batch_options(options))
+        self._fetch = batch_options(options).task
 
     def partitions(self) -> Sequence[InputPartition]:
         """The tasks of the read; at least one, as Spark reads without a slice when it is given none."""
@@ -54,7 +54,7 @@ class RingleaderBatchReader(DataSourceReader):
 
 
 def batch_bounds(
-    options: BatchOptions, fetch: FetchSettings, log: Lookup
+    options: BatchOptions, fetch: TaskSettings, log: Lookup
 ) -> tuple[dict[TopicPartition, int], dict[TopicPartition, int]]:
     """Where each partition of a batch read starts, and where it ends (exclusive, perhaps before that).
 
@@ -102,7 +102,7 @@ def _wanted(options: BatchOptions, log: Lookup) -> list[TopicPartition]:
 
 
 def _starts(
-    options: BatchOptions, fetch: FetchSettings, known: Sequence[TopicPartition], log: Lookup
+    options: BatchOptions, fetch: TaskSettings, known: Sequence[TopicPartition], log: Lookup
 ) -> dict[TopicPartition, int]:
     if options.timed_start or options.starting_offsets != "committed":
         return first_positions(options, known, log)

@@ -14,7 +14,6 @@ from ringleader.clients.model import TopicPartition
 from ringleader.spark_bridge.batch.starting import listed
 from ringleader.spark_bridge.batch_reader import batch_bounds
 from ringleader.spark_bridge.errors import SourceError
-from ringleader.spark_bridge.fetching.settings import FetchSettings
 from ringleader.spark_bridge.network.coordinator import GroupCoordinator
 from ringleader.spark_bridge.network.log import KafkaLog
 from ringleader.spark_bridge.options import OptionsError, batch_options
@@ -69,7 +68,7 @@ def plan_read(options: Mapping[str, str]) -> PlannedRead:
         raise OptionsError(
             "plan_read needs kafka.group.id: it is the group that the ranges are committed to."
         )
-    fetch = FetchSettings.of(parsed)
+    fetch = parsed.task
     timeout_s = parsed.api_timeout_ms / 1000
     log = KafkaLog.of(fetch.endpoint, parsed)
     try:

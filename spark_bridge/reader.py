@@ -25,7 +25,6 @@ from pyspark.sql.streaming.datasource import (
 from ringleader.spark_bridge.batch.document import empty
 from ringleader.spark_bridge.batch.slices import Slice
 from ringleader.spark_bridge.errors import SourceError
-from ringleader.spark_bridge.fetching.settings import FetchSettings
 from ringleader.spark_bridge.settings import StreamSettings
 
 # Passed where there is no limit: with trigger(once=True), and only then, Spark passes ReadAllAvailable.
@@ -42,7 +41,7 @@ class RingleaderStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow
 
             settings = StreamSettings(stream_options(options))
         self._settings: Any = settings
-        self._fetch = FetchSettings.of(self._settings)
+        self._fetch = self._settings.task
         self._driver: Any = None
         self._previous_handler: Any = None
 
@@ -162,5 +161,5 @@ def _log_to_stderr() -> None:
         handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
         logger.addHandler(handler)
         logger.setLevel(logging.INFO)
-        # A query has several members; each rebalance is told once, by the query.
+        # A query has several members; each rebalance is logged once, by the query.
         logging.getLogger("ringleader.clients").setLevel(logging.WARNING)

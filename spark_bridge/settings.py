@@ -12,26 +12,20 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ringleader.spark_bridge.options import StreamOptions
 
-_DERIVED = (
-    "bootstrap",
-    "chooses_protocol",
-    "coordinator_bootstrap",
-    "coordinators",
-    "endpoint",
-    "member_count",
-    "row_columns",
-    "security",
-    "starts_at_earliest",
-    "strategy",
-    "subscription",
-)
+
+_OWN = "ringleader.spark_bridge."
+"""Modules whose properties belong to the options; those of pydantic do not."""
 
 
 class StreamSettings:
     """The values of ``StreamOptions`` under the same names, with those that are worked out from others."""
 
     def __init__(self, options: StreamOptions) -> None:
-        names = (*type(options).model_fields, *_DERIVED)
+        kinds = [kind for kind in type(options).__mro__ if kind.__module__.startswith(_OWN)]
+        derived = [
+            name for kind in kinds for name, found in vars(kind).items() if isinstance(found, property)
+        ]
+        names = (*type(options).model_fields, *derived)
         self.__dict__.update({name: getattr(options, name) for name in names})
         # Spark pickles it for every source of one DataFrame.
         self.load_id = secrets.token_hex(8)

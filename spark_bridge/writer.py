@@ -25,7 +25,7 @@ logger = logging.getLogger("ringleader.spark")
 
 
 @dataclass
-class Written(WriterCommitMessage):
+class TaskRows(WriterCommitMessage):
     """The rows that one task has written."""
 
     rows: int
@@ -40,7 +40,7 @@ class Writer:
         check_schema(schema, parsed.topic)
         self._settings = SinkSettings.of(parsed)
 
-    def write(self, iterator: Iterator[Any]) -> Written:
+    def write(self, iterator: Iterator[Any]) -> TaskRows:
         """Write a task's Arrow batches. Raises ProduceError: then nothing is promised of any of its rows."""
         producer = SinkProducer(self._settings)
         with_topics = self._settings.topic is None
@@ -50,7 +50,7 @@ class Writer:
             producer.flush()
         finally:
             producer.close()
-        return Written(producer.rows, producer.bytes)
+        return TaskRows(producer.rows, producer.bytes)
 
 
 class RingleaderWriter(Writer, DataSourceArrowWriter):
@@ -74,6 +74,6 @@ class RingleaderWriter(Writer, DataSourceArrowWriter):
 
 def total(messages: Sequence[WriterCommitMessage | None]) -> str:
     """The rows of finished tasks, in words."""
-    written = [found for found in messages if isinstance(found, Written)]
+    written = [found for found in messages if isinstance(found, TaskRows)]
     rows, size = sum(found.rows for found in written), sum(found.bytes for found in written)
     return f"{rows} rows ({size} bytes of batches) in {len(written)} tasks"

@@ -36,7 +36,7 @@ def tell_passed_over(options: StreamOptions) -> None:
     ):
         if isinstance(given, Mapping):
             logger.warning(
-                "%s is passed over: the checkpoint says where this query goes on. To start anew, set a new "
+                "%s is ignored: the checkpoint says where this query goes on. To start again, set a new "
                 "checkpointLocation and a kafka.group.id without offsets",
                 name,
             )

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from ringleader.clients.model import TopicPartition
 from ringleader.spark_bridge.values import OffsetRange, SliceRange
 
-# A Python task costs tens of milliseconds; below so many rows a task of its own is not worth it.
+# A Python task costs tens of milliseconds; below this number of rows a task of its own is not worth it.
 MIN_SLICE_ROWS = 2_000
 # A Kafka partition is cut across tasks only when every split is worth a task of its own.
 MIN_SPLIT_ROWS = 20_000

@@ -53,7 +53,7 @@ class BatchRecords(NamedTuple):
 
 
 @dataclass(slots=True)
-class Rows:
+class RecordColumns:
     """Decoded records: Arrow columns of the same length, but for the last two."""
 
     keys: Any

@@ -12,7 +12,7 @@ from ringleader.protocol.columns import Columns, decode_columns
 from ringleader.protocol.records import CorruptBatchError
 from ringleader.protocol.wire import INT64_MAX
 from ringleader.spark_bridge import rows
-from ringleader.spark_bridge.fetching.batches import BatchRecords, Rows, UnfitError, record_batches
+from ringleader.spark_bridge.fetching.batches import BatchRecords, RecordColumns, UnfitError, record_batches
 
 # Spark takes batches of 1 to 5 thousand rows or 1 to 8 MB fastest.
 BATCH_ROWS = 5_000
@@ -85,7 +85,7 @@ def answer_batches(
 
 def _rows(
     batches: list[BatchRecords], from_offset: int, to_offset: int, include_headers: bool
-) -> Rows | None:
+) -> RecordColumns | None:
     """The records of the range as columns; None when there is none. Raises UnfitError."""
     if native.compiled is None:
         # Imported when there is work for it: a task of a few rows should not pay for Arrow's kernels.
@@ -107,7 +107,7 @@ def _rows(
             kind, count, [None if one is None else pa.py_buffer(one) for one in buffers]
         )
 
-    return Rows(
+    return RecordColumns(
         column(pa.binary(), *keys),
         column(pa.binary(), *values),
         column(pa.int64(), None, offsets),
@@ -117,14 +117,14 @@ def _rows(
     )
 
 
-def _few(columns: Columns, include_headers: bool) -> Rows:
+def _few(columns: Columns, include_headers: bool) -> RecordColumns:
     """Columns of objects as Arrow columns. Raises CorruptBatchError."""
     import pyarrow as pa
 
     kinds = {int(kind) for kind in columns.append_time}
     if far := [stamp for stamp in columns.timestamps_ms if not -_MOST_MS <= stamp <= _MOST_MS]:
         raise CorruptBatchError(f"a record's time, {far[0]} ms, is none that Spark can hold")
-    return Rows(
+    return RecordColumns(
         pa.array(columns.keys, pa.binary()),
         pa.array(columns.values, pa.binary()),
         pa.array(columns.offsets, pa.int64()),
@@ -134,7 +134,7 @@ def _few(columns: Columns, include_headers: bool) -> Rows:
     )
 
 
-def _cut(topic: str, partition: int, found: Rows, include_headers: bool) -> Iterator[Any]:
+def _cut(topic: str, partition: int, found: RecordColumns, include_headers: bool) -> Iterator[Any]:
     import pyarrow as pa
 
     schema = _schema(include_headers)

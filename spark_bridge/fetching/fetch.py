@@ -27,9 +27,9 @@ from ringleader.protocol.messages import (
 from ringleader.protocol.records import CorruptBatchError
 from ringleader.spark_bridge.errors import DataLossError, FetchError
 from ringleader.spark_bridge.fetching.columns import answer_batches, next_offset
-from ringleader.spark_bridge.fetching.settings import FetchSettings
 from ringleader.spark_bridge.network.clusters import Clusters
 from ringleader.spark_bridge.network.log import KafkaLog
+from ringleader.spark_bridge.tasks import TaskSettings
 from ringleader.spark_bridge.values import SliceRange
 
 logger = logging.getLogger("ringleader.spark")
@@ -65,7 +65,7 @@ class _Part:
 
 
 @dataclass
-class _Answer:
+class _FetchAnswer:
     """Records of one part, with the position they were asked for. The next answer of the same broker takes
     their place in memory."""
 
@@ -82,7 +82,7 @@ def close_clusters() -> None:
     _clusters.close()
 
 
-def read_slice(settings: FetchSettings, ranges: Sequence[SliceRange]) -> Iterator[Any]:
+def read_slice(settings: TaskSettings, ranges: Sequence[SliceRange]) -> Iterator[Any]:
     """All records of these ranges as ``pyarrow.RecordBatch``, ascending within each Kafka partition.
 
     Raises FetchError when a range cannot be read, DataLossError when part of it is gone and
@@ -113,7 +113,7 @@ def read_slice(settings: FetchSettings, ranges: Sequence[SliceRange]) -> Iterato
 class _SliceFetcher:
     """Fetches a task's ranges, leader by leader, one request ahead."""
 
-    def __init__(self, settings: FetchSettings, ranges: Sequence[SliceRange]) -> None:
+    def __init__(self, settings: TaskSettings, ranges: Sequence[SliceRange]) -> None:
         self._settings = settings
         self._cluster = _clusters.get(settings.endpoint)
         limit_bytes = settings.partition_max_bytes
@@ -125,7 +125,7 @@ class _SliceFetcher:
         self._missing_since: dict[tuple[str, int], float] = {}
         self._failures = Failures()
 
-    def answers(self) -> Iterator[_Answer]:
+    def answers(self) -> Iterator[_FetchAnswer]:
         """Answers with records, until every range is read to its end."""
         try:
             while self._parts:
@@ -195,7 +195,7 @@ class _SliceFetcher:
 
     # -- answers
 
-    def _receive(self, node: int) -> list[_Answer]:
+    def _receive(self, node: int) -> list[_FetchAnswer]:
         asked = self._asked.pop(node)
         try:
             response = self._cluster.connection(node).receive(FetchResponse, in_place=True)
@@ -205,7 +205,7 @@ class _SliceFetcher:
         if response.error_code:
             self._failed(node, ConnectionLostError(f"Fetch: {error_name(response.error_code)}"))
             return []
-        found: list[_Answer] = []
+        found: list[_FetchAnswer] = []
         for topic in response.responses:
             for data in topic.partitions:
                 part = asked.get((topic.topic, data.partition_index))
@@ -214,7 +214,7 @@ class _SliceFetcher:
                 if data.error_code:
                     self._partition_error(part, data.error_code)
                 elif data.records:
-                    found.append(_Answer(part, part.position, data))
+                    found.append(_FetchAnswer(part, part.position, data))
                     self._advance(part, data.records)
                 else:
                     self._why = (
@@ -271,7 +271,7 @@ class _SliceFetcher:
         """Records of the range are lost. Raises DataLossError when that must not pass."""
         if self._settings.fail_on_data_loss:
             raise DataLossError(
-                f"{said}. Records were deleted, or the topic was made anew. Set failOnDataLoss=false to "
+                f"{said}. Records were deleted, or the topic was made again. Set failOnDataLoss=false to "
                 f"go on with what "
                 "is there."
             )

@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 
 from ringleader.protocol.records import LEAST_RECORD_BYTES, CorruptBatchError, Headers
 from ringleader.protocol.rows import read_headers, read_varint
-from ringleader.spark_bridge.fetching.batches import MOST_BYTES, BatchRecords, Rows, UnfitError
+from ringleader.spark_bridge.fetching.batches import MOST_BYTES, BatchRecords, RecordColumns, UnfitError
 
 
 @dataclass(slots=True)
@@ -42,7 +42,9 @@ class RecordBatches:
     append_time: list[int] = field(default_factory=list)
 
 
-def rows(found: Sequence[BatchRecords], from_offset: int, to_offset: int, with_headers: bool) -> Rows | None:
+def rows(
+    found: Sequence[BatchRecords], from_offset: int, to_offset: int, with_headers: bool
+) -> RecordColumns | None:
     """The records with `from_offset <= offset < to_offset` as columns; None when there is none.
 
     Raises `UnfitError`.
@@ -226,7 +228,7 @@ class _Decoding:
         self._begins = pc.add(_positions(batches.begins), bases)
         self._ends = pc.add(_positions(batches.ends), bases)
 
-    def rows(self, from_offset: int, to_offset: int, with_headers: bool) -> Rows | None:
+    def rows(self, from_offset: int, to_offset: int, with_headers: bool) -> RecordColumns | None:
         """The columns, cut to the range."""
         batches = self._batches
         cursor = _Cursor(batches.buffer, self._begins)
@@ -252,7 +254,7 @@ class _Decoding:
         first, count = _cut(offsets, from_offset, to_offset)
         if not count:
             return None
-        return Rows(
+        return RecordColumns(
             keys.gather(batches.buffer, first, count),
             values.gather(batches.buffer, first, count),
             offsets.slice(first, count),

@@ -14,7 +14,7 @@ from ringleader.spark_bridge.group.membership import (
     MemberCommit,
     Ownership,
 )
-from ringleader.spark_bridge.network.coordinator import CoordinatorUnavailableError, GroupCoordinator
+from ringleader.spark_bridge.network.coordinator import GroupCoordinator, NoCoordinatorError
 from ringleader.spark_bridge.values import Committed
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class AssignedPartitions:
         self._looked = True
         try:
             return self._coordinator.fetch(partitions)
-        except CoordinatorUnavailableError as error:
+        except NoCoordinatorError as error:
             raise GroupUnavailableError(str(error)) from error
 
     def stable(self) -> bool:
@@ -79,7 +79,7 @@ class AssignedPartitions:
         """The group's members, in words. Raises GroupUnavailableError."""
         try:
             group, _ = self._coordinator.describe()
-        except CoordinatorUnavailableError as error:
+        except NoCoordinatorError as error:
             raise GroupUnavailableError(str(error)) from error
         return [f"{member.client_id} on {member.client_host}" for member in group.members]
 
@@ -90,6 +90,6 @@ class AssignedPartitions:
     def _commit(self, part: MemberCommit) -> GroupUnavailableError | None:
         try:
             self._coordinator.commit(part.offsets, part.token)
-        except CoordinatorUnavailableError as error:
+        except NoCoordinatorError as error:
             return GroupUnavailableError(str(error), error.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         return None

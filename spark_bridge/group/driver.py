@@ -284,7 +284,7 @@ class SourceDriver:
         if document.subscription == self._subscription:
             self._positions.first = {}
         if self._batch is not None and self._batch.document != document:
-            logger.warning("Spark dropped a planned batch of group %s; planning it anew", document.group)
+            logger.warning("Spark dropped a planned batch of group %s; planning it again", document.group)
             self._batch = None
             self._ownership.end()
 
@@ -300,7 +300,7 @@ class SourceDriver:
             if self._batch_commits.unknown_topic:
                 self._without_deleted(batch)
             return False
-        # Also what another member has: whoever gains it next may skip what nobody else did.
+        # Also of partitions of other members: the next owner may skip rows that nobody else wrote.
         self._positions.note_finished(batch.uncommitted(), batch.document.token)
         self._batch = None
         self._ownership.end()

@@ -120,7 +120,7 @@ class Positions:
         if not short:
             return now
         fixed = self._within_log(short)
-        # Kept: a log that stays empty would be told of at every look.
+        # Kept: a log that stays empty would be logged at every look.
         self._at |= {own: fixed[own.partition] for own in self._at if own.partition in fixed}
         return now | fixed
 
@@ -222,7 +222,7 @@ class Positions:
             said = f"{tp[0]}-{tp[1]} should go on at offset {position}, but the log holds {start} to {end}"
             if self._options.fail_on_data_loss:
                 raise DataLossError(
-                    f"{said}. Records were deleted, or the topic was made anew. Set failOnDataLoss=false "
+                    f"{said}. Records were deleted, or the topic was made again. Set failOnDataLoss=false "
                     "to go on from what is there."
                 )
             logger.warning("%s; going on at %d (failOnDataLoss=false)", said, start)

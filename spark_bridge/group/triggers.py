@@ -9,7 +9,7 @@ logger = logging.getLogger("ringleader.spark")
 
 # A hold that takes so much of the rebalance timeout is about to lose its partitions.
 NEAR = 0.7
-# A worse case is told again when it is so much worse than the last one told.
+# A worse case is logged again when it is this factor worse than the last one.
 WORSE = 1.5
 # Calls that follow each other faster say nothing about a trigger: Spark asks an idle source all the time.
 LEAST_INTERVAL_MS = 500

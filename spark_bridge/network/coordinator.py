@@ -29,7 +29,7 @@ from ringleader.protocol.messages import (
 from ringleader.protocol.schema import Message
 from ringleader.spark_bridge.errors import SourceError
 from ringleader.spark_bridge.network.clusters import SourceCluster
-from ringleader.spark_bridge.network.log import DEFAULT_TIMEOUT_S
+from ringleader.spark_bridge.tasks import DEFAULT_TIMEOUT_S
 from ringleader.spark_bridge.values import Committed, CommitToken
 
 logger = logging.getLogger("ringleader.spark")
@@ -41,7 +41,7 @@ R = TypeVar("R", bound=Message)
 T = TypeVar("T")
 
 
-class CoordinatorUnavailableError(SourceError):
+class NoCoordinatorError(SourceError):
     """It could not be had in time, or says "later". ``code``: its last error, 0 without an answer."""
 
     def __init__(self, message: str, code: int) -> None:
@@ -59,7 +59,7 @@ class Described(NamedTuple):
 class GroupCoordinator:
     """The coordinator of one group, asked by somebody who is no member. One thread at a time.
 
-    Raises SourceError when the coordinator refuses; CoordinatorUnavailableError, one of these, when it cannot
+    Raises SourceError when the coordinator refuses; NoCoordinatorError, one of these, when it cannot
     be had within ``timeout_s``.
     """
 
@@ -179,7 +179,7 @@ class GroupCoordinator:
         if (line := self._failures.failed(error, time.monotonic())) is not None:
             logger.warning("%s; trying on", line)
         if time.monotonic() >= deadline:
-            raise CoordinatorUnavailableError(
+            raise NoCoordinatorError(
                 f"the coordinator of group {self._group_id} could not be had within {self._timeout_s:.0f} s: "
                 f"{why}",
                 code,

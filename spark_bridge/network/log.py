@@ -17,6 +17,7 @@ from ringleader.protocol.errors import ErrorCode, error_name
 from ringleader.protocol.messages import ListOffsetsResponse
 from ringleader.spark_bridge.errors import SourceError
 from ringleader.spark_bridge.network.clusters import SourceCluster
+from ringleader.spark_bridge.tasks import DEFAULT_TIMEOUT_S
 
 if TYPE_CHECKING:
     from ringleader.spark_bridge.options.common import Reading
@@ -26,8 +27,6 @@ logger = logging.getLogger("ringleader.spark")
 _NOT_ALLOWED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 NO_LEADER = "a partition has no leader"
 RETRY_PAUSE_S = 0.1
-DEFAULT_TIMEOUT_S = 60.0
-"""Kafka's default.api.timeout.ms."""
 
 
 class _Patience:

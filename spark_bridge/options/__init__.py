@@ -101,11 +101,12 @@ class StreamOptions(Reading):
     min_offsets_per_trigger: Rows | None = Field(
         None,
         alias="minOffsetsPerTrigger",
-        description="No batch before so many rows wait, or `maxTriggerDelay` is over.",
+        description="No batch before this number of rows waits, or `maxTriggerDelay` is over.",
     )
     max_trigger_delay_ms: Duration = Field(
         900_000,
         alias="maxTriggerDelay",
+        json_schema_extra={"shown": "`15m`"},
         description="How long minOffsetsPerTrigger may hold a batch up, from the last batch: 500ms, 30s, "
         "15m, 1h.",
     )
@@ -127,8 +128,8 @@ class StreamOptions(Reading):
         gt=0,
         lt=1e6,
         alias="weight",
-        description="Joins as one member that wants so many shares, beside members that tell the assignor "
-        "`weighted` their weight too. Not together with `members`.",
+        description="Joins as one member that wants this number of shares, next to members that give the "
+        "assignor `weighted` their weight too. Not together with `members`.",
     )
     shared_group: bool = Field(
         True,

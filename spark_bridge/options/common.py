@@ -27,6 +27,7 @@ from ringleader.spark_bridge.options.values import (
     Topics,
 )
 from ringleader.spark_bridge.rows import COLUMNS
+from ringleader.spark_bridge.tasks import DEFAULT_TIMEOUT_S, TaskSettings
 from ringleader.spark_bridge.values import Subscription
 
 
@@ -46,7 +47,9 @@ class Connecting(BaseModel):
         description="Client id in requests; the coordinator builds the member id from it.",
     )
     request_timeout_ms: Millis = Field(
-        30_000, alias="kafka.request.timeout.ms", description="How long one request may take."
+        Endpoint.request_timeout_ms,
+        alias="kafka.request.timeout.ms",
+        description="How long one request may take.",
     )
     security_protocol: SecurityProtocol = Field(
         "PLAINTEXT",
@@ -108,7 +111,10 @@ class Reading(Connecting):
         "settings of TLS and SASL are the same for both.",
     )
     subscribe: Topics = Field(
-        (), alias="subscribe", description="Topics to read, comma separated. This or `subscribePattern`."
+        (),
+        alias="subscribe",
+        json_schema_extra={"shown": "this or a pattern"},
+        description="Topics to read, comma separated. This or `subscribePattern`.",
     )
     subscribe_pattern: Pattern | None = Field(
         None,
@@ -125,13 +131,13 @@ class Reading(Connecting):
         "that group, and fails with a sentence when somebody is.",
     )
     fail_on_data_loss: bool = Field(
-        True,
+        TaskSettings.fail_on_data_loss,
         alias="failOnDataLoss",
         description="Whether the query fails when offsets it should read are gone; otherwise it warns and "
         "goes on with what is there. A revoked partition is no loss.",
     )
     include_headers: bool = Field(
-        False,
+        TaskSettings.include_headers,
         alias="includeHeaders",
         description="Whether rows have a column `headers`, null when a record has none.",
     )
@@ -145,7 +151,7 @@ class Reading(Connecting):
     min_partitions: Rows | None = Field(
         None,
         alias="minPartitions",
-        description="Cut a batch into about so many tasks, however small. Without it, tasks follow "
+        description="Cut a batch into about this number of tasks, however small. Without it, tasks follow "
         "`parallelism`.",
     )
     max_records_per_partition: Rows | None = Field(
@@ -156,10 +162,11 @@ class Reading(Connecting):
     parallelism: Rows | None = Field(
         default_factory=spark_cores,
         alias="parallelism",
+        json_schema_extra={"shown": "what Spark was given"},
         description="How many tasks a batch is cut into at most when minPartitions is not set: small "
         "partitions share a task, big ones are cut. Default: in local mode the cores that Spark was given "
         "(`local[N]`; for `local[*]` those that affinity and control group allow), on a cluster as many as "
-        "the batch has partitions. Where the mode cannot be told (not on Linux), as on a cluster.",
+        "the batch has partitions. Where the mode is not known (not on Linux), as on a cluster.",
     )
     starting_timestamp: Timestamp | None = Field(
         None,
@@ -178,7 +185,7 @@ class Reading(Connecting):
         description="When a partition has no record that late: error, or latest (its end).",
     )
     poll_timeout_ms: Millis = Field(
-        120_000,
+        TaskSettings.poll_timeout_ms,
         alias="kafkaConsumer.pollTimeoutMs",
         description="How long a task waits for the next records of its range, through reconnects and "
         "moved leaders.",
@@ -195,22 +202,22 @@ class Reading(Connecting):
         10, alias="fetchOffset.retryIntervalMs", description="The pause before such a try."
     )
     api_timeout_ms: Millis = Field(
-        60_000,
+        int(DEFAULT_TIMEOUT_S * 1000),
         alias="kafka.default.api.timeout.ms",
         description="How long a look-up of topics or offsets goes on through reconnects and moved leaders.",
     )
     fetch_max_bytes: FetchBytes = Field(
-        8 * 1024 * 1024,
+        TaskSettings.fetch_max_bytes,
         alias="kafka.fetch.max.bytes",
         description="Bytes of one answer to a task, about: a larger batch of records still comes whole.",
     )
     partition_max_bytes: FetchBytes = Field(
-        4 * 1024 * 1024,
+        TaskSettings.partition_max_bytes,
         alias="kafka.max.partition.fetch.bytes",
         description="The same, of one partition.",
     )
     fetch_max_wait_ms: Annotated[int, Field(ge=0, le=2**31 - 1)] = Field(
-        500,
+        TaskSettings.fetch_max_wait_ms,
         alias="kafka.fetch.max.wait.ms",
         description="How long a broker waits with its answer when it has no record of the range at hand.",
     )
@@ -255,6 +262,21 @@ class Reading(Connecting):
         if self.columns is not None:
             return self.columns
         return COLUMNS if self.include_headers else COLUMNS[:-1]
+
+    @property
+    def task(self) -> TaskSettings:
+        """The part of the options that executors need."""
+        return TaskSettings(
+            self.endpoint,
+            self.poll_timeout_ms,
+            self.isolation_level == "read_committed",
+            "headers" in self.row_columns,
+            self.fail_on_data_loss,
+            self.fetch_max_bytes,
+            self.partition_max_bytes,
+            self.fetch_max_wait_ms,
+            None if self.columns is None else self.row_columns,
+        )
 
     @model_validator(mode="after")
     def _headers_wanted(self) -> Reading:

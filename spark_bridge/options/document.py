@@ -12,14 +12,6 @@ from pydantic_core import PydanticUndefined
 from ringleader.spark_bridge.options import BatchOptions, StreamOptions
 from ringleader.spark_bridge.options.sink import SinkOptions
 
-# Options of the machine, with a unit, or with one of two values.
-_SHOWN_DEFAULTS = {
-    "parallelism": "what Spark was given",
-    "maxTriggerDelay": "`15m`",
-    "subscribe": "this or a pattern",
-    "kafka.enable.idempotence": "`true` with acks=all",
-}
-
 
 def table(model: type[BaseModel]) -> str:
     """One row for each option: name, default, meaning. Required options come first."""
@@ -33,8 +25,8 @@ def table(model: type[BaseModel]) -> str:
 
 def default(field: FieldInfo) -> str:
     """The default of an option, as a table shows it."""
-    if field.alias in _SHOWN_DEFAULTS:
-        return _SHOWN_DEFAULTS[field.alias]
+    if isinstance(field.json_schema_extra, dict) and (shown := field.json_schema_extra.get("shown")):
+        return str(shown)
     if field.is_required():
         return "required"
     found: Any = field.default

@@ -7,6 +7,7 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
+from ringleader.clients.produce.producer import ProduceSettings
 from ringleader.spark_bridge.options.build import build
 from ringleader.spark_bridge.options.common import Connecting
 from ringleader.spark_bridge.options.kafka import PRODUCER
@@ -15,7 +16,7 @@ from ringleader.spark_bridge.options.values import Acks, Compression, Millis, To
 IDEMPOTENT_IN_FLIGHT = 5
 """The number of batches of a producer in a partition that a broker recognizes, the newest ones."""
 
-_SOURCE = "belongs to a source; a sink is told its topic by the option 'topic' or a column 'topic'."
+_SOURCE = "belongs to a source; a sink gets its topic from the option 'topic' or a column 'topic'."
 REFUSED = {
     "subscribe": f"'subscribe' {_SOURCE}",
     "subscribepattern": f"'subscribePattern' {_SOURCE}",
@@ -56,6 +57,7 @@ class SinkOptions(Connecting):
     enable_idempotence: bool | None = Field(
         None,
         alias="kafka.enable.idempotence",
+        json_schema_extra={"shown": "`true` with acks=all"},
         description="Whether brokers drop what the sink sends again after a broken connection. Default: "
         "true with kafka.acks=all. A task that Spark runs again has its rows twice either way.",
     )
@@ -63,7 +65,7 @@ class SinkOptions(Connecting):
         "none", alias="kafka.compression.type", description="none, gzip, snappy, lz4 or zstd."
     )
     batch_size_bytes: Annotated[int, Field(gt=0, le=64 * 1024 * 1024)] = Field(
-        1_000_000,
+        ProduceSettings.batch_bytes,
         alias="kafka.batch.size",
         description="Bytes of a batch before compression; a partition's batch goes when it is full, or the "
         "task's rows have ended.",
@@ -75,13 +77,13 @@ class SinkOptions(Connecting):
         "waits for a clock.",
     )
     max_request_bytes: Annotated[int, Field(gt=0, le=256 * 1024 * 1024)] = Field(
-        1_048_576,
+        ProduceSettings.max_request_bytes,
         alias="kafka.max.request.size",
         description="Bytes of one request, and so of one row, uncompressed. The topic's `max.message.bytes` "
         "has to allow for it.",
     )
     buffer_bytes: Annotated[int, Field(gt=0, le=2**40)] = Field(
-        32 * 1024 * 1024,
+        ProduceSettings.buffer_bytes,
         alias="kafka.buffer.memory",
         description="Bytes of batches not yet full that a task holds; beyond it they go as they are.",
     )
@@ -91,18 +93,20 @@ class SinkOptions(Connecting):
         description="Requests sent ahead of their answers. A partition's rows keep their order in any case.",
     )
     delivery_timeout_ms: Millis = Field(
-        120_000,
+        int(ProduceSettings.delivery_timeout_s * 1000),
         alias="kafka.delivery.timeout.ms",
         description="How long a batch is tried, through reconnects and moved leaders, before its task fails.",
     )
     max_block_ms: Millis = Field(
-        15_000,
+        int(ProduceSettings.max_block_s * 1000),
         alias="kafka.max.block.ms",
         description="How long a task waits for a topic to be there. Brokers that create topics by themselves "
         "are asked to; the others never will.",
     )
     retry_backoff_ms: Annotated[int, Field(ge=0, le=2**31 - 1)] = Field(
-        100, alias="kafka.retry.backoff.ms", description="The pause before a batch is tried again."
+        int(ProduceSettings.retry_backoff_s * 1000),
+        alias="kafka.retry.backoff.ms",
+        description="The pause before a batch is tried again.",
     )
 
     @property

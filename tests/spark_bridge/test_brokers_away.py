@@ -29,11 +29,11 @@ from ringleader.protocol.schema import Message
 from ringleader.spark_bridge.errors import FetchError
 from ringleader.spark_bridge.fetching import fetch
 from ringleader.spark_bridge.fetching.fetch import read_slice
-from ringleader.spark_bridge.fetching.settings import FetchSettings
 from ringleader.spark_bridge.network import coordinator as coordinator_module
-from ringleader.spark_bridge.network.coordinator import CoordinatorUnavailableError, GroupCoordinator
+from ringleader.spark_bridge.network.coordinator import GroupCoordinator, NoCoordinatorError
 from ringleader.spark_bridge.network.log import KafkaLog
 from ringleader.spark_bridge.sink.produce import SinkProducer, SinkSettings, close_clusters
+from ringleader.spark_bridge.tasks import TaskSettings
 from ringleader.spark_bridge.values import SliceRange
 from ringleader.testing.coordinator import Coordinator
 from tests.spark_bridge.broker import Broker, Partition
@@ -58,7 +58,7 @@ def topics() -> dict[str, dict[int, Partition]]:
 
 
 def read(endpoint: Endpoint, poll_timeout_ms: int = 60_000) -> list[int]:
-    settings = FetchSettings(endpoint, poll_timeout_ms=poll_timeout_ms)
+    settings = TaskSettings(endpoint, poll_timeout_ms=poll_timeout_ms)
     batches = read_slice(settings, [SliceRange("t", 0, 0, ROWS)])
     return [offset for batch in batches for offset in batch["offset"].to_pylist()]
 
@@ -187,7 +187,7 @@ def test_the_time_that_spark_takes_for_rows_is_no_brokers(monkeypatch: pytest.Mo
     clock = SimpleNamespace(monotonic=lambda: time.monotonic() + late_s, sleep=time.sleep)
     monkeypatch.setattr(fetch, "time", clock)
     with Broker(topics()) as broker:
-        settings = FetchSettings(Endpoint(((broker.host, broker.port),)), fetch_max_bytes=1)
+        settings = TaskSettings(Endpoint(((broker.host, broker.port),)), fetch_max_bytes=1)
         batches = read_slice(settings, [SliceRange("t", 0, 0, ROWS)])
         for expected in range(ROWS):
             assert next(batches)["offset"].to_pylist() == [expected]
@@ -244,7 +244,7 @@ def test_a_read_of_committed_offsets_tells_of_brokers_that_are_away(
         host, port = found.bootstrap.split(":")
     with (
         GroupCoordinator(Endpoint(((host, int(port)),)), "g", 0.2) as group,
-        pytest.raises(CoordinatorUnavailableError),
+        pytest.raises(NoCoordinatorError),
     ):
         group.fetch([("t", 0)])
     told = warnings(caplog)

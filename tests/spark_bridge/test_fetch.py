@@ -20,8 +20,8 @@ from ringleader.spark_bridge.errors import DataLossError, FetchError
 from ringleader.spark_bridge.fetching import fetch
 from ringleader.spark_bridge.fetching.columns import next_offset
 from ringleader.spark_bridge.fetching.fetch import read_slice
-from ringleader.spark_bridge.fetching.settings import FetchSettings
 from ringleader.spark_bridge.rows import arrow_schema
+from ringleader.spark_bridge.tasks import TaskSettings
 from ringleader.spark_bridge.values import SliceRange
 from tests.spark_bridge.broker import Broker, Partition
 
@@ -42,12 +42,12 @@ def batch(*offsets: int, size: int = 10, **how: Any) -> bytes:
     return build_batch(records, **how)
 
 
-def settings(*brokers: Broker, **more: Any) -> FetchSettings:
+def settings(*brokers: Broker, **more: Any) -> TaskSettings:
     servers = tuple((broker.host, broker.port) for broker in brokers)
-    return FetchSettings(Endpoint(servers), **{"poll_timeout_ms": 10_000} | more)
+    return TaskSettings(Endpoint(servers), **{"poll_timeout_ms": 10_000} | more)
 
 
-def offsets(found: FetchSettings, *ranges: tuple[str, int, int, int]) -> dict[tuple[str, int], list[int]]:
+def offsets(found: TaskSettings, *ranges: tuple[str, int, int, int]) -> dict[tuple[str, int], list[int]]:
     """Offsets read, by partition, in the order in which they came."""
     rows: dict[tuple[str, int], list[int]] = {}
     for arrow in read_slice(found, [SliceRange(*one) for one in ranges]):
@@ -328,7 +328,7 @@ def test_a_small_range_does_not_ask_for_megabytes() -> None:
 
 
 def test_settings_are_small_and_pickle() -> None:
-    found = FetchSettings(Endpoint((("h", 1),)))
+    found = TaskSettings(Endpoint((("h", 1),)))
     assert pickle.loads(pickle.dumps(found)) == found
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from ringleader.spark_bridge.fetching.settings import FetchSettings
 from ringleader.spark_bridge.options import OptionsError, Subscription, batch_options, stream_options
 from ringleader.spark_bridge.options.sink import sink_options
+from ringleader.spark_bridge.tasks import TaskSettings
 from ringleader.spark_bridge.values import ReplayPolicy
 
 GOOD = {"kafka.bootstrap.servers": "a:9092,[::1]:9093", "subscribe": "b, a", "kafka.group.id": "g"}
@@ -235,14 +235,14 @@ def test_kafka_s_settings_that_do_no_harm_are_passed_over_with_one_line(
 
 def test_the_sizes_of_fetches_reach_the_tasks() -> None:
     brought = {"kafka.fetch.max.bytes": "52428800", "kafka.max.partition.fetch.bytes": "1048576"}
-    found = FetchSettings.of(batch_options(GOOD | brought | {"kafka.fetch.max.wait.ms": "100"}))
+    found = batch_options(GOOD | brought | {"kafka.fetch.max.wait.ms": "100"}).task
     assert (found.fetch_max_bytes, found.partition_max_bytes, found.fetch_max_wait_ms) == (
         52_428_800,
         1_048_576,
         100,
     )
-    default = FetchSettings.of(stream_options(GOOD))
-    assert default == FetchSettings(default.endpoint)
+    default = stream_options(GOOD).task
+    assert default == TaskSettings(default.endpoint)
 
 
 def test_acks_that_nobody_waits_for_are_waited_for() -> None:

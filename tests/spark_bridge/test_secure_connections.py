@@ -14,7 +14,7 @@ from ringleader.protocol.records import Record, build_batch
 from ringleader.spark_bridge.errors import SourceError
 from ringleader.spark_bridge.fetching import fetch
 from ringleader.spark_bridge.fetching.fetch import read_slice
-from ringleader.spark_bridge.fetching.settings import FetchSettings
+from ringleader.spark_bridge.tasks import TaskSettings
 from ringleader.spark_bridge.values import SliceRange
 from tests.spark_bridge.broker import Broker, Partition
 from tests.support.certificates import Certificates
@@ -39,23 +39,23 @@ def topics() -> dict[str, dict[int, Partition]]:
     return {"t": {0: Partition(*batches)}}
 
 
-def settings(broker: Broker, protocol: str, trusted: Path | None = None, **more: str) -> FetchSettings:
+def settings(broker: Broker, protocol: str, trusted: Path | None = None, **more: str) -> TaskSettings:
     given = {"security.protocol": protocol} | {name.replace("_", "."): value for name, value in more.items()}
     if trusted is not None:
         given["ssl.ca.location"] = str(trusted)
     endpoint = Endpoint(((broker.host, broker.port),), security=tuple(sorted(given.items())))
-    return FetchSettings(endpoint, poll_timeout_ms=5_000)
+    return TaskSettings(endpoint, poll_timeout_ms=5_000)
 
 
 def plain(
     broker: Broker, protocol: str, trusted: Path | None = None, password: str = PASSWORD
-) -> FetchSettings:
+) -> TaskSettings:
     return settings(
         broker, protocol, trusted, sasl_mechanism="PLAIN", sasl_username=USER, sasl_password=password
     )
 
 
-def offsets(found: FetchSettings) -> list[int]:
+def offsets(found: TaskSettings) -> list[int]:
     batches = read_slice(found, [SliceRange("t", 0, 0, 100)])
     return [offset for batch in batches for offset in batch["offset"].to_pylist()]
 

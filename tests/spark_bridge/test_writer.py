@@ -30,7 +30,7 @@ from ringleader.spark_bridge.sink.produce import SinkSettings
 from ringleader.spark_bridge.sink.rows import check_schema
 from ringleader.spark_bridge.source import RingleaderDataSource
 from ringleader.spark_bridge.stream_writer import RingleaderStreamWriter
-from ringleader.spark_bridge.writer import RingleaderWriter, Written
+from ringleader.spark_bridge.writer import RingleaderWriter, TaskRows
 from ringleader.testing.coordinator import Coordinator
 
 GOOD = {"kafka.bootstrap.servers": "a:9092", "topic": "t"}
@@ -116,9 +116,9 @@ def test_a_topic_cannot_be_overwritten_but_complete_mode_writes_anew() -> None:
 def test_commit_and_abort_say_what_was_written(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "ringleader.spark")
     batch, stream = RingleaderWriter(GOOD, ROW, False), RingleaderStreamWriter(GOOD, ROW)
-    batch.commit([Written(3, 100), Written(4, 50)])
-    batch.abort([Written(3, 100), None])
-    stream.commit([Written(1, 9)], 7)
+    batch.commit([TaskRows(3, 100), TaskRows(4, 50)])
+    batch.abort([TaskRows(3, 100), None])
+    stream.commit([TaskRows(1, 9)], 7)
     stream.abort([None], 8)
     assert caplog.messages == [
         "wrote 7 rows (150 bytes of batches) in 2 tasks",

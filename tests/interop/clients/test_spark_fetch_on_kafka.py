@@ -15,8 +15,8 @@ from ringleader.clients.blocking.endpoint import Endpoint
 from ringleader.spark_bridge.errors import DataLossError, SourceError
 from ringleader.spark_bridge.fetching import fetch
 from ringleader.spark_bridge.fetching.fetch import read_slice
-from ringleader.spark_bridge.fetching.settings import FetchSettings
 from ringleader.spark_bridge.network.log import KafkaLog
+from ringleader.spark_bridge.tasks import TaskSettings
 from ringleader.spark_bridge.values import SliceRange
 from tests.interop.secured import PASSWORD, USER, Secured
 
@@ -48,15 +48,15 @@ def endpoint(address: str, **security: str) -> Endpoint:
     return Endpoint(((host, int(port)),), security=tuple(sorted(given.items())))
 
 
-def settings(secured: Secured, **more: Any) -> FetchSettings:
-    return FetchSettings(endpoint(secured.broker.bootstrap), **{"poll_timeout_ms": 20_000} | more)
+def settings(secured: Secured, **more: Any) -> TaskSettings:
+    return TaskSettings(endpoint(secured.broker.bootstrap), **{"poll_timeout_ms": 20_000} | more)
 
 
 def producer(secured: Secured, **more: Any) -> Producer:
     return Producer({"bootstrap.servers": secured.broker.bootstrap, "linger.ms": 50, **more})
 
 
-def rows(found: FetchSettings, *ranges: tuple[str, int, int, int]) -> list[Row]:
+def rows(found: TaskSettings, *ranges: tuple[str, int, int, int]) -> list[Row]:
     return [
         row for batch in read_slice(found, [SliceRange(*one) for one in ranges]) for row in batch.to_pylist()
     ]
@@ -181,10 +181,10 @@ def test_secrets(secured: Secured, topic: str, listener: str, mechanism: str) ->
         "sasl_username": USER,
     }
     right = endpoint(secured.broker.address(listener), **given, sasl_password=PASSWORD)
-    assert len(rows(FetchSettings(right, 20_000), (topic, 0, 0, 300))) == 300
+    assert len(rows(TaskSettings(right, 20_000), (topic, 0, 0, 300))) == 300
     wrong = endpoint(secured.broker.address(listener), **given, sasl_password="no")
     with pytest.raises(SourceError, match=f"refused user '{USER}'"):
-        rows(FetchSettings(wrong, 20_000), (topic, 0, 0, 300))
+        rows(TaskSettings(wrong, 20_000), (topic, 0, 0, 300))
 
 
 def test_a_clients_certificate(secured: Secured, topic: str) -> None:
@@ -197,5 +197,5 @@ def test_a_clients_certificate(secured: Secured, topic: str) -> None:
         "ssl_keystore_type": "PEM",
         "ssl_keystore_location": str(secured.certificates.issued("client")),
     }
-    found = FetchSettings(endpoint(secured.broker.address("MUTUAL"), **given), 20_000)
+    found = TaskSettings(endpoint(secured.broker.address("MUTUAL"), **given), 20_000)
     assert [row["value"] for row in rows(found, (topic, 0, 0, 1))] == [b"v"]
