@@ -298,7 +298,7 @@ class Admin:
         found = {tp: one for answer in answers for tp, one in listed_offsets(answer).items()}
         _raise_all(
             [
-                _error(one.code, f"tell the offset of {topic}-{partition}")
+                _error(one.code, f"give the offset of {topic}-{partition}")
                 for (topic, partition), one in found.items()
                 if one.code
             ]
@@ -380,10 +380,10 @@ class Admin:
 
         def read(response: Any, _node: Node) -> dict[TopicPartition, OffsetAndMetadata]:
             fetched = fetched_offsets(response)
-            _check(fetched.code, f"tell the offsets of group {group_id!r}")
+            _check(fetched.code, f"give the offsets of group {group_id!r}")
             _raise_all(
                 [
-                    _error(code, f"tell the offset of {topic}-{partition} of group {group_id!r}")
+                    _error(code, f"give the offset of {topic}-{partition} of group {group_id!r}")
                     for (topic, partition), code in fetched.errors.items()
                 ]
             )

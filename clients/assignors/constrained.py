@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from ringleader.clients.assignors.ownership import NOBODY, Claims, Nearness, Row, Table
+from ringleader.clients.assignors.ownership import NOBODY, Claims, Nearness, Queue, Table
 
 
 class Constrained:
@@ -107,7 +107,7 @@ class Constrained:
 
     def _give_near(self, free: list[int]) -> list[int]:
         """To members with a replica in their rack, rare partitions first; returns what found none."""
-        under, exact = Row(self._under, self._nearness), Row(self._exact, self._nearness)
+        under, exact = Queue(self._under, self._nearness), Queue(self._exact, self._nearness)
         left = []
         for partition in sorted(free, key=self._nearness.near_count):
             if (member := under.pop_near(partition)) is not None:

@@ -166,7 +166,7 @@ class Nearness:
         return [None, *self._replicas[partition]]
 
 
-class Row:
+class Queue:
     """Members waiting for their turn. To find one near to a partition takes a look at its racks only."""
 
     def __init__(self, members: Iterable[int], nearness: Nearness) -> None:

@@ -246,19 +246,19 @@ class BaseConsumer(ABC):
     def _read_out(self, batches: list[Batch]) -> list[Batch]:
         """Let the deserializers look. Raises what they refuse if there is nothing before it."""
         read, refused = deserialized(batches, self.settings)
-        told = refused[0][1] if refused and not read else None
-        self._refuse(refused, told)
-        if told is not None:
-            raise told
+        raised = refused[0][1] if refused and not read else None
+        self._refuse(refused, raised)
+        if raised is not None:
+            raise raised
         return read
 
-    def _refuse(self, refused: Iterable[tuple[Batch, PartitionError]], told: PartitionError | None) -> None:
-        """`told`: the part of it that is raised now."""
+    def _refuse(self, refused: Iterable[tuple[Batch, PartitionError]], raised: PartitionError | None) -> None:
+        """`raised`: the error of them that is raised now."""
         if self._reader is not None:
             for batch, error in refused:
                 self._reader.refuse(batch, error)
-            if told is not None:
-                self._reader.told(told)
+            if raised is not None:
+                self._reader.told(raised)
 
     def _take_back(self) -> None:
         """The last answer has not reached the application."""

@@ -63,14 +63,15 @@ class PartitionConsumer(BaseConsumer):
     async def assign(
         self, partitions: Iterable[TopicPartition | str], *, timeout_s: float = LOOKUP_TIMEOUT_S
     ) -> None:
-        """Read these from now on, and no others. What stays is read on as if nothing had happened. Raises
-        BrokerError for a topic that does not exist, RetriableError when it cannot be looked up in time."""
+        """Read these from now on, and no others. Partitions that stay are read on as if nothing had happened.
+        Raises BrokerError for a topic that does not exist, RetriableError when it cannot be looked up in
+        time."""
         reader, wanted = self._running(), _checked(partitions)
         assert self._cluster is not None
         self._take(reader, await self._found(self._cluster, wanted, seconds(timeout_s)))
 
     def metrics(self) -> FetchMetrics:
-        """Counters as of now."""
+        """The current counters."""
         return FetchMetrics(**self._figures())
 
     @staticmethod

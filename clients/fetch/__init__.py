@@ -1,1 +1,1 @@
-"""What a consumer is made of: positions, fetching ahead, handing out, and progress."""
+"""The parts of a consumer: positions, fetching ahead, handing out, and progress."""

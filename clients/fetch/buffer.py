@@ -1,4 +1,4 @@
-"""What was fetched of one partition and has not been handed out. No I/O here.
+"""The fetched records of one partition that have not been handed out. No I/O here.
 
 Batches are checked and inflated when it is their turn, one at a time, and their records are decoded when the
 application looks at them (`Batch`).

@@ -219,7 +219,7 @@ class Fetcher:
             if response.error_code:
                 raise RetriableError(f"Fetch was answered {error_name(response.error_code)}")
         except AuthenticationError:
-            raise  # another try does not cure it: whoever asks for records hears of it
+            raise  # another try does not cure it: the next request for records raises it
         except ClientError as error:
             self._failed(node, asked, error)
         else:

@@ -158,7 +158,7 @@ class Leaders:
         if complete:
             self._backoff.reset()
         else:
-            self._wake.set()  # whoever waits for a leader is woken by one only
+            self._wake.set()  # one that waits for a leader is woken by one only
         self._looked.set()
         self._looked = asyncio.Event()
 
@@ -304,7 +304,7 @@ class Leaders:
             try:
                 return await self._cluster.send(node, request(asked))
             except RetriableError as error:
-                logger.info("%s does not tell offsets: %s", node, error)
+                logger.info("%s does not give offsets: %s", node, error)
                 for tp in asked:
                     self.stale(tp)
                 return None
@@ -312,7 +312,7 @@ class Leaders:
                 not_served.extend(asked)
                 return None
             except ClientError as error:
-                logger.warning("%s does not tell offsets: %s", node, error)
+                logger.warning("%s does not give offsets: %s", node, error)
                 return None
 
         answers = await asyncio.gather(*(one(node, asked) for node, asked in by_node.items()))

@@ -97,7 +97,7 @@ class PositionLookup:
         """The topic was deleted and created again: the position means nothing any more, and what the group
         has committed does not either."""
         state.committed = None
-        self._start_over(state, "the topic was created anew")
+        self._start_over(state, "the topic was created again")
 
     def _start_over(self, state: PartitionState, why: str) -> None:
         at = state.position
@@ -257,6 +257,6 @@ class PositionLookup:
             state, position_id = asked[tp]
             if not self._still(state, position_id) or code in MOVED or KafkaError(code).retriable:
                 continue
-            why = f"the broker does not tell its offsets: {error_name(code)}"
+            why = f"the broker does not give its offsets: {error_name(code)}"
             state.fail(PartitionError(*tp, state.position, why, code))
             self._on_positioned(state)

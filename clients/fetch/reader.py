@@ -324,7 +324,7 @@ class Reader:
                     for (topic, partition), code in errors.items():
                         why = error_name(code)
                         if code not in MOVED and not KafkaError(code).retriable:
-                            raise BrokerError(f"cannot tell offsets of {topic}-{partition}: {why}", code)
+                            raise BrokerError(f"cannot look up offsets of {topic}-{partition}: {why}", code)
                     await self._leaders.looked()
         except TimeoutError:
             names = ", ".join(f"{topic}-{partition}" for topic, partition in left)

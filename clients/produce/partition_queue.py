@@ -23,7 +23,7 @@ class Written(NamedTuple):
     last_offset: int
 
 
-class Batch:
+class OutgoingBatch:
     """A batch on its way. ``first``: the number of its first row among all of its partition."""
 
     __slots__ = ("count", "data", "first", "first_s", "partition", "topic")
@@ -41,13 +41,13 @@ class Batch:
         """``topic-0``."""
         return f"{self.topic}-{self.partition}"
 
-    def halves(self) -> tuple[Batch, Batch]:
+    def halves(self) -> tuple[OutgoingBatch, OutgoingBatch]:
         """Two batches of the same rows, for a broker to which one is too large."""
         (view,) = iter_batches(self.data)
         header, records = view.header, list(view.records())
         middle = len(records) // 2
 
-        def part(some: Sequence[Record], first: int) -> Batch:
+        def part(some: Sequence[Record], first: int) -> OutgoingBatch:
             data = build_batch(
                 [Record(at, r.timestamp_ms, r.key, r.value, r.headers) for at, r in enumerate(some)],
                 compression=header.compression,
@@ -55,7 +55,7 @@ class Batch:
                 producer_epoch=header.producer_epoch,
                 base_sequence=header.base_sequence if header.producer_id < 0 else first % _SEQUENCES,
             )
-            return Batch(self.topic, self.partition, first, len(some), data, self.first_s)
+            return OutgoingBatch(self.topic, self.partition, first, len(some), data, self.first_s)
 
         return part(records[:middle], self.first), part(records[middle:], self.first + middle)
 
@@ -68,7 +68,7 @@ class PartitionQueue:
         self.topic = topic
         self.partition = partition
         self.builder = builder
-        self.batches: list[Batch] = []
+        self.batches: list[OutgoingBatch] = []
         """To be sent, in order."""
         self.in_flight = 0
         self._idempotent = idempotent
@@ -90,24 +90,24 @@ class PartitionQueue:
 
     def close(
         self, timestamp_ms: int, codec: Compression, producer_id: int, epoch: int, now_s: float
-    ) -> Batch:
+    ) -> OutgoingBatch:
         """The builder's rows as a batch at the end of the queue."""
         count = self.builder.count
         sequence = self._rows % _SEQUENCES if producer_id >= 0 else -1
         data = self.builder.build(timestamp_ms, codec, producer_id, epoch, sequence)
-        batch = Batch(self.topic, self.partition, self._rows, count, data, now_s)
+        batch = OutgoingBatch(self.topic, self.partition, self._rows, count, data, now_s)
         self.batches.append(batch)
         self._rows += count
         return batch
 
-    def sent(self, batch: Batch, node: int) -> None:
+    def sent(self, batch: OutgoingBatch, node: int) -> None:
         """The first batch of the queue goes out to this node."""
         self._node = node
         self._halted = self._halted and self.in_flight > 0
         self.batches.remove(batch)
         self.in_flight += 1
 
-    def taken(self, batch: Batch, base_offset: int) -> None:
+    def taken(self, batch: OutgoingBatch, base_offset: int) -> None:
         """A leader has the batch, and with sequences every one before it: of those that wait to be sent
         again the answer was lost, or they were refused the second time only."""
         self._acknowledged = True
@@ -119,12 +119,12 @@ class PartitionQueue:
         if self._idempotent:
             self.batches = [found for found in self.batches if found.first > batch.first]
 
-    def back(self, *batches: Batch) -> None:
+    def back(self, *batches: OutgoingBatch) -> None:
         """Batches that were not taken, or of which nobody knows."""
         self._halted = True
         for batch in batches:
             bisect.insort(self.batches, batch, key=lambda found: found.first)
 
-    def behind(self, batch: Batch) -> bool:
+    def behind(self, batch: OutgoingBatch) -> bool:
         """Whether an earlier batch waits to be sent again."""
         return bool(self.batches) and self.batches[0].first < batch.first

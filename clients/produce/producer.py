@@ -19,7 +19,7 @@ from ringleader.clients.connection.requests import plain
 from ringleader.clients.errors import ClientError, ConnectionLostError, RetriableError, is_retriable
 from ringleader.clients.model import TopicPartition
 from ringleader.clients.produce.batch_builder import BatchBuilder, Rows, RowSizes, RowTooLargeError
-from ringleader.clients.produce.partition_queue import Batch, PartitionQueue, Written
+from ringleader.clients.produce.partition_queue import OutgoingBatch, PartitionQueue, Written
 from ringleader.clients.produce.partitioner import StickyPartitions
 from ringleader.protocol.compression import Compression
 from ringleader.protocol.errors import ErrorCode, error_name
@@ -69,7 +69,7 @@ class ProduceSettings:
     """The prefix that the user writes before the names of Kafka's properties; sentences name them."""
 
 
-class _Topic:
+class _Target:
     """How many partitions a topic has, and which one rows without a key fill now."""
 
     def __init__(self, count: int, available: list[int]) -> None:
@@ -87,11 +87,11 @@ class Producer:
     def __init__(self, cluster: Cluster, settings: ProduceSettings) -> None:
         self._settings = settings
         self._cluster = cluster
-        self._topics: dict[str, _Topic] = {}
+        self._topics: dict[str, _Target] = {}
         self._queues: dict[TopicPartition, PartitionQueue] = {}
         # Queues with batches to send, and what each node has been sent and not answered.
         self._waiting: dict[TopicPartition, PartitionQueue] = {}
-        self._in_flight: dict[int, deque[list[Batch]]] = {}
+        self._in_flight: dict[int, deque[list[OutgoingBatch]]] = {}
         self._identity: tuple[int, int] | None = None
         self._failures = Failures()
         self.rows = 0
@@ -135,7 +135,7 @@ class Producer:
 
     # -- rows to batches
 
-    def _spread(self, topic: str, known: _Topic, rows: Rows) -> None:
+    def _spread(self, topic: str, known: _Target, rows: Rows) -> None:
         """Rows without a key: one partition until its batch is full, then the next."""
         sizes, at = rows.sizes(), 0
         while at < len(rows):
@@ -208,8 +208,8 @@ class Producer:
             for node, batches in self._ready().items():
                 more = self._send(node, batches) or more
 
-    def _ready(self) -> dict[int, list[Batch]]:
-        found: dict[int, list[Batch]] = {}
+    def _ready(self) -> dict[int, list[OutgoingBatch]]:
+        found: dict[int, list[OutgoingBatch]] = {}
         sizes: dict[int, int] = {}
         for tp, queue in self._waiting.items():
             node = self._cluster.leader(tp)
@@ -226,7 +226,7 @@ class Producer:
                 sizes[node] = size
         return found
 
-    def _send(self, node: int, batches: list[Batch]) -> bool:
+    def _send(self, node: int, batches: list[OutgoingBatch]) -> bool:
         """Whether it went out; otherwise the batches wait on."""
         for batch in batches:
             queue = self._queues[batch.topic, batch.partition]
@@ -242,7 +242,7 @@ class Producer:
             return False
         return True
 
-    def _request(self, batches: list[Batch]) -> ProduceRequest:
+    def _request(self, batches: list[OutgoingBatch]) -> ProduceRequest:
         topics: dict[str, list[ProduceRequestPartitionProduceData]] = {}
         for batch in batches:
             entry = ProduceRequestPartitionProduceData(index=batch.partition, records=batch.data)
@@ -288,7 +288,7 @@ class Producer:
             self._refresh(refused)
 
     def _refused(
-        self, queue: PartitionQueue, batch: Batch, answer: ProduceResponsePartitionProduceResponse
+        self, queue: PartitionQueue, batch: OutgoingBatch, answer: ProduceResponsePartitionProduceResponse
     ) -> bool:
         """Decide about a batch that was not stored; whether to look for leaders again. Raises
         ProduceError."""
@@ -313,7 +313,7 @@ class Producer:
         self._again(queue, batch)
         return True
 
-    def _again(self, queue: PartitionQueue, *batches: Batch) -> None:
+    def _again(self, queue: PartitionQueue, *batches: OutgoingBatch) -> None:
         queue.back(*batches)
         self._waiting[queue.topic, queue.partition] = queue
 
@@ -336,7 +336,7 @@ class Producer:
         if (line := self._failures.failed(error, time.monotonic())) is not None:
             logger.warning("%s", line)
 
-    def _check_late(self, batch: Batch, why: str) -> None:
+    def _check_late(self, batch: OutgoingBatch, why: str) -> None:
         waited_s = time.monotonic() - batch.first_s
         if waited_s > self._settings.delivery_timeout_s:
             raise ProduceError(
@@ -361,7 +361,7 @@ class Producer:
         except ConnectionLostError as error:
             self._tell(ConnectionLostError(f"no broker answers: {error}"))
 
-    def _find_topic(self, topic: str) -> _Topic:
+    def _find_topic(self, topic: str) -> _Target:
         """Partitions of a topic; asks for it to be made where brokers do that. Raises ProduceError."""
         deadline = time.monotonic() + self._settings.max_block_s
         while True:
@@ -376,7 +376,7 @@ class Producer:
             known = [partition for _, partition in self._cluster.partitions([topic])]
             if known:
                 available = [number for number in known if self._cluster.leader((topic, number)) is not None]
-                found = self._topics[topic] = _Topic(max(known) + 1, available)
+                found = self._topics[topic] = _Target(max(known) + 1, available)
                 return found
             if time.monotonic() >= deadline:
                 raise ProduceError(

@@ -395,7 +395,7 @@ async def test_a_topic_that_is_made_anew(
         source.put(("short", 0), 20)
         sink = await read_count(one, 20)
         assert sink.offsets == {("short", 0): list(range(20))}
-        assert "the topic was created anew; going on at the earliest" in caplog.text
+        assert "the topic was created again; going on at the earliest" in caplog.text
 
 
 async def test_a_pattern(coordinator: Coordinator, source: Source) -> None:

@@ -325,7 +325,7 @@ async def test_a_broker_that_cannot_tell_where_the_log_begins() -> None:
     for broker in world.brokers:
         del broker.versions[2]
     async with reader(world) as one:
-        with pytest.raises(PartitionError, match="does not tell its offsets: UNSUPPORTED_VERSION"):
+        with pytest.raises(PartitionError, match="does not give its offsets: UNSUPPORTED_VERSION"):
             await take(one, 1)
 
 

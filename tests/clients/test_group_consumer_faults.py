@@ -71,7 +71,7 @@ async def test_errors_that_do_not_pass_are_told(coordinator: Coordinator, source
         assert (await read_count(one, 10)).total == 10
     coordinator.faults.error("ListOffsets", ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     async with consumer(coordinator, group="h") as two:
-        with pytest.raises(PartitionError, match="does not tell its offsets"):
+        with pytest.raises(PartitionError, match="does not give its offsets"):
             await two.getone(PATIENCE_S)
 
 

@@ -171,7 +171,7 @@ async def test_a_topic_that_was_created_anew_is_noticed(coordinator: Coordinator
             await topics.create("t", 4, {})
 
         await asyncio.to_thread(lambda: coordinator.run(anew()))
-        await until(lambda: "topic t was deleted and created anew" in reasons(coordinator))
+        await until(lambda: "topic t was deleted and created again" in reasons(coordinator))
         await until_owned(member, t=4)
 
 
