@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
-from ringleader.clients.assignors import AssignorMember, sticky_user_data
+from ringleader.clients.assignors import Assignor, AssignorMember, sticky_user_data
+from ringleader.coordinator.groups.shard import Shard
+from ringleader.insight.advice.replay.policy import Policy
+from ringleader.insight.advice.replay.readers import Readers
 from ringleader.insight.advice.replay.script import Ending, Process
 from ringleader.insight.model import TopicPartition
 from ringleader.protocol.embedded import Subscription
@@ -19,9 +22,6 @@ from ringleader.protocol.messages import (
     SyncGroupRequest,
     SyncGroupRequestAssignment,
 )
-
-if TYPE_CHECKING:
-    from ringleader.insight.advice.replay.world import World
 
 _JOIN_VERSION, _SYNC_VERSION, _LEAVE_VERSION = 9, 5, 5
 
@@ -51,10 +51,49 @@ class Call:
         return self.client
 
 
+class Surroundings(Protocol):
+    """The run that a client is part of: the group machine, the policy, the clock, the other clients."""
+
+    group: str
+    policy: Policy
+    assignor: Assignor
+    shard: Shard
+    readers: Readers
+    now_ms: int
+    offers: dict[Client, AssignorMember]
+
+    def later(self, delay_ms: int, what: Callable[[], None]) -> None:
+        """Do something after a delay."""
+
+    def hand_over(self, request: Any, call: Call) -> None:
+        """Send a request to the machine."""
+
+    def somebody_joins(self) -> None:
+        """A rebalance may begin."""
+
+    def admits(self, client: Client) -> bool:
+        """Whether the policy lets one more process begin."""
+
+    def look_at_running(self) -> None:
+        """A process has begun or ended."""
+
+    def metadata(self, topics: tuple[str, ...]) -> bytes:
+        """The metadata of a member of these topics."""
+
+    def leader_ms(self) -> int:
+        """How long the leader computes now."""
+
+    def assign(self, generation: int, who: list[str]) -> None:
+        """Compute the shares of these members."""
+
+    def share_of(self, client: Client) -> frozenset[TopicPartition]:
+        """Its share of the last assignment."""
+
+
 class Client:
     """A process at work."""
 
-    def __init__(self, world: World, process: Process) -> None:
+    def __init__(self, world: Surroundings, process: Process) -> None:
         policy = world.policy
         self.world, self.process = world, process
         self.instance_id = process.instance_id
@@ -71,7 +110,7 @@ class Client:
         self.up = self.stable = self.silent = False
         self.busy = 0
         self.learns = False
-        """It has been planned when it hears of the present rebalance."""
+        """It has been planned when it learns of the present rebalance."""
         self.waiting: Call | None = None
 
     # ---- its life ----
@@ -295,9 +334,9 @@ class Client:
         if not self.silent:
             self.read(share)
         if given_up and self.world.assignor.cooperative and not self.silent:
-            self.world.later(1, self.join_anew)
+            self.world.later(1, self.join_again)
 
-    def join_anew(self) -> None:
+    def join_again(self) -> None:
         """A cooperative member has given up what it lost."""
         if self.up and self.stable and not self.silent and not self.busy:
             self.join()
