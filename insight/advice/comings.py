@@ -292,15 +292,7 @@ def _session_ms(members: Iterator[Member]) -> int:
 
 def flapping_member(past: Past) -> Iterator[Draft]:
     """Sessions end, and their members come back."""
-    by_place: dict[tuple[str, str], list[Going]] = defaultdict(list)
-    for one in past.goings:
-        back_ms = None if one.back is None else one.back.at_ms - one.at_ms
-        if one.gone.why is Departure.SESSION_EXPIRED and back_ms is not None and back_ms <= at.FLAP_RETURN_MS:
-            by_place[place(one.member)].append(one)
-    goings = sorted(
-        (one for some_goings in by_place.values() if len(some_goings) >= at.FLAPS_MIN for one in some_goings),
-        key=lambda one: one.at_ms,
-    )
+    goings = _flaps(past)
     if not goings:
         return
     names = past.names(one.member.member_id for one in goings)
@@ -353,31 +345,22 @@ def flapping_member(past: Past) -> Iterator[Draft]:
     )
 
 
-def zombies(past: Past) -> Iterator[Draft]:
-    """Processes that ended without a word, and kept their partitions until their sessions ended."""
-    found: list[tuple[Going, Arrival]] = []
-    free = list(past.arrivals)
+def _flaps(past: Past) -> list[Going]:
+    """Members whose sessions ended, and that came back, at places where that happened several times."""
+    by_place: dict[tuple[str, str], list[Going]] = defaultdict(list)
     for one in past.goings:
-        if one.gone.why is not Departure.SESSION_EXPIRED or one.back is not None or not one.member.assigned:
-            continue
-        if one.member.instance_id is not None:
-            continue
-        # The process in its place is still there when it is put out, or comes soon after.
-        there = {member.member_id for member in one.rebalance.members}
-        heir = next(
-            (
-                arrival
-                for arrival in free
-                if (arrival.member.member_id in there or arrival.at_ms > one.at_ms)
-                and one.silent_since_ms - at.MINUTE_MS <= arrival.at_ms <= one.at_ms + at.ZOMBIE_NEAR_MS
-                and arrival.member.member_id != one.member.member_id
-                and arrival.member.topics == one.member.topics
-            ),
-            None,
-        )
-        if heir is not None:
-            free.remove(heir)
-            found.append((one, heir))
+        back_ms = None if one.back is None else one.back.at_ms - one.at_ms
+        if one.gone.why is Departure.SESSION_EXPIRED and back_ms is not None and back_ms <= at.FLAP_RETURN_MS:
+            by_place[place(one.member)].append(one)
+    return sorted(
+        (one for some_goings in by_place.values() if len(some_goings) >= at.FLAPS_MIN for one in some_goings),
+        key=lambda one: one.at_ms,
+    )
+
+
+def zombies(past: Past) -> Iterator[Draft]:
+    """Processes that ended without leaving, and kept their partitions until their sessions ended."""
+    found = _replaced_unnoticed(past)
     if len(found) < at.ZOMBIES_MIN:
         return
     goings = [one for one, _ in found]
@@ -426,6 +409,34 @@ def zombies(past: Past) -> Iterator[Draft]:
         Policy("every process leaves when it ends", leaves=True),
         counts=lambda saving: not saving.claimed or saving.saved_ms > 0,
     )
+
+
+def _replaced_unnoticed(past: Past) -> list[tuple[Going, Arrival]]:
+    """Members that expired, each with the process that had come in its place."""
+    found: list[tuple[Going, Arrival]] = []
+    free = list(past.arrivals)
+    for one in past.goings:
+        if one.gone.why is not Departure.SESSION_EXPIRED or one.back is not None or not one.member.assigned:
+            continue
+        if one.member.instance_id is not None:
+            continue
+        # The process in its place is still there when it is put out, or comes soon after.
+        there = {member.member_id for member in one.rebalance.members}
+        heir = next(
+            (
+                arrival
+                for arrival in free
+                if (arrival.member.member_id in there or arrival.at_ms > one.at_ms)
+                and one.silent_since_ms - at.MINUTE_MS <= arrival.at_ms <= one.at_ms + at.ZOMBIE_NEAR_MS
+                and arrival.member.member_id != one.member.member_id
+                and arrival.member.topics == one.member.topics
+            ),
+            None,
+        )
+        if heir is not None:
+            free.remove(heir)
+            found.append((one, heir))
+    return found
 
 
 def same_instance_twice(past: Past) -> Iterator[Draft]:

@@ -93,30 +93,10 @@ def storm(past: Past) -> Iterator[Draft]:
     all_of = [one for run in storms for one in run]
     why = Counter(gone.why for one in all_of for gone in one.left.values())
     members = [who for one in all_of for who in (*one.left, *one.cause_members)]
-    sessions = why[Departure.SESSION_EXPIRED]
     known = [past.known[who] for who in members if who in past.known]
     session_ms = max((one.session_timeout_ms or 0 for one in known), default=0)
     rebalance_ms = max((one.rebalance_timeout_ms or 0 for one in known), default=0)
-    policy: Policy | None
-    if sessions >= sum(why.values()) - sessions and sessions:
-        wanted_ms = rounded_up_ms(max(session_ms * 2, 45_000))
-        change = Change("session.timeout.ms", str(wanted_ms), str(session_ms) or None)
-        policy = Policy(f"session timeout {length(wanted_ms)}", session_timeout_ms=wanted_ms)
-    elif why:
-        wanted_ms = rounded_up_ms(max(rebalance_ms * 2, 300_000))
-        change = Change(
-            "max.poll.interval.ms",
-            str(wanted_ms),
-            str(rebalance_ms) or None,
-            "So long a rebalance waits for members that are at work.",
-        )
-        policy = Policy(f"max.poll.interval.ms {length(wanted_ms)}", max_poll_interval_ms=wanted_ms)
-    else:
-        change = Change(
-            "the client library",
-            "update it: its leader asks again and again (aiokafka and kafka-python do after one change)",
-        )
-        policy = None
+    change, policy = _against_storms(why, session_ms, rebalance_ms)
     yield Draft(
         Finding(
             Pattern.STORM,
@@ -147,6 +127,31 @@ def storm(past: Past) -> Iterator[Draft]:
         ),
         policy,
     )
+
+
+def _against_storms(
+    why: Counter[Departure], session_ms: int, rebalance_ms: int
+) -> tuple[Change, Policy | None]:
+    """The setting to change, by the departures in the storms; and the same for a replay."""
+    sessions = why[Departure.SESSION_EXPIRED]
+    if sessions >= sum(why.values()) - sessions and sessions:
+        wanted_ms = rounded_up_ms(max(session_ms * 2, 45_000))
+        change = Change("session.timeout.ms", str(wanted_ms), str(session_ms) or None)
+        return change, Policy(f"session timeout {length(wanted_ms)}", session_timeout_ms=wanted_ms)
+    if why:
+        wanted_ms = rounded_up_ms(max(rebalance_ms * 2, 300_000))
+        change = Change(
+            "max.poll.interval.ms",
+            str(wanted_ms),
+            str(rebalance_ms) or None,
+            "A rebalance waits this long for members that are at work.",
+        )
+        return change, Policy(f"max.poll.interval.ms {length(wanted_ms)}", max_poll_interval_ms=wanted_ms)
+    change = Change(
+        "the client library",
+        "update it: its leader asks again and again (aiokafka and kafka-python do after one change)",
+    )
+    return change, None
 
 
 def _rows(past: Past) -> list[list[Rebalance]]:

@@ -256,6 +256,53 @@ def _skew(
 
 def commits_stopped(past: Past) -> Iterator[Draft]:
     """A member that is in the group, and commits nothing though there is something to read."""
+    stuck = _stuck(past)
+    seen = [one for one in past.events if one.kind is EventKind.COMMITS_STOPPED and one.group == past.group]
+    if not stuck and not seen:
+        return
+    names = tuple(member.name for member, _, _ in stuck)
+    begin_ms = min([*(when for _, when, _ in stuck), *(one.at_ms for one in seen)])
+    timeout_ms = max((member.rebalance_timeout_ms or 0 for member, _, _ in stuck), default=0)
+    yield Draft(
+        Finding(
+            Pattern.COMMITS_STOPPED,
+            f"{some(names)} {'is' if len(names) == 1 else 'are'} in the group and sends heartbeats, but"
+            f" commits nothing since {clock(begin_ms)}."
+            if len(names) == 1
+            else f"{count(len(names), 'member')} ({some(names)}) send heartbeats, but commit nothing."
+            if names
+            else f"Members stopped committing {how_often(len(seen))} while their heartbeats went on.",
+            Confidence.CERTAIN if stuck else Confidence.LIKELY,
+            (
+                *(
+                    f"{member.name}: last commit {clock(when)}, {records:,} records behind in"
+                    f" {count(len(member.assigned), 'partition')}."
+                    for member, when, records in stuck[:5]
+                ),
+                *(f"{clock(one.at_ms)} {one.text.rstrip('.')}." for one in seen[-5:]),
+            ),
+            begin_ms,
+            past.until_ms,
+            (
+                Change(
+                    "the process",
+                    "look at what its poll loop waits for (a stack trace): a record that fails again and"
+                    " again, a call without a timeout, paused partitions",
+                ),
+                Change(
+                    "max.poll.interval.ms",
+                    "shorter: a member that does not call poll() leaves after it, and others go on",
+                    str(timeout_ms) if timeout_ms else None,
+                ),
+            ),
+            names,
+            no_saving="It is no matter of rebalances.",
+        )
+    )
+
+
+def _stuck(past: Past) -> list[tuple[Member, int, int]]:
+    """Members that stopped committing: the last commit (Unix ms), and the records behind."""
     members, since_ms = _last(past)
     commits: dict[TopicPartition, list[int]] = defaultdict(list)
     for one in past.commits:
@@ -279,48 +326,7 @@ def commits_stopped(past: Past) -> Iterator[Draft]:
         )
         if grew and seen_ms - last_ms >= patience_ms:
             stuck.append((member, last_ms, records))
-    told = [one for one in past.events if one.kind is EventKind.COMMITS_STOPPED and one.group == past.group]
-    if not stuck and not told:
-        return
-    names = tuple(member.name for member, _, _ in stuck)
-    begin_ms = min([*(when for _, when, _ in stuck), *(one.at_ms for one in told)])
-    timeout_ms = max((member.rebalance_timeout_ms or 0 for member, _, _ in stuck), default=0)
-    yield Draft(
-        Finding(
-            Pattern.COMMITS_STOPPED,
-            f"{some(names)} {'is' if len(names) == 1 else 'are'} in the group and sends heartbeats, but"
-            f" commits nothing since {clock(begin_ms)}."
-            if len(names) == 1
-            else f"{count(len(names), 'member')} ({some(names)}) send heartbeats, but commit nothing."
-            if names
-            else f"Members stopped committing {how_often(len(told))} while their heartbeats went on.",
-            Confidence.CERTAIN if stuck else Confidence.LIKELY,
-            (
-                *(
-                    f"{member.name}: last commit {clock(when)}, {records:,} records behind in"
-                    f" {count(len(member.assigned), 'partition')}."
-                    for member, when, records in stuck[:5]
-                ),
-                *(f"{clock(one.at_ms)} {one.text.rstrip('.')}." for one in told[-5:]),
-            ),
-            begin_ms,
-            past.until_ms,
-            (
-                Change(
-                    "the process",
-                    "look at what its poll loop waits for (a stack trace): a record that fails again and"
-                    " again, a call without a timeout, paused partitions",
-                ),
-                Change(
-                    "max.poll.interval.ms",
-                    "shorter: a member that does not call poll() leaves after it, and others go on",
-                    str(timeout_ms) if timeout_ms else None,
-                ),
-            ),
-            names,
-            no_saving="It is no matter of rebalances.",
-        )
-    )
+    return stuck
 
 
 ALL = (commits_stopped, lag, idle_members, two_applications)
