@@ -20,6 +20,17 @@ FILE_MAX_BYTES = 1_048_576
 SECRETS = ("_key", "_password")
 """Ends of names of settings whose values nobody is shown."""
 
+DEPRECATED = {
+    "request_max_elements": "the default keeps every request below 25 ms of CPU time",
+    "connection_first_request_max_bytes": "the default fits the first request of every client",
+    "connection_input_max_bytes": "queued.max.request.bytes bounds all connections together",
+    "connection_output_max_bytes": "queued.max.request.bytes bounds all connections together",
+    "tls_max_handshakes": "connections.unauthenticated.max.bytes bounds handshakes, too",
+    "tls_handshake_timeout_ms": "a handshake that takes longer than the default does not end",
+    "generation_block": "the default costs nothing but numbers that are skipped after a crash",
+}
+"""Field -> why it is not needed. These still work, and warn; the changelog says until when."""
+
 _UNITS = {"_ms": "milliseconds", "_bytes": "bytes", "_minutes": "minutes"}
 
 
@@ -84,7 +95,7 @@ def _option(name: str, info: FieldInfo) -> Option:
         key=dotted(name),
         flag="--" + name.replace("_", "-"),
         env=ENV_PREFIX + name.upper(),
-        description=info.description or "",
+        description=f"Deprecated. {info.description}" if name in DEPRECATED else info.description or "",
         unit=next((unit for suffix, unit in _UNITS.items() if name.endswith(suffix)), ""),
         default=info.default,
         kind=kind,

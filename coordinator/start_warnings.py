@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ringleader.coordinator.config import OAUTHBEARER
+from ringleader.coordinator.config_text import DEPRECATED, dotted
 from ringleader.coordinator.security.acls import AllowAll, Operation, Permission, ResourceType
 
 if TYPE_CHECKING:
@@ -47,6 +48,9 @@ def warn(settings: Settings, server: Server, security: Security, log: Log) -> No
                     text=f"{reason.rstrip('.')} ({where}): issue one with this name, or set "
                     f"advertised.listeners to a name that it has",
                 )
+    for field in sorted(DEPRECATED.keys() & settings.model_fields_set):
+        reason = DEPRECATED[field]
+        log.warning("a deprecated setting is set", setting=dotted(field), text=f"remove it: {reason}")
     for event, text in _rights(settings, security.authorizer, asks):
         log.warning(event, text=text)
 

@@ -15,7 +15,8 @@ NAME = "clients will not accept the certificate under the advertised name"
 NO_USERS = "nobody can log in: there are no users"
 NO_AUTHORIZER = "every one of them may do everything: there is no authorizer"
 NO_SUPER_USER = "nobody may make an ACL: there is an authorizer, and no super user"
-ALL = (NAME, NO_USERS, NO_AUTHORIZER, NO_SUPER_USER)
+DEPRECATED = "a deprecated setting is set"
+ALL = (NAME, NO_USERS, NO_AUTHORIZER, NO_SUPER_USER, DEPRECATED)
 ACL = ("--authorizer", "acl")
 SUPER = ("--super-users", "User:admin")
 
@@ -34,6 +35,7 @@ def add_user(data: Path) -> None:
     ("listener", "user", "options", "warnings"),
     [
         pytest.param("", False, (), set(), id="plaintext on loopback"),
+        pytest.param("", False, ("--generation-block", "64"), {DEPRECATED}, id="deprecated setting"),
         pytest.param("SASL_SSL", True, (*ACL, *SUPER), set(), id="secured"),
         pytest.param("SASL_SSL", False, (*ACL, *SUPER), {NO_USERS}, id="no user"),
         pytest.param("SASL_SSL", True, (), {NO_AUTHORIZER}, id="no authorizer"),
