@@ -38,7 +38,7 @@ def leave_report(cast: Cast, places: Places, bootstrap: str, groups: Sequence[st
     file = places.out / "rebalances.txt"
     said = []
     for group in groups:
-        for command in ("history", "report"):
+        for command in ("history", "cost"):
             done = subprocess.run(
                 [
                     sys.executable, "-m", "ringleader", command, group, "--utc",

@@ -25,14 +25,18 @@ COMMANDS = (
     "history",
     "explain",
     "owners",
-    "report",
+    "cost",
     "advise",
     "record",
     "replay",
     "plan",
     "size",
+    "report",
 )
-"""Each is a function in the module of its name, but for `size`, which is in that of `plan`."""
+"""Each is a function in the module of its name, but for those of `ELSEWHERE`."""
+ELSEWHERE = {"size": "plan", "report": "cost"}
+DEPRECATED = ("report",)
+"""Not shown in the list of commands."""
 
 GROUPS = ("topics", "groups", "nodes", "users", "acls")
 """Each is a group of commands, the `app` of the module of its name."""
@@ -52,13 +56,16 @@ class _Commands(UserDict[str, Any]):
 
 
 def _load(name: str) -> Any:
-    module = import_module(f"ringleader.cli.{'plan' if name == 'size' else name}")
+    module = import_module(f"ringleader.cli.{ELSEWHERE.get(name, name)}")
     parent = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich")
     if name in GROUPS:
         parent.add_typer(module.app, name=name)
     else:
         text = getattr(module, f"{name.upper()}_HELP", None) or module.HELP
-        parent.command(name, help=text, cls=getattr(module, "COMMAND", None))(getattr(module, name))
+        command = parent.command(
+            name, help=text, cls=getattr(module, "COMMAND", None), hidden=name in DEPRECATED
+        )
+        command(getattr(module, name))
         parent.callback()(_ringleader)  # with one command and nothing else there would be no group
     group: Any = typer.main.get_command(parent)
     return group.commands[name]

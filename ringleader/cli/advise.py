@@ -14,18 +14,12 @@ from ringleader.cli.looking_back import (
     HistoryOption,
     ServerOption,
     SinceOption,
-    Times,
     UntilOption,
     UtcOption,
     doubt,
-    given,
-    history_of,
-    must_know,
-    now_ms,
     plain,
     say,
-    warn_of_gaps,
-    window_of,
+    view_of,
 )
 
 if TYPE_CHECKING:
@@ -62,15 +56,12 @@ def advise(
     as_json: JsonOption = False,
 ) -> None:
     """See `HELP`."""
-    from ringleader.insight.advice import Past, advice_json
+    from ringleader.insight.advice import advice_json
     from ringleader.insight.advice import advise as advised
 
-    now = now_ms()
-    window, times = window_of(since, until, now), Times(now, utc=utc)
-    with history_of(ctx, history_file, bootstrap_server, command_config) as history:
-        must_know(history, group)
-        warn_of_gaps(history, window, times, wished=given(ctx, "since"))
-        past = Past.read(history, group, window.since_ms, window.until_ms)
+    with view_of(ctx) as view:
+        view.warn_of_gaps()
+        past = view.past()
     found = advised(past, replay=replay)
     if as_json:
         print(json.dumps(advice_json(found, plain)))
@@ -81,11 +72,11 @@ def advise(
         out.print(f"[green]Healthy[/green]: nothing to change in {group}. Looked at: {looked_at}.")
         return
     for number, one in enumerate(found.findings, 1):
-        _say(out, number, one, times)
+        _say(out, number, one)
     out.print(f"Looked at: {looked_at}.", style="dim", markup=False)
 
 
-def _say(out: Console, number: int, one: Finding, times: Times) -> None:
+def _say(out: Console, number: int, one: Finding) -> None:
     out.print(f"[bold]{number}. {one.pattern[0].upper()}{one.pattern[1:]}[/bold]{doubt(one.confidence)}")
     say(out, one.text)
     for sentence in one.evidence:

@@ -26,6 +26,7 @@ from ringleader.cli.times import time_ms
 
 if TYPE_CHECKING:
     from ringleader.cli.printing import Place
+    from ringleader.cli.records_out import Writer
 
 HELP = (
     "Print the records of topics, of Ringleader or of any Kafka, as they come; Ctrl-C ends.\n\n"
@@ -64,99 +65,110 @@ class IsolationLevel(StrEnum):
     read_committed = "read_committed"
 
 
+TopicsArgument = Annotated[
+    list[str], typer.Argument(metavar="TOPIC...", parser=utf8, help="Topics.", show_default=False)
+]
+GroupOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="GROUP",
+        parser=utf8,
+        help="Read as a member of this group and commit offsets.",
+        show_default=False,
+    ),
+]
+GroupProtocolOption = Annotated[
+    GroupProtocol,
+    typer.Option(
+        help="Group protocol. consumer is the protocol of KIP-848, for clusters that support "
+        "it (Apache Kafka 4)."
+    ),
+]
+FromOption = Annotated[
+    str,
+    typer.Option(
+        "--from",
+        metavar="WHERE",
+        help="Start position: earliest, latest, an offset, -5 for the last five records of each "
+        "partition, or a time: 2026-01-31T12:00:00Z (UTC without a zone), or -1h for an hour ago. With "
+        "--group: earliest or latest, for partitions without a committed offset.",
+    ),
+]
+UntilOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="WHERE",
+        help="End position: an offset or time (not included), or the current latest. Not with --group.",
+        show_default=False,
+    ),
+]
+CoordinatorServerOption = Annotated[
+    str | None,
+    typer.Option(
+        parser=utf8,
+        metavar="HOST:PORT[,...]",
+        help="Server that coordinates the group, if it is not the one that stores the records. With --group.",
+        show_default=False,
+    ),
+]
+CoordinatorConfigOption = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Client properties for --coordinator-bootstrap-server. Default: those of --command-config.",
+        show_default=False,
+    ),
+]
+PartitionOption = Annotated[
+    list[int] | None,
+    typer.Option(
+        metavar="NUMBER",
+        min=0,
+        help="Partition to read; may be repeated. Default: all. Not with --group.",
+        show_default=False,
+    ),
+]
+MaxRecordsOption = Annotated[
+    int | None,
+    typer.Option(metavar="NUMBER", min=1, help="Largest number of records to print.", show_default=False),
+]
+CaughtUpOption = Annotated[
+    bool,
+    typer.Option("--exit-when-caught-up", help="Exit after the records that exist at the start."),
+]
+TimeoutOption = Annotated[
+    int | None,
+    typer.Option(
+        metavar="MS", min=1, help="Exit when no record has arrived for this long.", show_default=False
+    ),
+]
+FormatOption = Annotated[OutputFormat, typer.Option("--format", help="Output format of a record.")]
+IsolationLevelOption = Annotated[
+    IsolationLevel,
+    typer.Option(
+        help="Isolation level. read_committed skips records of transactions that are not committed."
+    ),
+]
+
+
 def consume(
-    topics: Annotated[
-        list[str], typer.Argument(metavar="TOPIC...", parser=utf8, help="Topics.", show_default=False)
-    ],
-    group: Annotated[
-        str | None,
-        typer.Option(
-            metavar="GROUP",
-            parser=utf8,
-            help="Read as a member of this group and commit offsets.",
-            show_default=False,
-        ),
-    ] = None,
-    group_protocol: Annotated[
-        GroupProtocol,
-        typer.Option(
-            help="Group protocol. consumer is the protocol of KIP-848, for clusters that support "
-            "it (Apache Kafka 4)."
-        ),
-    ] = GroupProtocol.classic,
-    begin: Annotated[
-        str,
-        typer.Option(
-            "--from",
-            metavar="WHERE",
-            help="Start position: earliest, latest, an offset, -5 for the last five records of each "
-            "partition, or a time: 2026-01-31T12:00:00Z (UTC without a zone), or -1h for an hour ago. With "
-            "--group: earliest or latest, for partitions without a committed offset.",
-        ),
-    ] = "earliest",
-    until: Annotated[
-        str | None,
-        typer.Option(
-            metavar="WHERE",
-            help="End position: an offset or time (not included), or the current latest. Not with --group.",
-            show_default=False,
-        ),
-    ] = None,
-    coordinator_bootstrap_server: Annotated[
-        str | None,
-        typer.Option(
-            parser=utf8,
-            metavar="HOST:PORT[,...]",
-            help="Server that coordinates the group, if it is not the one that stores the records. With "
-            "--group.",
-            show_default=False,
-        ),
-    ] = None,
-    coordinator_command_config: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Client properties for --coordinator-bootstrap-server. Default: those of --command-config.",
-            show_default=False,
-        ),
-    ] = None,
-    partition: Annotated[
-        list[int] | None,
-        typer.Option(
-            metavar="NUMBER",
-            min=0,
-            help="Partition to read; may be repeated. Default: all. Not with --group.",
-            show_default=False,
-        ),
-    ] = None,
-    max_records: Annotated[
-        int | None,
-        typer.Option(metavar="NUMBER", min=1, help="Largest number of records to print.", show_default=False),
-    ] = None,
-    exit_when_caught_up: Annotated[
-        bool,
-        typer.Option("--exit-when-caught-up", help="Exit after the records that exist at the start."),
-    ] = False,
-    timeout_ms: Annotated[
-        int | None,
-        typer.Option(
-            metavar="MS", min=1, help="Exit when no record has arrived for this long.", show_default=False
-        ),
-    ] = None,
-    form: Annotated[
-        OutputFormat, typer.Option("--format", help="Output format of a record.")
-    ] = OutputFormat.pretty,
-    isolation_level: Annotated[
-        IsolationLevel,
-        typer.Option(
-            help="Isolation level. read_committed skips records of transactions that are not committed."
-        ),
-    ] = IsolationLevel.read_uncommitted,
+    topics: TopicsArgument,
+    group: GroupOption = None,
+    group_protocol: GroupProtocolOption = GroupProtocol.classic,
+    begin: FromOption = "earliest",
+    until: UntilOption = None,
+    coordinator_bootstrap_server: CoordinatorServerOption = None,
+    coordinator_command_config: CoordinatorConfigOption = None,
+    partition: PartitionOption = None,
+    max_records: MaxRecordsOption = None,
+    exit_when_caught_up: CaughtUpOption = False,
+    timeout_ms: TimeoutOption = None,
+    form: FormatOption = OutputFormat.pretty,
+    isolation_level: IsolationLevelOption = IsolationLevel.read_uncommitted,
     bootstrap_server: BootstrapOption = BOOTSTRAP,
     command_config: CommandConfigOption = None,
 ) -> None:
     """Print the records of topics."""
-    from ringleader.cli import records_out
     from ringleader.cli.printing import ConsumeOptions, Place, Printer
     from ringleader.clients.errors import ClientError
 
@@ -164,22 +176,9 @@ def consume(
     first = _place("--from", begin, now_ms)
     last = None if until is None else _place("--until", until, now_ms)
     _check(group, first, last, partition or [], exit_when_caught_up)
-    if group is None and group_protocol is not GroupProtocol.classic:
-        fail("--group-protocol: there is no --group.", WRONG_INPUT)
-    if coordinator_bootstrap_server is not None:
-        if group is None:
-            fail("--coordinator-bootstrap-server: there is no --group.", WRONG_INPUT)
-        servers_of(coordinator_bootstrap_server, "--coordinator-bootstrap-server")
-    elif coordinator_command_config is not None:
-        fail("--coordinator-command-config: there is no --coordinator-bootstrap-server.", WRONG_INPUT)
+    _check_group(group, group_protocol, coordinator_bootstrap_server, coordinator_command_config)
     if exit_when_caught_up:
         last = Place("latest")
-    colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-    writers = {
-        OutputFormat.pretty: records_out.pretty(colour),
-        OutputFormat.raw: records_out.raw,
-        OutputFormat.json: records_out.as_json,
-    }
     _, security = security_of(command_config)
     coordinator_security = security
     if coordinator_command_config is not None:
@@ -194,7 +193,7 @@ def consume(
         partitions=partition or [],
         max_records=max_records,
         timeout_s=None if timeout_ms is None else timeout_ms / 1000,
-        writer=writers[form],
+        writer=_writer(form),
         isolation_level=isolation_level.value,
         bootstrap=bootstrap_server,
         coordinators=coordinator_bootstrap_server,
@@ -227,6 +226,28 @@ def _place(option: str, text: str, now_ms: int) -> Place:
             WRONG_INPUT,
         )
     return Place("time", max(0, found))
+
+
+def _writer(form: OutputFormat) -> Writer:
+    from ringleader.cli import records_out
+
+    if form is OutputFormat.pretty:
+        return records_out.pretty(sys.stdout.isatty() and not os.environ.get("NO_COLOR"))
+    return records_out.raw if form is OutputFormat.raw else records_out.as_json
+
+
+def _check_group(
+    group: str | None, protocol: GroupProtocol, coordinators: str | None, coordinator_config: Path | None
+) -> None:
+    """Options that need --group, or each other."""
+    if group is None and protocol is not GroupProtocol.classic:
+        fail("--group-protocol: there is no --group.", WRONG_INPUT)
+    if coordinators is not None:
+        if group is None:
+            fail("--coordinator-bootstrap-server: there is no --group.", WRONG_INPUT)
+        servers_of(coordinators, "--coordinator-bootstrap-server")
+    elif coordinator_config is not None:
+        fail("--coordinator-command-config: there is no --coordinator-bootstrap-server.", WRONG_INPUT)
 
 
 def _check(

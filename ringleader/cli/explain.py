@@ -17,16 +17,11 @@ from ringleader.cli.looking_back import (
     UntilOption,
     UtcOption,
     doubt,
-    given,
-    history_of,
-    must_know,
     nearest,
-    now_ms,
     plain,
     say,
-    warn_of_gaps,
+    view_of,
     where,
-    window_of,
 )
 
 if TYPE_CHECKING:
@@ -78,14 +73,10 @@ def explain(
     """See `HELP`."""
     from ringleader.insight.advice import explain as explaining
     from ringleader.insight.advice.errors import error_of, looks_like_an_error
-    from ringleader.insight.advice.past import Past
 
-    now = now_ms()
-    window, times = window_of(since, until, now), Times(now, utc=utc)
-    with history_of(ctx, history_file, bootstrap_server, command_config) as history:
-        must_know(history, group)
-        past = Past.read(history, group, window.since_ms, window.until_ms)
-        warn_of_gaps(history, window, times, wished=given(ctx, "since"))
+    with view_of(ctx) as view:
+        past, window, times = view.past(), view.window, view.times
+        view.warn_of_gaps()
     spans: list[MemberSpan] = []
     error = None
     if about is not None:
@@ -114,16 +105,15 @@ def explain(
         )
         return
     _say_incidents(out, found, times)
+    _say_present(out, past, spans, times)
+
+
+def _say_present(out: Console, past: Past, spans: list[MemberSpan], times: Times) -> None:
+    """Members that are still there."""
+    members = {one.member_id: one for one in (past.state.members if past.state else ())}
     for span in spans:
         if span.until_ms is None:
-            here = next(
-                (
-                    one
-                    for one in (past.state.members if past.state else ())
-                    if one.member_id == span.member.member_id
-                ),
-                span.member,
-            )
+            here = members.get(span.member.member_id, span.member)
             since, has = times.point(span.since_ms), _partitions(here.assigned)
             host = f" ({where(here)})" if here.instance_id else ""
             out.print(f"{here.name}{host} is in the group since {since}, with {has}.", markup=False)

@@ -18,15 +18,13 @@ from ringleader.cli.looking_back import (
     UntilOption,
     UtcOption,
     doubt,
-    history_of,
-    must_know,
     nothing_in,
-    now_ms,
     plain,
-    window_of,
+    view_of,
 )
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.table import Table
 
     from ringleader.insight.model import Rebalance
@@ -45,20 +43,20 @@ WIDE = 118
 """A terminal so wide has room for the three phases."""
 
 
+LimitOption = Annotated[
+    int,
+    typer.Option(min=1, max=100_000, help="Largest number of rebalances to show; the last ones are shown."),
+]
+EvidenceOption = Annotated[bool, typer.Option("--evidence", help="Show the evidence for each cause, too.")]
+
+
 def history(
     ctx: typer.Context,
     group: GroupArgument,
     since: SinceOption = "24h",
     until: UntilOption = None,
-    limit: Annotated[
-        int,
-        typer.Option(
-            min=1, max=100_000, help="Largest number of rebalances to show; the last ones are shown."
-        ),
-    ] = 100,
-    evidence: Annotated[
-        bool, typer.Option("--evidence", help="Show the evidence for each cause, too.")
-    ] = False,
+    limit: LimitOption = 100,
+    evidence: EvidenceOption = False,
     history_file: HistoryOption = None,
     bootstrap_server: ServerOption = None,
     command_config: CommandConfigOption = None,
@@ -66,12 +64,8 @@ def history(
     as_json: JsonOption = False,
 ) -> None:
     """See `HELP`."""
-    from ringleader.insight.advice.words import count, partition_time
-
-    now = now_ms()
-    window, times = window_of(since, until, now), Times(now, utc=utc)
-    with history_of(ctx, history_file, bootstrap_server, command_config) as past:
-        must_know(past, group)
+    with view_of(ctx) as view:
+        past, window, times = view.history, view.window, view.times
         between = {"since_ms": window.since_ms, "until_ms": window.until_ms}
         found = past.rebalances(group, **between, limit=limit + 1, newest_first=True)
         more, found = len(found) > limit, sorted(found[:limit], key=lambda one: one.at_ms)
@@ -108,14 +102,18 @@ def history(
     for event in events:
         out.print(f"  {times.point(event.at_ms)}, {event.kind}: {event.text}", markup=False)
     if found:
-        known = [one.unowned_ms for one in found if one.unowned_ms is not None]
-        unowned = f", {partition_time(sum(known))} without an owner" if known else ""
-        out.print(
-            f"\n{count(len(found), 'rebalance')} since {times.point(window.since_ms)}{unowned}.", markup=False
-        )
-        used = [f"{mark} {sure}" for sure, mark in _MARKS.items() if any(o.confidence == sure for o in found)]
-        if used and not wide:
-            out.print(f"Causes: {', '.join(used)}.", style="dim")
+        _sum_up(out, found, times.point(window.since_ms), marks=not wide)
+
+
+def _sum_up(out: Console, found: list[Rebalance], since: str, *, marks: bool) -> None:
+    from ringleader.insight.advice.words import count, partition_time
+
+    known = [one.unowned_ms for one in found if one.unowned_ms is not None]
+    unowned = f", {partition_time(sum(known))} without an owner" if known else ""
+    out.print(f"\n{count(len(found), 'rebalance')} since {since}{unowned}.", markup=False)
+    used = [f"{mark} {sure}" for sure, mark in _MARKS.items() if any(o.confidence == sure for o in found)]
+    if used and marks:
+        out.print(f"Causes: {', '.join(used)}.", style="dim")
 
 
 def _table(found: list[Rebalance], times: Times, wide: bool) -> Table:

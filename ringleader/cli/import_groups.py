@@ -73,50 +73,60 @@ class Taken:
         return self.topic, self.partition
 
 
+FromBootstrapServerOption = Annotated[
+    str,
+    typer.Option(
+        parser=utf8,
+        metavar="HOST:PORT[,...]",
+        help="Source server of the groups: any Kafka or Ringleader.",
+        show_default=False,
+    ),
+]
+ToBootstrapServerOption = Annotated[
+    str,
+    typer.Option(
+        parser=utf8,
+        envvar="RINGLEADER_BOOTSTRAP_SERVER",
+        metavar="HOST:PORT[,...]",
+        help="Target server for the offsets: Ringleader or any Kafka.",
+    ),
+]
+GroupOption = Annotated[
+    list[str] | None,
+    typer.Option(metavar="GROUP", parser=utf8, help="Group; may be repeated.", show_default=False),
+]
+AllGroupsOption = Annotated[bool, typer.Option("--all", help="All groups with committed offsets.")]
+OverwriteOption = Annotated[
+    bool, typer.Option("--overwrite", help="Overwrite different offsets of a group at the target.")
+]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Show the changes without making them.")]
+FromCommandConfigOption = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Client properties for the source, as for --command-config.",
+        show_default=False,
+    ),
+]
+ToCommandConfigOption = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Client properties for the target, as for --command-config.",
+        show_default=False,
+    ),
+]
+
+
 def import_groups(
-    from_bootstrap_server: Annotated[
-        str,
-        typer.Option(
-            parser=utf8,
-            metavar="HOST:PORT[,...]",
-            help="Source server of the groups: any Kafka or Ringleader.",
-            show_default=False,
-        ),
-    ],
-    to_bootstrap_server: Annotated[
-        str,
-        typer.Option(
-            parser=utf8,
-            envvar="RINGLEADER_BOOTSTRAP_SERVER",
-            metavar="HOST:PORT[,...]",
-            help="Target server for the offsets: Ringleader or any Kafka.",
-        ),
-    ] = BOOTSTRAP,
-    group: Annotated[
-        list[str] | None,
-        typer.Option(metavar="GROUP", parser=utf8, help="Group; may be repeated.", show_default=False),
-    ] = None,
-    all_groups: Annotated[bool, typer.Option("--all", help="All groups with committed offsets.")] = False,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Overwrite different offsets of a group at the target.")
-    ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the changes without making them.")] = False,
-    from_command_config: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Client properties for the source, as for --command-config.",
-            show_default=False,
-        ),
-    ] = None,
-    to_command_config: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Client properties for the target, as for --command-config.",
-            show_default=False,
-        ),
-    ] = None,
+    from_bootstrap_server: FromBootstrapServerOption,
+    to_bootstrap_server: ToBootstrapServerOption = BOOTSTRAP,
+    group: GroupOption = None,
+    all_groups: AllGroupsOption = False,
+    overwrite: OverwriteOption = False,
+    dry_run: DryRunOption = False,
+    from_command_config: FromCommandConfigOption = None,
+    to_command_config: ToCommandConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Take over the committed offsets of groups."""

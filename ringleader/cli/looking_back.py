@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
+    from ringleader.insight.advice import Past
     from ringleader.insight.feed.watcher import Progress
     from ringleader.insight.history import History
     from ringleader.insight.model import Confidence, Member
@@ -88,14 +89,54 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
+@dataclass(frozen=True)
+class View:
+    """The part of a history that a command looks at: a group in a window of time."""
+
+    history: History
+    group: str
+    window: Window
+    times: Times
+    since_given: bool
+    """The beginning of the window stands on the command line."""
+
+    def past(self, **more: int) -> Past:
+        """The group's history in the window, for advice."""
+        from ringleader.insight.advice import Past
+
+        return Past.read(self.history, self.group, self.window.since_ms, self.window.until_ms, **more)
+
+    def warn_of_gaps(self) -> None:
+        """Print a warning on standard error when the history does not cover the window."""
+        oldest_ms, newest_ms = self.history.oldest_ms, self.history.newest_ms
+        if self.since_given and oldest_ms is not None and oldest_ms > self.window.since_ms + 60_000:
+            complain(f"the history begins {self.times.point(oldest_ms)}: earlier rebalances are not in it.")
+        if newest_ms is not None and newest_ms < self.window.until_ms - 60_000:
+            complain(
+                f"the history ends {self.times.point(newest_ms)}: `ringleader watch` keeps it up to date."
+            )
+
+
 @contextmanager
-def history_of(
-    ctx: typer.Context, file: Path | None, bootstrap: str | None, config: Path | None
-) -> Iterator[History]:
-    """The history that the options name, open to be read: a file as it is, or a cluster's, caught up. An
-    error ends the command with one sentence."""
+def view_of(ctx: typer.Context, *, since: str = "since", until: str = "until") -> Iterator[View]:
+    """The group and window of a command's own parameters, in the history that its options name. `since` and
+    `until`: the names of the parameters of the window. An error ends the command with one sentence."""
+    now, asked = now_ms(), ctx.params
+    names = (f"--{since.rstrip('_')}", f"--{until}")
+    window = window_of(asked[since], asked[until], now, names)
+    with history_of(ctx) as history:
+        must_know(history, asked["group"])
+        yield View(history, asked["group"], window, Times(now, utc=asked["utc"]), given(ctx, since))
+
+
+@contextmanager
+def history_of(ctx: typer.Context) -> Iterator[History]:
+    """The history that a command's options name, open to be read: a file as it is, or a cluster's, caught up.
+    An error ends the command with one sentence."""
     from ringleader.insight.history import History, HistoryError
 
+    file, config = ctx.params["history_file"], ctx.params["command_config"]
+    bootstrap = ctx.params["bootstrap_server"]
     # Where both are given, the file is brought up to date; an environment that names a cluster is no wish.
     wished = given(ctx, "bootstrap_server")
     try:
@@ -232,16 +273,6 @@ def nothing_in(history: History, group: str, window: Window, times: Times) -> st
     begin_ms = history.oldest_ms
     begins = f": the history begins {times.point(begin_ms)}" if begin_ms is not None else ""
     return f"No rebalance of {group} {span}, or any other time{begins}."
-
-
-def warn_of_gaps(history: History, window: Window, times: Times, *, wished: bool) -> None:
-    """Says so on standard error when the history does not cover the window. `wished`: somebody gave its
-    beginning."""
-    oldest_ms, newest_ms = history.oldest_ms, history.newest_ms
-    if wished and oldest_ms is not None and oldest_ms > window.since_ms + 60_000:
-        complain(f"the history begins {times.point(oldest_ms)}: what was before is not in it.")
-    if newest_ms is not None and newest_ms < window.until_ms - 60_000:
-        complain(f"the history ends {times.point(newest_ms)}: `ringleader watch` keeps it up to date.")
 
 
 class Times:

@@ -18,7 +18,7 @@ from ringleader.cli.asking import NOWHERE, security_of
 from ringleader.cli.common import NONE, WRONG_INPUT, JsonOption, complain, console, fail, table, utf8
 
 if TYPE_CHECKING:
-    from ringleader.migration.migration import Report
+    from ringleader.migration.migration import Plan, Report
 
 HELP = (
     "Take a single daemon's topics, records, groups, offsets, users, ACLs and quotas into a Kafka cluster, "
@@ -40,87 +40,92 @@ LINE_S = 30.0
 """Between two lines, where no terminal shows one that moves."""
 
 
+SourceOption = Annotated[
+    Path, typer.Option("--from", metavar="DIR", help="Data directory of the daemon.", show_default=False)
+]
+ClusterOption = Annotated[
+    str,
+    typer.Option(
+        parser=utf8, metavar="HOST:PORT[,...]", help="Brokers of the Kafka cluster.", show_default=False
+    ),
+]
+ClusterPropertiesOption = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Client properties for TLS and SASL, as for `ringleader serve`.",
+        show_default=False,
+    ),
+]
+ClusterGroupsTopicOption = Annotated[
+    str | None, typer.Option(metavar="TEXT", help="Same value as on the nodes.", show_default=False)
+]
+ClusterSecurityTopicOption = Annotated[
+    str | None, typer.Option(metavar="TEXT", help="Same value as on the nodes.", show_default=False)
+]
+ClusterGroupIdOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TEXT",
+        help="Same value as on the nodes. Refused while a node is a member of this group.",
+        show_default=False,
+    ),
+]
+ClusterTransactionalIdPrefixOption = Annotated[
+    str | None, typer.Option(metavar="TEXT", help="Same value as on the nodes.", show_default=False)
+]
+ClusterReplicationFactorOption = Annotated[
+    int | None,
+    typer.Option(
+        metavar="NUMBER",
+        help="Replication factor of the nodes' topics if they are created.",
+        show_default=False,
+    ),
+]
+ReplicationFactorOption = Annotated[
+    int | None,
+    typer.Option(
+        metavar="NUMBER",
+        min=1,
+        help="Replication factor of the topics. Default: the cluster's.",
+        show_default=False,
+    ),
+]
+ConfigOption = Annotated[
+    Path | None,
+    typer.Option("--config", envvar="RINGLEADER_CONFIG", metavar="FILE", help="Settings file of the daemon."),
+]
+IntoExistingOption = Annotated[
+    bool,
+    typer.Option(
+        "--into-existing",
+        help="Append to topics that contain records, and keep groups that exist.",
+    ),
+]
+DryRunOption = Annotated[
+    bool,
+    typer.Option("--dry-run", help="Check whether the migration is possible, without changing anything."),
+]
+
+
 def migrate(
-    source: Annotated[
-        Path, typer.Option("--from", metavar="DIR", help="Data directory of the daemon.", show_default=False)
-    ],
-    cluster: Annotated[
-        str,
-        typer.Option(
-            parser=utf8, metavar="HOST:PORT[,...]", help="Brokers of the Kafka cluster.", show_default=False
-        ),
-    ],
-    cluster_properties: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Client properties for TLS and SASL, as for `ringleader serve`.",
-            show_default=False,
-        ),
-    ] = None,
-    cluster_groups_topic: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="Same value as on the nodes.", show_default=False)
-    ] = None,
-    cluster_security_topic: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="Same value as on the nodes.", show_default=False)
-    ] = None,
-    cluster_group_id: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TEXT",
-            help="Same value as on the nodes. Refused while a node is a member of this group.",
-            show_default=False,
-        ),
-    ] = None,
-    cluster_transactional_id_prefix: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="Same value as on the nodes.", show_default=False)
-    ] = None,
-    cluster_replication_factor: Annotated[
-        int | None,
-        typer.Option(
-            metavar="NUMBER",
-            help="Replication factor of the nodes' topics if they are created.",
-            show_default=False,
-        ),
-    ] = None,
-    replication_factor: Annotated[
-        int | None,
-        typer.Option(
-            metavar="NUMBER",
-            min=1,
-            help="Replication factor of the topics. Default: the cluster's.",
-            show_default=False,
-        ),
-    ] = None,
-    config: Annotated[
-        Path | None,
-        typer.Option(
-            "--config", envvar="RINGLEADER_CONFIG", metavar="FILE", help="Settings file of the daemon."
-        ),
-    ] = None,
-    into_existing: Annotated[
-        bool,
-        typer.Option(
-            "--into-existing",
-            help="Append to topics that contain records, and keep groups that exist.",
-        ),
-    ] = False,
-    dry_run: Annotated[
-        bool,
-        typer.Option("--dry-run", help="Check whether the migration is possible, without changing anything."),
-    ] = False,
+    source: SourceOption,
+    cluster: ClusterOption,
+    cluster_properties: ClusterPropertiesOption = None,
+    cluster_groups_topic: ClusterGroupsTopicOption = None,
+    cluster_security_topic: ClusterSecurityTopicOption = None,
+    cluster_group_id: ClusterGroupIdOption = None,
+    cluster_transactional_id_prefix: ClusterTransactionalIdPrefixOption = None,
+    cluster_replication_factor: ClusterReplicationFactorOption = None,
+    replication_factor: ReplicationFactorOption = None,
+    config: ConfigOption = None,
+    into_existing: IntoExistingOption = False,
+    dry_run: DryRunOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Take a single daemon's topics and groups into a Kafka cluster."""
-    from ringleader.clients.errors import ClientError
     from ringleader.coordinator.config import SettingsError, load_settings
-    from ringleader.coordinator.storage.base import StorageError
     from ringleader.migration.migration import Plan
-    from ringleader.migration.migration import migrate as run
-    from ringleader.migration.source import SourceError
-    from ringleader.migration.state import StateError
-    from ringleader.migration.topics import ConflictError
-    from ringleader.protocol.errors import KafkaError, MalformedError
 
     flags = {
         "cluster": cluster,
@@ -140,7 +145,6 @@ def migrate(
     _, security = security_of(settings.cluster_properties, "--cluster-properties")
     if not source.is_dir():
         fail(f"--from: there is no directory {source}.", WRONG_INPUT)
-    logging.getLogger("ringleader").addHandler(NOWHERE)
     plan = Plan(
         directory=source,
         settings=settings,
@@ -149,20 +153,34 @@ def migrate(
         into_existing=into_existing,
         dry_run=dry_run,
     )
-    shown = _Progress()
-    wrong: tuple[type[Exception], ...] = (SourceError, ConflictError, StateError, ClientError)
-    wrong += (StorageError, KafkaError, MalformedError, OSError)
-    try:
-        report = asyncio.run(run(plan, shown))
-    except wrong as error:
-        fail(f"{str(error).rstrip('.')}.")
-    finally:
-        shown.end()
+    report = _run(plan)
     if as_json:
         print(json.dumps({"executed": not dry_run} | asdict(report)))
     else:
         _show(report)
     print(_sentence(report, dry_run), file=sys.stderr if as_json else sys.stdout)
+
+
+def _run(plan: Plan) -> Report:
+    """An error ends the command with one sentence."""
+    from ringleader.clients.errors import ClientError
+    from ringleader.coordinator.storage.base import StorageError
+    from ringleader.migration.migration import migrate as run
+    from ringleader.migration.source import SourceError
+    from ringleader.migration.state import StateError
+    from ringleader.migration.topics import ConflictError
+    from ringleader.protocol.errors import KafkaError, MalformedError
+
+    logging.getLogger("ringleader").addHandler(NOWHERE)
+    shown = _Progress()
+    wrong: tuple[type[Exception], ...] = (SourceError, ConflictError, StateError, ClientError)
+    wrong += (StorageError, KafkaError, MalformedError, OSError)
+    try:
+        return asyncio.run(run(plan, shown))
+    except wrong as error:
+        fail(f"{str(error).rstrip('.')}.")
+    finally:
+        shown.end()
 
 
 def _show(report: Report) -> None:

@@ -30,6 +30,8 @@ from ringleader.cli.looking_back import (
 )
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from ringleader.insight.history import History
     from ringleader.insight.model import Member, Ownership
 
@@ -46,29 +48,34 @@ CHANGES = 10
 """The last ones that are shown, of each group."""
 
 
+PartitionArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="TOPIC:PARTITION",
+        parser=utf8,
+        help="Partition as TOPIC:PARTITION, for example orders:17.",
+        show_default=False,
+    ),
+]
+AtOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TIME",
+        help="Point in time: 6h, or 2026-01-31T03:12Z (UTC). Default: now.",
+        show_default=False,
+    ),
+]
+GroupOption = Annotated[
+    str | None,
+    typer.Option(parser=utf8, metavar="GROUP", help="Show only this group.", show_default=False),
+]
+
+
 def owners(
     ctx: typer.Context,
-    partition: Annotated[
-        str,
-        typer.Argument(
-            metavar="TOPIC:PARTITION",
-            parser=utf8,
-            help="Partition as TOPIC:PARTITION, for example orders:17.",
-            show_default=False,
-        ),
-    ],
-    at: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TIME",
-            help="Point in time: 6h, or 2026-01-31T03:12Z (UTC). Default: now.",
-            show_default=False,
-        ),
-    ] = None,
-    group: Annotated[
-        str | None,
-        typer.Option(parser=utf8, metavar="GROUP", help="Show only this group.", show_default=False),
-    ] = None,
+    partition: PartitionArgument,
+    at: AtOption = None,
+    group: GroupOption = None,
     history_file: HistoryOption = None,
     bootstrap_server: ServerOption = None,
     command_config: CommandConfigOption = None,
@@ -79,7 +86,7 @@ def owners(
     topic, number = _place(partition)
     now = now_ms()
     at_ms, times = now if at is None else moment_of(at, now, "--at"), Times(now, utc=utc)
-    with history_of(ctx, history_file, bootstrap_server, command_config) as history:
+    with history_of(ctx) as history:
         all_of = {
             one.group: spans
             for one in history.groups()
@@ -88,42 +95,49 @@ def owners(
         }
         if not all_of:
             _nobody(history, topic, number, group)
-        oldest_ms, newest_ms = history.oldest_ms, history.newest_ms
-        if at is not None and oldest_ms is not None and at_ms < oldest_ms:
-            fail(
-                f"The history begins {times.point(oldest_ms)}: it does not know who had {topic}:{number}"
-                f" before."
-            )
-        if at is not None and newest_ms is not None and at_ms > newest_ms + 60_000:
-            fail(
-                f"The history ends {times.point(newest_ms)}: it does not know who had {topic}:{number} then."
-            )
+        if at is not None:
+            _must_reach(history, at_ms, times, f"{topic}:{number}")
         rows = [_row(history, name, spans, topic, number, at_ms) for name, spans in all_of.items()]
-        known = {
-            name: {span.member.member_id: span.member for span in history.members(name)} for name in all_of
-        }
+        changes = {name: _changes(history, name, spans) for name, spans in all_of.items()}
     if as_json:
-        changes = {
-            name: [
-                {
-                    "member": known[name][one.member_id].name
-                    if one.member_id in known[name]
-                    else one.member_id,
-                    "member_id": one.member_id,
-                    "since_ms": one.since_ms,
-                    "since": iso(one.since_ms),
-                    "until_ms": one.until_ms,
-                    "until": None if one.until_ms is None else iso(one.until_ms),
-                    "rebalance_id": one.rebalance_id,
-                }
-                for one in _joined(spans)[-CHANGES:]
-            ]
-            for name, spans in all_of.items()
-        }
         answer: dict[str, Any] = {"topic": topic, "partition": number, "at_ms": at_ms, "at": iso(at_ms)}
         print(json.dumps({**answer, "owners": rows, "changes": changes}))
         return
     out = console()
+    _show_owners(out, rows, times)
+    if at is not None:
+        _show_resets(out, rows, f"{topic}:{number}")
+    else:
+        _show_changes(out, changes, times)
+
+
+def _must_reach(history: History, at_ms: int, times: Times, place: str) -> None:
+    """Ends the command for a moment that the history does not cover."""
+    oldest_ms, newest_ms = history.oldest_ms, history.newest_ms
+    if oldest_ms is not None and at_ms < oldest_ms:
+        fail(f"The history begins {times.point(oldest_ms)}: it does not know who had {place} before.")
+    if newest_ms is not None and at_ms > newest_ms + 60_000:
+        fail(f"The history ends {times.point(newest_ms)}: it does not know who had {place} then.")
+
+
+def _changes(history: History, group: str, spans: list[Ownership]) -> list[dict[str, Any]]:
+    """The last owners."""
+    names = {span.member.member_id: span.member.name for span in history.members(group)}
+    return [
+        {
+            "member": names.get(one.member_id, one.member_id),
+            "member_id": one.member_id,
+            "since_ms": one.since_ms,
+            "since": iso(one.since_ms),
+            "until_ms": one.until_ms,
+            "until": None if one.until_ms is None else iso(one.until_ms),
+            "rebalance_id": one.rebalance_id,
+        }
+        for one in _joined(spans)[-CHANGES:]
+    ]
+
+
+def _show_owners(out: Console, rows: list[dict[str, Any]], times: Times) -> None:
     shown = table("GROUP", "OWNER", "SINCE", "OFFSET", "COMMITTED", right=("OFFSET",))
     for column in shown.columns[2:]:
         column.no_wrap = True
@@ -136,27 +150,26 @@ def owners(
             times.point(row["committed_ms"]),
         )
     out.print(shown)
-    if at is not None:
-        for row in rows:
-            if row["offset"] is not None:
-                out.print(
-                    f"\nTo set {row['group']} back to where it was then, with its members stopped:\n"
-                    f"  ringleader groups reset {row['group']} --topic {topic}:{number} --to-offset"
-                    f" {row['offset']}",
-                    markup=False,
-                    soft_wrap=True,
-                )
-        return
-    for name, spans in all_of.items():
+
+
+def _show_resets(out: Console, rows: list[dict[str, Any]], place: str) -> None:
+    for row in rows:
+        if row["offset"] is not None:
+            out.print(
+                f"\nTo set {row['group']} back to where it was then, with its members stopped:\n"
+                f"  ringleader groups reset {row['group']} --topic {place} --to-offset {row['offset']}",
+                markup=False,
+                soft_wrap=True,
+            )
+
+
+def _show_changes(out: Console, changes: dict[str, list[dict[str, Any]]], times: Times) -> None:
+    for name, owners in changes.items():
         out.print(f"\nThe last owners in {name}:", markup=False)
         changed = table("FROM", "TO", "OWNER")
-        for one in _joined(spans)[-CHANGES:]:
-            member = known[name].get(one.member_id)
-            changed.add_row(
-                times.point(one.since_ms),
-                "now" if one.until_ms is None else times.point(one.until_ms),
-                member.name if member else one.member_id,
-            )
+        for one in owners:
+            until = "now" if one["until_ms"] is None else times.point(one["until_ms"])
+            changed.add_row(times.point(one["since_ms"]), until, one["member"])
         out.print(changed)
 
 

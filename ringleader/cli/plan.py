@@ -49,35 +49,43 @@ SIZE_HELP = (
 )
 
 
+GroupArgument = Annotated[
+    str | None,
+    typer.Argument(metavar="[GROUP]", parser=utf8, help="Group with members.", show_default=False),
+]
+FileOption = Annotated[
+    Path | None, typer.Option(help="JSON file to read the group from.", show_default=False)
+]
+SaveOption = Annotated[Path | None, typer.Option(help="JSON file to write the group to.", show_default=False)]
+MembersOption = Annotated[int, typer.Option(min=1, help="Number of members to add and to remove.")]
+PartitionsOption = Annotated[int, typer.Option(min=1, help="Number of partitions to add to each topic.")]
+NewTopicOption = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        help="Also try a new topic with this number of partitions that all members subscribe to, as by "
+        "a pattern.",
+        show_default=False,
+    ),
+]
+AssignorOption = Annotated[
+    list[str] | None,
+    typer.Option(help="Assignor to try; may be repeated. Default: all.", show_default=False),
+]
+ImbalanceOption = Annotated[
+    float, typer.Option(min=0, help="For lag-aware: allowed lag of a member above the mean.")
+]
+
+
 def plan(
-    group: Annotated[
-        str | None,
-        typer.Argument(metavar="[GROUP]", parser=utf8, help="Group with members.", show_default=False),
-    ] = None,
-    file: Annotated[
-        Path | None, typer.Option(help="JSON file to read the group from.", show_default=False)
-    ] = None,
-    save: Annotated[
-        Path | None, typer.Option(help="JSON file to write the group to.", show_default=False)
-    ] = None,
-    members: Annotated[int, typer.Option(min=1, help="Number of members to add and to remove.")] = 1,
-    partitions: Annotated[int, typer.Option(min=1, help="Number of partitions to add to each topic.")] = 1,
-    new_topic: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="Also try a new topic with this number of partitions that all members subscribe to, as by "
-            "a pattern.",
-            show_default=False,
-        ),
-    ] = None,
-    assignor: Annotated[
-        list[str] | None,
-        typer.Option(help="Assignor to try; may be repeated. Default: all.", show_default=False),
-    ] = None,
-    imbalance: Annotated[
-        float, typer.Option(min=0, help="For lag-aware: allowed lag of a member above the mean.")
-    ] = 0.1,
+    group: GroupArgument = None,
+    file: FileOption = None,
+    save: SaveOption = None,
+    members: MembersOption = 1,
+    partitions: PartitionsOption = 1,
+    new_topic: NewTopicOption = None,
+    assignor: AssignorOption = None,
+    imbalance: ImbalanceOption = 0.1,
     bootstrap_server: BootstrapOption = BOOTSTRAP,
     command_config: CommandConfigOption = None,
     as_json: JsonOption = False,

@@ -63,81 +63,98 @@ class Acks(StrEnum):
     leader = "1"
 
 
+TopicArgument = Annotated[
+    str, typer.Argument(metavar="TOPIC", parser=utf8, help="Topic.", show_default=False)
+]
+ValueOption = Annotated[
+    str | None,
+    typer.Option(metavar="TEXT", help="Value of a single record to write.", show_default=False),
+]
+NullValueOption = Annotated[
+    bool,
+    typer.Option(
+        "--null-value",
+        help="Write a single record without a value (a tombstone): compaction deletes its key.",
+    ),
+]
+KeyOption = Annotated[
+    str | None, typer.Option(metavar="TEXT", help="Key of every record.", show_default=False)
+]
+HeaderOption = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME=VALUE", help="Header of every record; may be repeated.", show_default=False),
+]
+FileOption = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE", help="File to read records from. Default: standard input.", show_default=False
+    ),
+]
+FormOption = Annotated[
+    InputFormat, typer.Option("--format", help="Format of a line: a value, or a JSON object.")
+]
+KeySeparatorOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TEXT",
+        help="Separator between key and value in a line; \\t is a tab.",
+        show_default=False,
+    ),
+]
+PartitionOption = Annotated[
+    int | None,
+    typer.Option(
+        metavar="NUMBER", min=0, help="Partition for records that do not name one.", show_default=False
+    ),
+]
+CompressionOption = Annotated[Codec, typer.Option(help="Compression of batches.")]
+AcksOption = Annotated[
+    Acks,
+    typer.Option(
+        help="Acknowledgements to wait for. all: every in-sync replica. 1: the leader only; a "
+        "record can be lost when it crashes."
+    ),
+]
+IdempotentOption = Annotated[
+    bool,
+    typer.Option(
+        help="Whether brokers discard duplicates that are sent after a broken connection "
+        "(enable.idempotence). Not possible with --acks 1."
+    ),
+]
+MaxRequestSizeOption = Annotated[
+    int,
+    typer.Option(
+        metavar="BYTES",
+        min=1,
+        max=256 * 1024 * 1024,
+        help="Largest request and record. The topic's max.message.bytes is a limit, too.",
+    ),
+]
+DeliveryTimeoutMsOption = Annotated[
+    int, typer.Option(metavar="MS", min=1, help="Time limit for writing a record, including retries.")
+]
+MaxBlockMsOption = Annotated[
+    int, typer.Option(metavar="MS", min=1, help="Time limit for the topic to exist.")
+]
+
+
 def produce(
-    topic: Annotated[str, typer.Argument(metavar="TOPIC", parser=utf8, help="Topic.", show_default=False)],
-    value: Annotated[
-        str | None,
-        typer.Option(metavar="TEXT", help="Value of a single record to write.", show_default=False),
-    ] = None,
-    null_value: Annotated[
-        bool,
-        typer.Option(
-            "--null-value",
-            help="Write a single record without a value (a tombstone): compaction deletes its key.",
-        ),
-    ] = False,
-    key: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="Key of every record.", show_default=False)
-    ] = None,
-    header: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=VALUE", help="Header of every record; may be repeated.", show_default=False
-        ),
-    ] = None,
-    file: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="File to read records from. Default: standard input.", show_default=False
-        ),
-    ] = None,
-    form: Annotated[
-        InputFormat, typer.Option("--format", help="Format of a line: a value, or a JSON object.")
-    ] = InputFormat.lines,
-    key_separator: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TEXT",
-            help="Separator between key and value in a line; \\t is a tab.",
-            show_default=False,
-        ),
-    ] = None,
-    partition: Annotated[
-        int | None,
-        typer.Option(
-            metavar="NUMBER", min=0, help="Partition for records that do not name one.", show_default=False
-        ),
-    ] = None,
-    compression: Annotated[Codec, typer.Option(help="Compression of batches.")] = Codec.none,
-    acks: Annotated[
-        Acks,
-        typer.Option(
-            help="Acknowledgements to wait for. all: every in-sync replica. 1: the leader only; a "
-            "record can be lost when it crashes."
-        ),
-    ] = Acks.all,
-    idempotent: Annotated[
-        bool,
-        typer.Option(
-            help="Whether brokers discard duplicates that are sent after a broken connection "
-            "(enable.idempotence). Not possible with --acks 1."
-        ),
-    ] = True,
-    max_request_size: Annotated[
-        int,
-        typer.Option(
-            metavar="BYTES",
-            min=1,
-            max=256 * 1024 * 1024,
-            help="Largest request and record. The topic's max.message.bytes is a limit, too.",
-        ),
-    ] = 1_048_576,
-    delivery_timeout_ms: Annotated[
-        int, typer.Option(metavar="MS", min=1, help="Time limit for writing a record, including retries.")
-    ] = 120_000,
-    max_block_ms: Annotated[
-        int, typer.Option(metavar="MS", min=1, help="Time limit for the topic to exist.")
-    ] = 5_000,
+    topic: TopicArgument,
+    value: ValueOption = None,
+    null_value: NullValueOption = False,
+    key: KeyOption = None,
+    header: HeaderOption = None,
+    file: FileOption = None,
+    form: FormOption = InputFormat.lines,
+    key_separator: KeySeparatorOption = None,
+    partition: PartitionOption = None,
+    compression: CompressionOption = Codec.none,
+    acks: AcksOption = Acks.all,
+    idempotent: IdempotentOption = True,
+    max_request_size: MaxRequestSizeOption = 1_048_576,
+    delivery_timeout_ms: DeliveryTimeoutMsOption = 120_000,
+    max_block_ms: MaxBlockMsOption = 5_000,
     bootstrap_server: BootstrapOption = BOOTSTRAP,
     command_config: CommandConfigOption = None,
 ) -> None:

@@ -38,51 +38,60 @@ MORE_S = 30.0
 """How long after its time a recording may take to end."""
 
 
+GroupArgument = Annotated[
+    str, typer.Argument(metavar="GROUP", parser=utf8, help="The group.", show_default=False)
+]
+TokenFileOption = Annotated[
+    Path, typer.Option("--token-file", metavar="FILE", help="What http.recording.token.file has.")
+]
+UrlOption = Annotated[
+    str,
+    typer.Option(
+        "--http",
+        envvar="RINGLEADER_HTTP",
+        metavar="URL",
+        help="http.listen: http://HOST:PORT, or https.",
+    ),
+]
+ForOption = Annotated[str, typer.Option("--for", metavar="TIME", help="How long: 90s, 5m; 1h at most.")]
+MaxBytesOption = Annotated[
+    int,
+    typer.Option(
+        "--max-bytes", min=1, max=1 << 30, help="It ends when it is larger than that, before compression."
+    ),
+]
+AnonymousOption = Annotated[
+    bool,
+    typer.Option("--anonymous", help="Replace names, hosts, metadata by others of the same length."),
+]
+PrincipalsOption = Annotated[
+    bool, typer.Option("--principals", help="Tell who asked by name instead of by number.")
+]
+OutputOption = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", metavar="FILE", help="Default: GROUP.recording.gz.", show_default=False),
+]
+AuthorityOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--http-authority",
+        metavar="FILE",
+        help="PEM with who signed the endpoint's certificate. Default: the system's.",
+        show_default=False,
+    ),
+]
+
+
 def record(
-    group: Annotated[
-        str, typer.Argument(metavar="GROUP", parser=utf8, help="The group.", show_default=False)
-    ],
-    token_file: Annotated[
-        Path, typer.Option("--token-file", metavar="FILE", help="What http.recording.token.file has.")
-    ],
-    url: Annotated[
-        str,
-        typer.Option(
-            "--http",
-            envvar="RINGLEADER_HTTP",
-            metavar="URL",
-            help="http.listen: http://HOST:PORT, or https.",
-        ),
-    ] = "http://127.0.0.1:9464",
-    for_: Annotated[str, typer.Option("--for", metavar="TIME", help="How long: 90s, 5m; 1h at most.")] = "5m",
-    max_bytes: Annotated[
-        int,
-        typer.Option(
-            "--max-bytes", min=1, max=1 << 30, help="It ends when it is larger than that, before compression."
-        ),
-    ] = 64 * 1024 * 1024,
-    anonymous: Annotated[
-        bool,
-        typer.Option("--anonymous", help="Replace names, hosts, metadata by others of the same length."),
-    ] = False,
-    principals: Annotated[
-        bool, typer.Option("--principals", help="Tell who asked by name instead of by number.")
-    ] = False,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "-o", metavar="FILE", help="Default: GROUP.recording.gz.", show_default=False
-        ),
-    ] = None,
-    authority: Annotated[
-        Path | None,
-        typer.Option(
-            "--http-authority",
-            metavar="FILE",
-            help="PEM with who signed the endpoint's certificate. Default: the system's.",
-            show_default=False,
-        ),
-    ] = None,
+    group: GroupArgument,
+    token_file: TokenFileOption,
+    url: UrlOption = "http://127.0.0.1:9464",
+    for_: ForOption = "5m",
+    max_bytes: MaxBytesOption = 64 * 1024 * 1024,
+    anonymous: AnonymousOption = False,
+    principals: PrincipalsOption = False,
+    output: OutputOption = None,
+    authority: AuthorityOption = None,
 ) -> None:
     """See `HELP`."""
     try:

@@ -82,56 +82,71 @@ class Change:
         return self.end - self.offset
 
 
+GroupArgument = Annotated[
+    str, typer.Argument(metavar="GROUP", parser=utf8, help="Group.", show_default=False)
+]
+TopicOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="TOPIC[:0,1]", parser=utf8, help="Topic, optionally with partitions; may be repeated."
+    ),
+]
+AllTopicsOption = Annotated[
+    bool, typer.Option("--all-topics", help="All topics with committed offsets of the group.")
+]
+ToEarliestOption = Annotated[bool, typer.Option("--to-earliest", help="Reset to the first records.")]
+ToLatestOption = Annotated[
+    bool, typer.Option("--to-latest", help="Reset to the end, after the last records.")
+]
+ToCurrentOption = Annotated[
+    bool,
+    typer.Option(
+        "--to-current", help="Keep the committed offsets; partitions without one are set to the end."
+    ),
+]
+ToOffsetOption = Annotated[int | None, typer.Option(metavar="OFFSET", min=0, help="Reset to this offset.")]
+ShiftByOption = Annotated[
+    int | None,
+    typer.Option(metavar="NUMBER", help="Number of records to move forward; negative: backward."),
+]
+ToDatetimeOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TIME",
+        help="Reset to the first record at or after this time: 2026-01-31T12:00:00Z.",
+    ),
+]
+ByDurationOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="DURATION", help="Reset to the first record within this duration before now: 1h, P7D."
+    ),
+]
+FromFileOption = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="File with offsets as printed by --csv or --json.")
+]
+ExecuteOption = Annotated[
+    bool, typer.Option("--execute", help="Commit the new offsets. Default: only show them.")
+]
+AsCsvOption = Annotated[
+    bool, typer.Option("--csv", help="Print topic,partition,offset for --from-file instead of a table.")
+]
+
+
 def reset(
-    group: Annotated[str, typer.Argument(metavar="GROUP", parser=utf8, help="Group.", show_default=False)],
-    topic: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="TOPIC[:0,1]", parser=utf8, help="Topic, optionally with partitions; may be repeated."
-        ),
-    ] = None,
-    all_topics: Annotated[
-        bool, typer.Option("--all-topics", help="All topics with committed offsets of the group.")
-    ] = False,
-    to_earliest: Annotated[bool, typer.Option("--to-earliest", help="Reset to the first records.")] = False,
-    to_latest: Annotated[
-        bool, typer.Option("--to-latest", help="Reset to the end, after the last records.")
-    ] = False,
-    to_current: Annotated[
-        bool,
-        typer.Option(
-            "--to-current", help="Keep the committed offsets; partitions without one are set to the end."
-        ),
-    ] = False,
-    to_offset: Annotated[
-        int | None, typer.Option(metavar="OFFSET", min=0, help="Reset to this offset.")
-    ] = None,
-    shift_by: Annotated[
-        int | None,
-        typer.Option(metavar="NUMBER", help="Number of records to move forward; negative: backward."),
-    ] = None,
-    to_datetime: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TIME",
-            help="Reset to the first record at or after this time: 2026-01-31T12:00:00Z.",
-        ),
-    ] = None,
-    by_duration: Annotated[
-        str | None,
-        typer.Option(
-            metavar="DURATION", help="Reset to the first record within this duration before now: 1h, P7D."
-        ),
-    ] = None,
-    from_file: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="File with offsets as printed by --csv or --json.")
-    ] = None,
-    execute: Annotated[
-        bool, typer.Option("--execute", help="Commit the new offsets. Default: only show them.")
-    ] = False,
-    as_csv: Annotated[
-        bool, typer.Option("--csv", help="Print topic,partition,offset for --from-file instead of a table.")
-    ] = False,
+    group: GroupArgument,
+    topic: TopicOption = None,
+    all_topics: AllTopicsOption = False,
+    to_earliest: ToEarliestOption = False,
+    to_latest: ToLatestOption = False,
+    to_current: ToCurrentOption = False,
+    to_offset: ToOffsetOption = None,
+    shift_by: ShiftByOption = None,
+    to_datetime: ToDatetimeOption = None,
+    by_duration: ByDurationOption = None,
+    from_file: FromFileOption = None,
+    execute: ExecuteOption = False,
+    as_csv: AsCsvOption = False,
     bootstrap_server: BootstrapOption = BOOTSTRAP,
     command_config: CommandConfigOption = None,
     as_json: JsonOption = False,

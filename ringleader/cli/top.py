@@ -110,7 +110,7 @@ def top(
 ) -> None:
     """See `HELP`."""
     if once:
-        with history_of(ctx, history_file, bootstrap_server, command_config) as history:
+        with history_of(ctx) as history:
             now = now_ms()
             rows = rows_of(history, now, gone=gone)
         if as_json:
@@ -126,7 +126,7 @@ def top(
         fail("A live table needs a terminal; --once prints it once.", WRONG_INPUT)
     live = _Live(sort, interval, gone=gone, utc=utc)
     if history_file is not None and not given(ctx, "bootstrap_server"):
-        with history_of(ctx, history_file, bootstrap_server, command_config) as history:
+        with history_of(ctx) as history:
             asyncio.run(live.run(history))
         return
     asyncio.run(_watching(live, bootstrap_server or BOOTSTRAP, history_file, command_config))

@@ -60,90 +60,100 @@ Show = Callable[[Any], str | None]
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 
+GroupOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="GROUP",
+        parser=utf8,
+        help="Show only this group; may be repeated. The history contains all groups.",
+        show_default=False,
+    ),
+]
+FromStartOption = Annotated[
+    bool,
+    typer.Option(
+        "--from-start/--from-now",
+        help="Start of a new history: the oldest data in the cluster's topics, or now.",
+    ),
+]
+HistoryFileOption = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        dir_okay=False,
+        help="History file. Default: in the user's data directory.",
+        show_default=False,
+    ),
+]
+KeepOption = Annotated[str, typer.Option(metavar="TIME", help="How long the history is kept: 30d, 12h.")]
+MaxSizeOption = Annotated[
+    str,
+    typer.Option(
+        metavar="BYTES",
+        help="Largest size of the history file: 1g, 500m. The oldest entries are deleted first.",
+    ),
+]
+PageOption = Annotated[
+    str | None,
+    typer.Option(metavar="HOST:PORT", help="Address of the page.", show_default=PAGE_ADDRESS, parser=utf8),
+]
+NoPageOption = Annotated[bool, typer.Option("--no-page", help="Do not serve the page.")]
+PageNameOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME",
+        parser=utf8,
+        help="Additional host name under which the page may be requested; may be repeated.",
+        show_default=False,
+    ),
+]
+TokenFileOption = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        dir_okay=False,
+        help="Token required by the page; needed if other machines can reach it. Alternatively set "
+        "RINGLEADER_PAGE_TOKEN.",
+        show_default=False,
+    ),
+]
+CertificateOption = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        dir_okay=False,
+        help="PEM file with private key and certificates: the page uses TLS.",
+        show_default=False,
+    ),
+]
+AuthorityOption = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        dir_okay=False,
+        help="PEM file with CA certificates: the page requires a client certificate signed by one of them.",
+        show_default=False,
+    ),
+]
+UtcOption = Annotated[bool, typer.Option("--utc", help="Print exact times (UTC).")]
+JsonLinesOption = Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")]
+
+
 def watch(
     bootstrap_server: BootstrapOption = BOOTSTRAP,
-    group: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="GROUP",
-            parser=utf8,
-            help="Show only this group; may be repeated. The history contains all groups.",
-            show_default=False,
-        ),
-    ] = None,
-    from_start: Annotated[
-        bool,
-        typer.Option(
-            "--from-start/--from-now",
-            help="Start of a new history: the oldest data in the cluster's topics, or now.",
-        ),
-    ] = True,
-    history: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            dir_okay=False,
-            help="History file. Default: in the user's data directory.",
-            show_default=False,
-        ),
-    ] = None,
-    keep: Annotated[
-        str, typer.Option(metavar="TIME", help="How long the history is kept: 30d, 12h.")
-    ] = "30d",
-    max_size: Annotated[
-        str,
-        typer.Option(
-            metavar="BYTES",
-            help="Largest size of the history file: 1g, 500m. The oldest entries are deleted first.",
-        ),
-    ] = "1g",
-    page: Annotated[
-        str | None,
-        typer.Option(
-            metavar="HOST:PORT", help="Address of the page.", show_default=PAGE_ADDRESS, parser=utf8
-        ),
-    ] = None,
-    no_page: Annotated[bool, typer.Option("--no-page", help="Do not serve the page.")] = False,
-    page_name: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            parser=utf8,
-            help="Additional host name under which the page may be requested; may be repeated.",
-            show_default=False,
-        ),
-    ] = None,
-    token_file: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            dir_okay=False,
-            help="Token required by the page; needed if other machines can reach it. Alternatively set "
-            "RINGLEADER_PAGE_TOKEN.",
-            show_default=False,
-        ),
-    ] = None,
-    page_certificate: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            dir_okay=False,
-            help="PEM file with private key and certificates: the page uses TLS.",
-            show_default=False,
-        ),
-    ] = None,
-    page_client_authority: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            dir_okay=False,
-            help="PEM file with CA certificates: the page requires a client certificate signed by one of "
-            "them.",
-            show_default=False,
-        ),
-    ] = None,
-    utc: Annotated[bool, typer.Option("--utc", help="Print exact times (UTC).")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")] = False,
+    group: GroupOption = None,
+    from_start: FromStartOption = True,
+    history: HistoryFileOption = None,
+    keep: KeepOption = "30d",
+    max_size: MaxSizeOption = "1g",
+    page: PageOption = None,
+    no_page: NoPageOption = False,
+    page_name: PageNameOption = None,
+    token_file: TokenFileOption = None,
+    page_certificate: CertificateOption = None,
+    page_client_authority: AuthorityOption = None,
+    utc: UtcOption = False,
+    as_json: JsonLinesOption = False,
     command_config: CommandConfigOption = None,
 ) -> None:
     """See HELP."""

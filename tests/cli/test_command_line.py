@@ -44,7 +44,7 @@ def test_version(capsys: Capture, monkeypatch: pytest.MonkeyPatch, compiled: obj
         ["topics", "-h"],
         ["groups", "-h"],
         *([name, "-h"] for name in ("produce", "consume", "plan", "size")),
-        *([name, "-h"] for name in ("top", "history", "explain", "owners", "report", "advise")),
+        *([name, "-h"] for name in ("top", "history", "explain", "owners", "cost", "report", "advise")),
         *(["topics", name, "-h"] for name in ("create", "list", "describe", "alter", "delete")),
         *(["groups", name, "-h"] for name in ("list", "describe", "reset", "delete-offsets", "delete")),
     ],

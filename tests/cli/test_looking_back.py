@@ -115,7 +115,7 @@ def test_nothing_in_the_window_says_what_there_is(made: Path) -> None:
 # ---- what is wrong with a question ----
 
 
-@pytest.mark.parametrize("command", ["history", "explain", "report", "advise"])
+@pytest.mark.parametrize("command", ["history", "explain", "cost", "advise"])
 def test_a_group_that_is_not_there_is_one_sentence_with_the_nearest(made: Path, command: str) -> None:
     done = asked(made, command, "biling")
     assert (done.code, done.out) == (1, "")
@@ -128,8 +128,8 @@ def test_a_group_that_is_not_there_is_one_sentence_with_the_nearest(made: Path, 
         (["history", "billing", "--since", "yesterday"], "--since: a time is 2h, for two hours ago"),
         (["history", "billing", "--since", "2999-01-01"], "still to come"),
         (["history", "billing", "--since", "1h", "--until", "2h"], "--since has to be before --until"),
-        (["report", "billing", "--from", "1h", "--to", "2h"], "--from has to be before --to"),
-        (["report", "billing", "--max-rebalances", "-1"], "--max-rebalances"),
+        (["cost", "billing", "--from", "1h", "--to", "2h"], "--from has to be before --to"),
+        (["cost", "billing", "--max-rebalances", "-1"], "--max-rebalances"),
         (["owners", "orders"], "TOPIC:PARTITION, for example orders:17, not 'orders'"),
         (["owners", "orders:x"], "TOPIC:PARTITION"),
         (["advise", "billing", "--command-config", "/nonexistent"], "give --bootstrap-server, too"),
@@ -251,21 +251,21 @@ def test_owners_of_what_is_not_known(made: Path, arguments: list[str], says: str
 
 
 def test_report_by_cause_and_pod(made: Path) -> None:
-    said = answered(made, "report", "billing", "--from", "170m")
+    said = answered(made, "cost", "billing", "--from", "170m")
     assert said["rebalances"] == 12
     assert sum(number for _, number, _ in said["by_cause"]) == 12
     assert said["by_cause"][0][0] == "session expired"
     worst = said["pods"][0]
     assert (worst["client_id"], worst["gone"]["session expired"]) == ("app-2", 2)
     assert worst["read_again"] > 0
-    done = asked(made, "report", "billing", "--from", "170m")
+    done = asked(made, "cost", "billing", "--from", "170m")
     assert done.code == 0
     assert "12 rebalances" in done.out
     assert re.search(r"app-2@\S+ +2 × session expired, restarted", done.out)
 
 
 def test_report_is_a_gate(made: Path) -> None:
-    free = ["report", "billing", "--from", "170m"]
+    free = ["cost", "billing", "--from", "170m"]
     within = ["--max-rebalances", "12", "--max-unowned-seconds", "10000", "--max-rebalance-seconds", "60"]
     assert asked(made, *free, *within).code == 0
     above = asked(made, *free, "--max-rebalances", "11", "--max-unowned-seconds", "5")
@@ -278,9 +278,16 @@ def test_report_is_a_gate(made: Path) -> None:
 
 
 def test_a_gate_does_not_pass_for_what_nobody_saw(made: Path) -> None:
-    done = asked(made, "report", "billing", "--from", "9h", "--max-rebalances", "1000")
+    done = asked(made, "cost", "billing", "--from", "9h", "--max-rebalances", "1000")
     assert done.code == 1
     assert "cannot be judged: the history begins" in done.err
+
+
+def test_the_deprecated_name_warns_and_answers_the_same(made: Path) -> None:
+    window = ["billing", "--from", "2026-01-01T00:00Z", "--to", "2100-01-01T00:00Z"]
+    old, new = asked(made, "report", *window[:3]), asked(made, "cost", *window[:3])
+    assert (old.code, old.out.count("\n")) == (new.code, new.out.count("\n"))
+    assert "`ringleader report` is deprecated: it is called `ringleader cost` now." in old.err
 
 
 # ---- advise ----

@@ -1,9 +1,10 @@
-"""``ringleader report``: what a time, a deploy for example, cost a group; as a gate for CI."""
+"""``ringleader cost``: the cost of a time, of a deploy for example, to a group; as a gate for CI."""
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated
+from functools import wraps
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,13 +15,9 @@ from ringleader.cli.looking_back import (
     ServerOption,
     Times,
     UtcOption,
-    given,
-    history_of,
-    must_know,
-    now_ms,
+    View,
     plain,
-    warn_of_gaps,
-    window_of,
+    view_of,
 )
 
 if TYPE_CHECKING:
@@ -38,15 +35,16 @@ HELP = (
     " allows; 1 it could not be told, since the history does not cover the time, for example; 2 wrong"
     " input.\n\n"
     "Examples:\n\n"
-    "  ringleader report billing --from 30m\n\n"
-    "  ringleader report billing --from 2026-01-31T12:00Z --to 2026-01-31T12:30Z --json\n\n"
-    "  ringleader report billing --from 15m --max-rebalances 2 --max-unowned-seconds 60"
+    "  ringleader cost billing --from 30m\n\n"
+    "  ringleader cost billing --from 2026-01-31T12:00Z --to 2026-01-31T12:30Z --json\n\n"
+    "  ringleader cost billing --from 15m --max-rebalances 2 --max-unowned-seconds 60"
 )
+REPORT_HELP = f"Deprecated: it is called cost now.\n\n{HELP}"
 PODS_MAX = 20
 """That are shown; JSON has all."""
 
 
-def report(
+def cost(
     ctx: typer.Context,
     group: GroupArgument,
     from_: Annotated[
@@ -84,39 +82,41 @@ def report(
 ) -> None:
     """See `HELP`."""
     from ringleader.insight.advice.cost import cost_of
-    from ringleader.insight.advice.past import Past
 
-    now = now_ms()
-    window, times = window_of(from_, to, now, ("--from", "--to")), Times(now, utc=utc)
     limits = (max_rebalances, max_unowned_seconds, max_read_again, max_rebalance_seconds)
-    with history_of(ctx, history_file, bootstrap_server, command_config) as history:
-        must_know(history, group)
+    with view_of(ctx, since="from_", until="to") as view:
         if any(one is not None for one in limits):
-            _must_cover(history.oldest_ms, history.newest_ms, window.since_ms, window.until_ms, times)
+            _must_cover(view)
         else:
-            warn_of_gaps(history, window, times, wished=given(ctx, "from_"))
-        whole_ms = window.until_ms - window.since_ms
-        cost = cost_of(Past.read(history, group, window.since_ms, window.until_ms, commits_ms=whole_ms))
-    above = _above(cost, *limits)
+            view.warn_of_gaps()
+        found = cost_of(view.past(commits_ms=view.window.until_ms - view.window.since_ms))
+    above = _above(found, *limits)
     if as_json:
-        print(json.dumps({**plain(cost), "above": above, "ok": not above}))
+        print(json.dumps({**plain(found), "above": above, "ok": not above}))
     else:
-        _show(cost, times)
+        _show(found, view.times)
     for sentence in above:
         complain(sentence)
     if above:
         raise typer.Exit(ABOVE_LIMIT)
-    if max_unowned_seconds is not None and cost.unowned_unknown:
+    if max_unowned_seconds is not None and found.unowned_unknown:
         fail(
-            f"It cannot be told whether the limit is kept: of {cost.unowned_unknown} of {cost.rebalances}"
+            f"It cannot be told whether the limit is kept: of {found.unowned_unknown} of {found.rebalances}"
             " rebalances it is not known how long partitions had no owner."
         )
 
 
-def _must_cover(
-    oldest_ms: int | None, newest_ms: int | None, since_ms: int, until_ms: int, times: Times
-) -> None:
-    """A gate does not pass for what nobody saw."""
+@wraps(cost)
+def report(*arguments: Any, **options: Any) -> None:
+    """The deprecated name: `python -m ringleader.report` is the report on a group's topics."""
+    complain("`ringleader report` is deprecated: it is called `ringleader cost` now.")
+    cost(*arguments, **options)
+
+
+def _must_cover(view: View) -> None:
+    """A gate does not pass for a time that nobody saw."""
+    oldest_ms, newest_ms, times = view.history.oldest_ms, view.history.newest_ms, view.times
+    since_ms, until_ms = view.window.since_ms, view.window.until_ms
     if oldest_ms is None or oldest_ms > since_ms:
         fail(
             f"The limits cannot be judged: the history begins {times.point(oldest_ms)}, after"
