@@ -38,7 +38,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """All tests that need a Spark session run in one process, so that one session serves them. Tests that
-    took long in the last run that was kept begin first: at the end, the other processes would wait for them."""
+    took long in the last run that was kept begin first: else the other processes would wait for them."""
     from tests.support.second_try import bare  # pytest loads it first, to rewrite its assertions
 
     took_s = minutes.kept().long
