@@ -92,7 +92,7 @@ CLIENTS := $(PY) -m pytest tests/interop/clients tests/interop/cluster
 interop: $(READY) ## Compare with a real Apache Kafka broker (ARGS are passed on), then let real clients work
 	@$(PY) -m tests.interop $(ARGS)
 	@$(if $(ARGS),,$(PY) -m tests.interop --secured)
-	@$(if $(ARGS),,$(CLIENTS) -n 2 --dist loadgroup \
+	@$(if $(ARGS),,$(CLIENTS) -n $(PROCESSES) --dist loadgroup \
 		|| { $(ONCE_MORE) && $(CLIENTS) -n 1 --dist loadgroup --second-try; })
 
 # Some six minutes where nothing else runs: over two hundred incidents, in an order drawn by a seed that it prints.

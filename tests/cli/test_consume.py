@@ -39,11 +39,10 @@ def topic(coordinator: Coordinator) -> str:
     name = f"t{next(NUMBERS)}"
     coordinator.create_topic(name, 3)
     written = [(0, str(number), number) for number in range(10)] + [(1, "abcd"[at], at) for at in range(4)]
-    lines = [
-        {"value": value, "partition": partition, "timestamp_ms": T0_MS + at * 1_000}
-        for partition, value, at in written
-    ]
-    produce(coordinator, name, *lines)
+    producer = confluent_kafka.Producer({"bootstrap.servers": coordinator.bootstrap})
+    for partition, value, at in written:
+        producer.produce(name, value, partition=partition, timestamp=T0_MS + at * 1_000)
+    assert producer.flush(PATIENCE_S) == 0
     return name
 
 

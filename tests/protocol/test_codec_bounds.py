@@ -68,13 +68,13 @@ def test_tags_that_nobody_knows_are_counted_too() -> None:
 def test_a_long_answer_comes_in_pieces_that_make_the_same_bytes() -> None:
     topics = [
         MetadataResponseTopic(name=f"t{number}", partitions=[MetadataResponsePartition()] * 10)
-        for number in range(5_000)
+        for number in range(1_500)
     ]
     answer = MetadataResponse(topics=topics)
     for version in range(MetadataResponse.MIN_VERSION, MetadataResponse.MAX_VERSION + 1):
         pieces = list(pieces_encoder(MetadataResponse, version)(answer))
         assert b"".join(pieces) == answer.encode(version)
-        assert len(pieces) > 20
+        assert len(pieces) > 10
         assert MetadataResponse.decode(b"".join(pieces), version).topics == (
             MetadataResponse.decode(answer.encode(version), version).topics
         )

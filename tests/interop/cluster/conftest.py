@@ -23,10 +23,12 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests of one cluster stay on one process, so that there is one cluster."""
+    """Tests of one cluster stay on one process: there is one of each. The two may be on two processes."""
     for item in items:
-        if {"three_brokers", "one_broker"} & set(getattr(item, "fixturenames", ())):
-            item.add_marker(pytest.mark.xdist_group("kafka-cluster"))
+        names = getattr(item, "fixturenames", ())
+        if "three_brokers" in names or "one_broker" in names:
+            cluster = "three-brokers" if "three_brokers" in names else "one-broker"
+            item.add_marker(pytest.mark.xdist_group(cluster))
 
 
 @pytest.fixture(scope="session")
