@@ -31,8 +31,8 @@ T = TypeVar("T")
 
 
 class RunQueue:
-    """Jobs take turns with each other, and all of them with the rest of the loop. What a job raises goes to
-    the loop's exception handler."""
+    """Jobs take turns with each other, and all of them with the rest of the loop. An exception of a job goes
+    to the loop's exception handler."""
 
     def __init__(self) -> None:
         self._active: deque[Slices] = deque()
@@ -56,7 +56,7 @@ class RunQueue:
             asyncio.get_running_loop().call_soon(self._turn)
 
     async def run(self, job: Slices) -> Any:
-        """What the job returns, or raises."""
+        """Returns or raises what the job does."""
         ended: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
 
         def steps() -> Slices:
@@ -91,7 +91,7 @@ class RunQueue:
 
 
 def whole(slices: Slices) -> Any:
-    """What it returns, all done in one go."""
+    """Its result, all done in one go."""
     while True:
         try:
             next(slices)

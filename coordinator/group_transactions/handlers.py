@@ -1,17 +1,17 @@
 """Offsets in transactions: AddOffsetsToTxn (25) v0-3 and TxnOffsetCommit (28) v0-3.
 
-A transaction is the cluster's. To take the offsets of a group in, the group's partition of the groups' topic
-is added to it, so that its marker comes there (see `markers`). The offsets themselves are written by the
-group's owner as they always are: beside the committed ones, until the transaction ends.
+A transaction is the cluster's. To add the offsets of a group, the group's partition of the groups' topic is
+added to it, so that its marker comes there (see `markers`). The offsets themselves are written by the group's
+owner as they always are: next to the committed ones, until the transaction ends.
 
-What counts is that such a record lies before the marker of its own transaction, and behind those of all
-earlier ones. So a commit is taken when the transaction is open and all that ended before has ended here; and
-it is acknowledged when the same transaction is still open afterwards. Else it is dropped.
+Such a record has to lie before the marker of its own transaction, and behind those of all earlier ones. So a
+commit is accepted when the transaction is open and all that ended before has ended here; and it is
+acknowledged when the same transaction is still open afterwards. Else it is dropped.
 
-An owner that dies before it drops it leaves it to its heir, who cannot tell whose it is: the record names the
-producer, not the transaction. So the first commit of a producer after that has to write the same offsets, or
-more: then nothing is left of what was there. If it does not, its client has to abort, which drops all. If the
-producer never comes back, and its transaction is over, there is no marker to wait for: see `Unended`.
+An owner that dies before it drops a record leaves it to the next owner, which cannot know its transaction:
+the record names the producer alone. So the first commit of a producer after that has to write the same
+offsets, or more, which replaces all that was there. If it does not, its client has to abort, which drops all.
+If the producer never comes back, and its transaction is over, there is no marker to wait for: see `Unended`.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ ONGOING = "Ongoing"
 LOADING_VERSION = 2
 """The first version of TxnOffsetCommit whose clients know COORDINATOR_LOAD_IN_PROGRESS."""
 ATTEMPTS, AGAIN_S = 50, 0.1
-"""Whether the same transaction is still open, after a commit was written, is asked so often, until the
-transaction's coordinator says."""
+"""Tries, and the time between them, to learn from the coordinator whether the same transaction is still open
+after a commit was written."""
 
 
 def register(services: Services, relay: Relay) -> dict[int, Handler]:
@@ -60,10 +60,10 @@ def register(services: Services, relay: Relay) -> dict[int, Handler]:
 
 
 class _Inner(Answerable):
-    """Takes the answer of a call that is made here."""
+    """Receives the answer of a call that is made here."""
 
-    def __init__(self, asker: Answerable) -> None:
-        self.principal, self.listener = asker.principal, asker.listener
+    def __init__(self, caller: Answerable) -> None:
+        self.principal, self.listener = caller.principal, caller.listener
         self.answered: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
 
     def call_answered(self, call: Call, response: Message | NoAnswer) -> None:
@@ -92,9 +92,9 @@ class _GroupTransactions:
         self._markers: dict[int, Markers] = {}
         self._turns: dict[Place, asyncio.Lock] = {}
         self._in_line: Counter[Place] = Counter()
-        """Who has a turn, or waits for it."""
+        """Commits that have a turn, or wait for it."""
         self._inherited: dict[int, set[int]] = {}
-        """By partition: producers with offsets from before it was loaded, of whom nothing was heard since."""
+        """By partition: producers with offsets from before it was loaded, and no commit since."""
         self._log = get_log()
 
     # ---- AddOffsetsToTxn ----
@@ -102,7 +102,7 @@ class _GroupTransactions:
     async def add_offsets(
         self, call: Call, request: kafka.AddOffsetsToTxnRequest
     ) -> kafka.AddOffsetsToTxnResponse:
-        """Take a group's partition in."""
+        """Add a group's partition to the transaction."""
         code = checks.transaction_refusal(self._services, call, request.transactional_id, request.group_id)
         if code:
             return kafka.AddOffsetsToTxnResponse(error_code=code)
@@ -197,7 +197,7 @@ class _GroupTransactions:
             existing.merge(response.topics, refused, kafka.TxnOffsetCommitResponseTopic)
             return response
         request.topics = accepted
-        # Not ended with the call: what was written has to be acknowledged or dropped.
+        # Not ended with the call: written offsets have to be acknowledged or dropped.
         self._services.spawn(None, self._answer(call, request, refused))
         return None
 
@@ -241,7 +241,7 @@ class _GroupTransactions:
         began_ms = await self._open_since_ms(request, partition)
         async with self.settled(partition) as markers:
             if call.done:
-                raise KafkaError(ErrorCode.NOT_COORDINATOR)  # nobody waits for it
+                raise KafkaError(ErrorCode.NOT_COORDINATOR)  # its client is gone
             self._check_inherited(request, partition, markers.shard)
             response = await self._written(call, request, markers)
             codes = {one.error_code for topic in response.topics for one in topic.partitions}
@@ -276,8 +276,8 @@ class _GroupTransactions:
         return response  # type: ignore[no-any-return]
 
     def _check_inherited(self, request: kafka.TxnOffsetCommitRequest, partition: int, shard: Shard) -> None:
-        """Raises KafkaError, one that makes a client abort, for what an owner before wrote and
-        the request does not write again."""
+        """Raises KafkaError, one that makes a client abort, for offsets that an earlier owner wrote and the
+        request does not write again."""
         if request.producer_id not in self._inherited[partition]:
             return
         written = {
@@ -291,8 +291,8 @@ class _GroupTransactions:
     async def _check_again(
         self, request: kafka.TxnOffsetCommitRequest, partition: int, markers: Markers, began_ms: int
     ) -> None:
-        """What was written counts if the transaction is still the same: then its marker comes behind it.
-        Raises KafkaError if it is not, when what was written is dropped."""
+        """Written offsets count if the transaction is still the same: then its marker comes behind them.
+        Raises KafkaError if it is not, when they are dropped."""
         for _ in range(ATTEMPTS):
             try:
                 if await self._open_since_ms(request, partition) == began_ms:
@@ -314,14 +314,14 @@ class _GroupTransactions:
             "transaction not found again",
             group_id=request.group_id,
             producer_id=request.producer_id,
-            text="its coordinator does not say whether it is still open",
+            text="its coordinator does not answer whether it is still open",
         )
         self._doubt(request, partition, markers)
         raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
     async def _open_since_ms(self, request: kafka.TxnOffsetCommitRequest, partition: int) -> int:
-        """When the transaction was begun, which is open, is this producer's, and has the group's partition.
-        Raises KafkaError, ClientError."""
+        """The begin of the transaction. Raises KafkaError unless it is open, this producer's, and has the
+        group's partition; ClientError."""
         state = await self.coordinated.describe(request.transactional_id)
         if state.producer_id != request.producer_id:
             raise KafkaError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)

@@ -57,8 +57,8 @@ class Markers:
         log: Log,
         begin: int | None,
     ) -> None:
-        """`begin`: no marker before this offset matters. None: the shard was just loaded, and whether an open
-        transaction ended before that stands somewhere in the partition."""
+        """`begin`: no marker before this offset matters. None: the shard was just loaded, and the marker of
+        an open transaction may lie anywhere in the partition."""
         self.shard: Shard = runtime.shards[partition]
         self._partition = partition
         self._topic = topic
@@ -87,7 +87,7 @@ class Markers:
             raise KafkaError(ErrorCode.NOT_COORDINATOR)
 
     async def run(self) -> None:
-        """Until nothing is open and nobody uses it, or the shard's life ends."""
+        """Until nothing is open and no commit uses it, or the shard's life ends."""
         backoff = Backoff(AGAIN_MS, AGAIN_MAX_MS, random.random)
         try:
             while self.alive and (self.users or self.shard.open_producers()):
@@ -107,7 +107,7 @@ class Markers:
                     reached.exception()
 
     async def _catch_up(self) -> None:
-        """What ended before the shard was loaded, and is not known here as ended."""
+        """End the transactions that ended before the shard was loaded."""
         end = await offset_of(self._topology, self._topic, self._partition, LATEST)
         position = await offset_of(self._topology, self._topic, self._partition, EARLIEST)
         past = Endings()
@@ -180,8 +180,8 @@ class Endings:
     """How the transactions of a partition's past ended, out of its batches, in their order.
 
     That of an offset is the producer's first marker behind it: a later one is of another transaction, whose
-    offsets, if it has any, come only when all of the one before are committed or dropped. What removes an
-    offset says nothing: the effects of a marker may have stopped half-way.
+    offsets, if it has any, come only when all of the one before are committed or dropped. A record that
+    removes an offset decides nothing: the effects of a marker may have stopped half-way.
     """
 
     def __init__(self) -> None:
@@ -209,7 +209,7 @@ def _columns(batch: BatchView) -> Columns:
 
 
 def _commits(batch: BatchView) -> bool:
-    """What a marker says: its key is a version and a type."""
+    """Whether a marker commits: its key is a version and a type."""
     [key] = _columns(batch).keys
     return key is not None and int.from_bytes(key[2:4], "big") == COMMITTED
 
@@ -217,8 +217,8 @@ def _commits(batch: BatchView) -> bool:
 async def end_transaction(
     runtime: GroupRuntime, partition: int, shard: Shard, producer_id: int, committed: bool
 ) -> None:
-    """Returns when that is durable. Raises KafkaError when the shard's life is over: then whoever has the
-    partition next sees to it. A later life of the shard here may have offsets of the producer's next
+    """Returns when that is durable. Raises KafkaError when the shard's life is over: then the next owner of
+    the partition does it. A later life of the shard here may have offsets of the producer's next
     transaction, which are not to be ended."""
     while True:
         if runtime.shards[partition] is not shard:

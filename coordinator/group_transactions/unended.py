@@ -1,11 +1,11 @@
 """Offsets in transactions that no marker will end.
 
 They were written too late: their transaction was over before, and the owner died before it dropped them. The
-client was not told that they count. If it comes back, its next commit settles it, or its abort (see
-`group_transactions`); else whoever asks for offsets that do not change any more would wait for ever.
+client got no answer that they count. If it comes back, its next commit settles it, or its abort (see
+`group_transactions`); else a client that asks for stable offsets would wait for ever.
 
-Nothing is dropped on doubt: a transaction is over when all coordinators of the cluster say, twice with some
-time between, that none of this producer is open with the group's partition in it.
+Nothing is dropped on doubt: a transaction is over when all coordinators of the cluster answer, twice with
+some time between, that none of this producer is open with the group's partition in it.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from ringleader.coordinator.runtime import GroupRuntime
 from ringleader.protocol.errors import ErrorCode, KafkaError
 
 INTERVAL_S = 10.0
-"""How often it is looked; they are dropped at the second time."""
+"""Interval of the looks; offsets are dropped at the second one."""
 
 Place = tuple[int, int]
 """Partition of the groups' topic, producer id."""
 
 
 class Turns(Protocol):
-    """Who takes commits in transactions."""
+    """The handlers of commits in transactions."""
 
     def turn(self, place: Place) -> AbstractAsyncContextManager[None]:
         """No commit of that producer is under way there."""
@@ -52,7 +52,7 @@ class Unended:
         self._coordinated = coordinated
         self._log = log
         self._over: set[Place] = set()
-        """Whose transaction was over the last time."""
+        """Places whose transaction was over at the last look."""
 
     async def watch(self, interval_s: float = INTERVAL_S) -> None:
         """Look again and again."""
@@ -110,5 +110,5 @@ class Unended:
             "offsets dropped",
             partition=partition,
             producer_id=producer_id,
-            text="they were written when their transaction was over, and nobody was told that they count",
+            text="they were written when their transaction was over, and no client got an answer for them",
         )

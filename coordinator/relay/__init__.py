@@ -1,1 +1,1 @@
-"""What is not about groups is passed on to the brokers of the cluster, with nodes in the brokers' place."""
+"""Requests that are not about groups, forwarded to the cluster's brokers: clients see nodes alone."""

@@ -1,4 +1,4 @@
-"""Topics and their configurations: what the cluster's controller decides, and what any broker knows of it.
+"""Topics and their configurations: changes go to the cluster's controller, questions to any broker.
 
 CreateTopics (19) v2-7, DeleteTopics (20) v1-6, CreatePartitions (37) v0-3, DescribeConfigs (32) v1-4,
 AlterConfigs (33) v0-2, IncrementalAlterConfigs (44) v0-1. Brokers and their settings belong to the cluster's
@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from ringleader.clients.errors import ClientError, ConnectionLostError
-from ringleader.coordinator.relay.gate import UncheckedError, request_for
+from ringleader.coordinator.relay.authorization import UncheckedError, request_for
 from ringleader.coordinator.relay.relay import Relay, code_of
 from ringleader.coordinator.run_queue import in_turns
 from ringleader.coordinator.security.acls import Operation, ResourceType
@@ -41,7 +41,7 @@ _ASSIGNMENTS = "A replica assignment names brokers, and clients know nodes only:
 _DISABLED = "Topics cannot be deleted here (delete.topic.enable)."
 _LOST = "The cluster's controller does not answer."
 _TWICE = (ErrorCode.INVALID_REQUEST, "It is in the request more than once.")
-"""Told before it is looked at who may."""
+"""Answered before the authorization check."""
 _PARTITIONS_REFUSED = (ErrorCode.TOPIC_AUTHORIZATION_FAILED, None)
 
 _SIGNS: dict[int, str] = {ConfigOperation.APPEND: "+=", ConfigOperation.SUBTRACT: "-="}
@@ -68,7 +68,7 @@ class _Admin:
     # ---- topics ----
 
     async def create_topics(self, call: Call, request: kafka.CreateTopicsRequest) -> Message:
-        """Each topic by itself; one that says which brokers are to have it is refused."""
+        """Each topic by itself; one with an assignment to brokers is refused."""
         result = kafka.CreateTopicsResponseCreatableTopicResult
 
         def refused(topic: kafka.CreateTopicsRequestCreatableTopic, code: int, text: str | None) -> Any:
@@ -115,8 +115,8 @@ class _Admin:
             if not request.validate_only:
                 count = max(made.num_partitions, asked[made.name].num_partitions)
                 configs = {config.name: config.value for config in asked[made.name].configs}
-                said = [f"partitions={count if count > 0 else 'by default'}", *configs_in_words(configs)]
-                services.changed(call, "topic created", made.name, ", ".join(said))
+                detail = [f"partitions={count if count > 0 else 'by default'}", *configs_in_words(configs)]
+                services.changed(call, "topic created", made.name, ", ".join(detail))
             if not may(made.name):
                 made.topic_config_error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
                 made.num_partitions = made.replication_factor = -1
@@ -134,7 +134,7 @@ class _Admin:
         try:
             response = await self._deleted(call, request)
         except UncheckedError as error:
-            call.close(f"not passed on: {error}")
+            call.close(f"not forwarded: {error}")
             return
         except Exception:
             call.close("failed")
@@ -184,8 +184,8 @@ class _Admin:
     async def _looked_up(
         self, asked: Sequence[kafka.DeleteTopicsRequestDeleteTopicState]
     ) -> dict[bytes, str | None]:
-        """What topics that are asked for by id are called, as far as brokers say; None: there is none. Those
-        that are named the topology knows afterwards."""
+        """The names of topics that are asked for by id, as far as brokers know; None: there is none. Topics
+        that are asked for by name are in the topology afterwards."""
         topology = self._relay.topology
         ids = [topic.topic_id for topic in asked if topic.name is None and topic.topic_id != ZERO_UUID]
         try:
@@ -198,13 +198,13 @@ class _Admin:
     def _check_deletion(
         self, call: Call, topic: kafka.DeleteTopicsRequestDeleteTopicState, names: dict[bytes, str | None]
     ) -> None:
-        """Raises KafkaError for what is not passed on."""
+        """Raises KafkaError for a topic that is not forwarded."""
         if not self._services.settings.delete_topic_enable:
             raise KafkaError(ErrorCode.TOPIC_DELETION_DISABLED, _DISABLED)
         name = topic.name
         if name is None:
             if topic.topic_id == ZERO_UUID:
-                return  # the controller says what is wrong
+                return  # the controller answers the error
             if topic.topic_id not in names:
                 raise KafkaError(ErrorCode.REQUEST_TIMED_OUT, _LOST)
             name = names[topic.topic_id]
@@ -220,7 +220,7 @@ class _Admin:
             raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, _OWN)
 
     async def create_partitions(self, call: Call, request: kafka.CreatePartitionsRequest) -> Message:
-        """`count` is the new total; which brokers get them is the cluster's choice."""
+        """`count` is the new total; the cluster chooses the brokers."""
         result = kafka.CreatePartitionsResponseCreatePartitionsTopicResult
         refused = []
         wanted = []
@@ -273,7 +273,7 @@ class _Admin:
     # ---- configurations ----
 
     async def describe_configs(self, call: Call, request: kafka.DescribeConfigsRequest) -> Message:
-        """Of topics what the cluster says; of nodes their own settings."""
+        """The configurations of topics, as the cluster has them, and a node's own settings."""
         result = kafka.DescribeConfigsResponseDescribeConfigsResult
         results = []
         topics = []
@@ -313,12 +313,12 @@ class _Admin:
         return response
 
     async def alter_configs(self, call: Call, request: kafka.AlterConfigsRequest) -> Message:
-        """What a topic's request does not name goes back to its default."""
+        """A key that a topic's request does not name goes back to its default."""
         result = kafka.AlterConfigsResponseAlterConfigsResourceResponse
         return await self._alter(call, request, result, kafka.AlterConfigsResponse)
 
     async def alter_some_configs(self, call: Call, request: kafka.IncrementalAlterConfigsRequest) -> Message:
-        """What is not named stays."""
+        """A key that is not named stays."""
         result = kafka.IncrementalAlterConfigsResponseAlterConfigsResourceResponse
         return await self._alter(call, request, result, kafka.IncrementalAlterConfigsResponse)
 
@@ -369,7 +369,7 @@ class _Admin:
         return response
 
     def _refused_configs(self, call: Call, operation: Operation, kind: int, name: str) -> KafkaError | None:
-        """Why who asks may not do that with these configurations."""
+        """The error for a caller that may not do that with these configurations; None: it may."""
         try:
             checks.check_configs(self._services, call, operation, kind, name)
         except KafkaError as error:

@@ -1,4 +1,4 @@
-"""How many bytes of brokers' answers are on their way through this node at a time."""
+"""A bound for the bytes of brokers' answers that are on their way through this node at a time."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 
 class Arrivals:
-    """Whoever is about to receive a large answer takes so many bytes, at once or when others gave theirs
-    back, in the order in which they came; until then the broker keeps it. One that is larger than all there
-    is gets its turn when nobody else has any."""
+    """A connection that is about to receive a large answer takes its bytes, at once or when others gave
+    theirs back, in the order in which they came; until then the broker keeps the answer. One that is larger
+    than the bound gets its turn when no other has any."""
 
     def __init__(self, limit_bytes: int) -> None:
         self._limit = limit_bytes
@@ -22,7 +22,7 @@ class Arrivals:
 
     @property
     def taken_bytes(self) -> int:
-        """What is taken now."""
+        """Bytes that are taken now."""
         return self._taken
 
     def take(self, count: int, granted: Callable[[], bool]) -> None:

@@ -2,9 +2,9 @@
 
 A topic may be deleted at any node, or past all of them at the cluster. So every node looks, for the groups
 that it has, whether topics that it once saw are still there. Nothing is forgotten on doubt: a topic is gone
-when every broker of the cluster says, twice with some time between, that it knows neither its name nor its
-id. One that was deleted and made again keeps its offsets, since nobody can tell those of the old one from
-new ones.
+when every broker of the cluster answers, twice with some time between, that it knows neither its name nor its
+id. One that was deleted and created again keeps its offsets, since nothing distinguishes those of the old one
+from new ones.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ringleader.protocol.messages import MetadataRequest, MetadataRequestTopic, 
 from ringleader.protocol.schema import ZERO_UUID
 
 INTERVAL_S = 30.0
-"""How often it is looked; a topic is gone at the second time."""
+"""Interval of the looks; a topic is gone at the second one."""
 NAMES_AT_A_TIME = 500
 
 _GONE = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
@@ -84,7 +84,7 @@ class Deletions:
         }
         ids = {self._seen[name]: name for name in names if self._seen[name] != ZERO_UUID}
         if len(ids) < len(names):
-            return set()  # a cluster without topic ids: nobody can be sure
+            return set()  # a cluster without topic ids: no answer is sure
         by_id = [MetadataRequestTopic(topic_id=topic_id, name=None) for topic_id in ids]
         return unknown & {
             ids[topic.topic_id]

@@ -2,15 +2,15 @@
 
 Where all partitions have one leader, its answer leaves in the memory in which it came, under another
 correlation id. Where they have several, it is put together from theirs as soon as one has records; the
-others' questions stay where they are, and what they bring goes into the client's next answer.
+requests to the others stay open, and their answers go into the client's next one.
 
 The node that is shown as leader tells a consumer with a rack which node of its rack it is to ask (KIP-392).
-That node tells the leaders the rack, and reads from the followers that they name; a client that comes without
-a rack, or with another, is served by leaders.
+That node sends the rack to the leaders, and reads from the followers that they name; a client without a rack,
+or with another, is served by leaders.
 
 There are no fetch sessions (the session id of an answer is 0). A broker that led until just now may be asked,
-and its records are the leader's; but that an offset is out of range is the leader's to say: a follower that
-lags says so, too, and the client would go on elsewhere (`auto.offset.reset`).
+and its records are the leader's; but only the leader may answer that an offset is out of range: a follower
+that lags answers the same, and the client would go on elsewhere (`auto.offset.reset`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from typing import NamedTuple
 from ringleader.clients.connection.requests import RawAnswer
 from ringleader.clients.errors import BrokerError, ClientError, ConnectionLostError
 from ringleader.clients.model import Node
-from ringleader.coordinator.relay.gate import request_for
+from ringleader.coordinator.relay.authorization import request_for
 from ringleader.coordinator.relay.nearby import Topics
 from ringleader.coordinator.relay.relay import Relay, code_of
 from ringleader.coordinator.server.call import Call, Message
@@ -37,17 +37,17 @@ from ringleader.protocol.errors import ErrorCode, MalformedError
 from ringleader.protocol.frames import decode_response
 
 ANSWER_MAX_BYTES = 2 * 1024 * 1024
-"""Most bytes of records that one answer is to have, whatever the client allows: what a client that does not
-read keeps here. One batch larger than that still comes whole."""
+"""Most bytes of records that one answer is to have, whatever the client allows: a client that does not read
+keeps them here. One batch larger than that still comes whole."""
 CONSUMER = -1
 NO_SESSION = -1
 """The session epoch of a Fetch without a session."""
 UNKNOWN = -1
 LEADERS_VERSION = 10
-"""The highest of Fetch that none but the leader answers to a consumer; from 11 on followers do, too (KIP-392,
-whose clients know whom they ask)."""
+"""The highest version of Fetch that only the leader answers to a consumer; from 11 on followers do, too
+(KIP-392)."""
 LEFT_S = 10.0
-"""A question that a client left at a broker for longer than this beyond its wait is asked anew."""
+"""A request that a client left at a broker for longer than this beyond its wait is sent again."""
 
 _HEAD = struct.Struct(">ii").pack
 
@@ -59,7 +59,7 @@ def register(services: Services, relay: Relay) -> dict[int, Handler]:
 
 
 class Watermarks(NamedTuple):
-    """What was last told of a partition; -1: nothing."""
+    """The last answer about a partition; -1: none."""
 
     high: int = -1
     last_stable: int = -1
@@ -67,7 +67,7 @@ class Watermarks(NamedTuple):
 
 
 class Parked:
-    """A question that waits at a broker for records, perhaps longer than the client's request."""
+    """A request that waits at a broker for records, perhaps longer than the client's request."""
 
     __slots__ = ("asked", "first", "task", "until_s")
 
@@ -75,12 +75,12 @@ class Parked:
         self, asked: object, task: asyncio.Task[kafka.FetchResponse], until_s: float, first: bool
     ) -> None:
         self.asked = asked
-        """The same again asks for the same."""
+        """The contents, to recognize the same request."""
         self.task = task
         self.until_s = until_s
         """When the broker answers at the latest."""
         self.first = first
-        """Of some of its partitions nothing was told to this client yet."""
+        """This client has no answer yet about some of its partitions."""
 
 
 class _Fetch:
@@ -89,20 +89,20 @@ class _Fetch:
         self._relay = relay
 
     async def fetch(self, call: Call, request: kafka.FetchRequest) -> Message | None:
-        """Answered when there is enough, when an error must be told, or when the wait is over."""
+        """Answered when there is enough, when there is an error, or when the wait is over."""
         if request.session_epoch > 0:
             return kafka.FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
         asked = [(topic.topic, topic.partitions) for topic in request.topics]
         may = partial(checks.may_read, self._services, call, request)
         parts, missing = await self._relay.by_leader(asked, lambda entry: entry.partition, may)
-        told = [(topic, failed_partition(entry.partition, code)) for topic, entry, code in missing]
+        answered = [(topic, failed_partition(entry.partition, code)) for topic, entry, code in missing]
         if self._relay.nearby.serves(request):
             parts = self._relay.nearby.parts(parts)
         elif request.rack_id:
             parts, elsewhere = self._in_their_rack(call, request.rack_id, parts)
-            told += elsewhere
-        if len(parts) != 1 or told:
-            await _Several(self._services, self._relay, call, request).fetch(parts, told)
+            answered += elsewhere
+        if len(parts) != 1 or answered:
+            await _Several(self._services, self._relay, call, request).fetch(parts, answered)
             return None
         [(broker, topics)] = parts.items()
         return await self._from_one(call, request, broker, topics)
@@ -110,9 +110,9 @@ class _Fetch:
     def _in_their_rack(
         self, call: Call, rack: str, parts: Mapping[Node, Topics]
     ) -> tuple[dict[Node, Topics], list[tuple[str, kafka.FetchResponsePartitionData]]]:
-        """What is to be asked here, and answers about what a node of that rack is to be asked. Only the node
-        that is shown as leader says so, as only a leader does: nobody is sent about."""
-        faces = self._relay.faces(self._services, call)
+        """Partitions to ask for here, and answers that name a node of that rack for the others. Only the node
+        that is shown as leader names one, as only a leader does: no client is sent about."""
+        stand_ins = self._relay.stand_ins(self._services, call)
         here: dict[Node, Topics] = {}
         elsewhere = []
         for broker, topics in parts.items():
@@ -120,10 +120,10 @@ class _Fetch:
                 topic = self._relay.topology.describe(name)
                 for entry in entries:
                     index, node = entry.partition, UNKNOWN
-                    shown = faces.leader(broker.node_id, name, index)
+                    shown = stand_ins.leader(broker.node_id, name, index)
                     if topic is not None and index < topic.partitions and shown == self._services.node_id:
                         brokers, offline = topic.replicas[index], topic.offline[index]
-                        node = faces.in_rack(rack, brokers, offline, broker.node_id, shown)
+                        node = stand_ins.in_rack(rack, brokers, offline, broker.node_id, shown)
                     if node == UNKNOWN:
                         here.setdefault(broker, {}).setdefault(name, []).append(entry)
                         continue
@@ -173,9 +173,9 @@ class _Several:
     async def fetch(
         self,
         parts: Mapping[Node, Topics],
-        told: Sequence[tuple[str, kafka.FetchResponsePartitionData]],
+        answered: Sequence[tuple[str, kafka.FetchResponsePartitionData]],
     ) -> None:
-        """Answers. `told`: about partitions that no broker is asked about."""
+        """Answers. `answered`: partitions that no broker is asked about."""
         self._shares = max(1, len(parts))
         upstreams = self._upstreams
         upstreams.watermarks = {
@@ -184,7 +184,7 @@ class _Several:
             for entry in topic.partitions
             if (key := (topic.topic, entry.partition)) in upstreams.watermarks
         }
-        for topic, answer in told:
+        for topic, answer in answered:
             self._urgent = True
             self._found[topic].append(answer)
         for broker, topics in parts.items():
@@ -202,7 +202,7 @@ class _Several:
         upstreams.release()
 
     def _ask(self, broker: Node, topics: Topics) -> None:
-        """Ask that broker, unless the same question waits there already."""
+        """Ask that broker, unless the same request waits there already."""
         upstreams = self._upstreams
         asked = (
             self._call.api_version,
@@ -232,7 +232,7 @@ class _Several:
         upstreams.parked[broker] = Parked(asked, task, until_s, first)
 
     async def _answer(self, broker: Node, topics: Topics, message: kafka.FetchRequest) -> kafka.FetchResponse:
-        """What a broker answers about the partitions that it leads; errors of the connection are theirs."""
+        """A broker's answer about the partitions that it leads; a failed connection is an error of each."""
         relay = self._relay
         try:
             _, response, _ = await ask(self._services, relay, self._call, broker, message, waiting=True)
@@ -268,7 +268,7 @@ class _Several:
         return [broker for broker in parts if broker in waiting]
 
     def _has_news(self, response: kafka.FetchResponse) -> bool:
-        """Learn from a broker's answer; whether there are records or errors in it, or a follower is named in
+        """Learn from a broker's answer. Returns whether there are records or errors in it, or a follower in
         place of records: the client asks once more, and that one is asked."""
         news = names_brokers(response)
         watermarks = self._upstreams.watermarks
@@ -277,21 +277,21 @@ class _Several:
                 if one.error_code:
                     news = True
                 else:
-                    told = Watermarks(one.high_watermark, one.last_stable_offset, one.log_start_offset)
-                    watermarks[topic.topic, one.partition_index] = told
+                    seen = Watermarks(one.high_watermark, one.last_stable_offset, one.log_start_offset)
+                    watermarks[topic.topic, one.partition_index] = seen
                     news = news or bool(one.records)
         self._urgent = self._urgent or news
         return news
 
 
-# ---- what is asked ----
+# ---- requests to brokers ----
 
 
 def part_of(
     relay: Relay, request: kafka.FetchRequest, topics: Topics, wait_ms: int, shares: int
 ) -> kafka.FetchRequest:
-    """What one broker is asked: without a session, and with a rack where a follower is sought.
-    `shares`: among how many brokers the client's bytes are divided."""
+    """The request to one broker: without a session, and with a rack where a follower is sought. `shares`: the
+    number of brokers among which the client's bytes are divided."""
     most = max(1, min(request.max_bytes, relay.settings.fetch_max_bytes, ANSWER_MAX_BYTES) // shares)
     return kafka.FetchRequest(
         replica_id=CONSUMER,
@@ -307,7 +307,7 @@ def part_of(
 
 
 def patience_s(relay: Relay, message: kafka.FetchRequest) -> float:
-    """A broker that takes longer for an answer is taken for dead."""
+    """Time for an answer; a broker that takes longer is taken for dead."""
     return (max(0, message.max_wait_ms) + relay.cluster.request_timeout_ms) / 1000
 
 
@@ -337,11 +337,11 @@ async def ask(
     return answer, response, not changed
 
 
-# ---- what is answered ----
+# ---- answers ----
 
 
 def is_out_of_range(response: kafka.FetchResponse) -> bool:
-    """Whether an offset is, it says."""
+    """Whether an offset is, by the answer."""
     out = ErrorCode.OFFSET_OUT_OF_RANGE
     return any(one.error_code == out for topic in response.responses for one in topic.partitions)
 
@@ -388,7 +388,7 @@ def failed(relay: Relay, broker: Node, topics: Topics, error: ClientError) -> ka
 
 
 def failed_partition(partition: int, code: int) -> kafka.FetchResponsePartitionData:
-    """As a broker says it."""
+    """The error, in the form of a broker's."""
     return kafka.FetchResponsePartitionData(
         partition,
         code,
@@ -399,7 +399,7 @@ def failed_partition(partition: int, code: int) -> kafka.FetchResponsePartitionD
 
 
 def nothing_new(partition: int, known: Watermarks) -> kafka.FetchResponsePartitionData:
-    """Nothing came yet."""
+    """An answer without records."""
     return kafka.FetchResponsePartitionData(
         partition,
         high_watermark=known.high,

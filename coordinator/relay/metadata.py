@@ -7,7 +7,7 @@ from functools import partial
 
 from ringleader.clients.connection.requests import RawAnswer, plain
 from ringleader.clients.errors import ClientError
-from ringleader.coordinator.relay.gate import request_for
+from ringleader.coordinator.relay.authorization import request_for
 from ringleader.coordinator.relay.relay import Relay, code_of
 from ringleader.coordinator.run_queue import SLICE_ELEMENTS, in_turns
 from ringleader.coordinator.security.acls import Operation, ResourceType
@@ -20,15 +20,15 @@ from ringleader.protocol.frames import decode_response
 from ringleader.protocol.schema import ZERO_UUID
 
 LONG_BYTES = 131_072
-"""A longer answer is decoded beside the loop."""
+"""A longer answer is decoded on another thread."""
 CLUSTER_OPERATIONS_VERSIONS = (8, 10)
-"""Only these versions of Metadata tell what may be done with the cluster."""
+"""Only these versions of Metadata have the authorized operations on the cluster."""
 BROKERS = 1
 """The endpoint type of DescribeCluster that there is."""
 OPERATIONS = 8
-"""Of a topic: so many times the ACLs are asked, where that is told."""
+"""Lookups in the ACLs for a topic whose authorized operations are asked for."""
 MISSING = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.INVALID_TOPIC_EXCEPTION)
-"""What a broker says of names of which there is no topic."""
+"""A broker's errors for names without a topic."""
 
 
 def register(services: Services, relay: Relay) -> dict[int, Handler]:
@@ -46,16 +46,17 @@ class _Metadata:
         self._relay = relay
 
     async def metadata(self, call: Call, request: kafka.MetadataRequest) -> kafka.MetadataResponse | None:
-        """What a broker says now. While none can be asked: the nodes, and errors that are worth another try;
-        a client that asks for all topics is cut off, since an answer without topics would say something.
+        """A broker's answer of this moment. While no broker answers: the nodes, and errors that are worth
+        another try; a client that asks for all topics is cut off, since an answer without topics would mean
+        that there are none.
 
-        Answered when the other nodes are known: librdkafka forgets whom it does not find here, with all that
-        waits for them."""
+        Answered when the other nodes are known: librdkafka forgets nodes that it does not find here, with all
+        that waits for them."""
         await self._services.mapped()
         asked = request.topics
         hidden: list[kafka.MetadataResponseTopic] = []
         if refused := checks.by_id_too_early(call.api_version, asked or ()):
-            return self._faced(call, kafka.MetadataResponse(topics=refused))
+            return self._with_nodes(call, kafka.MetadataResponse(topics=refused))
         if asked is not None:
             asked, hidden = await self._take_hidden(call, asked)
         if call.api_version == 0 and not request.topics:
@@ -68,17 +69,17 @@ class _Metadata:
                 return None
             code = code_of(error, ErrorCode.LEADER_NOT_AVAILABLE)
             topics = [kafka.MetadataResponseTopic(code, one.name, one.topic_id) for one in asked]
-            return self._faced(call, kafka.MetadataResponse(topics=topics + hidden))
+            return self._with_nodes(call, kafka.MetadataResponse(topics=topics + hidden))
         seen = []
         work = 0
         for topic in found.topics:
             if self._may_describe(call, topic.name, quietly=asked is None):
                 seen.append(topic)
-                self._face(call, topic)
+                self._show_nodes(call, topic)
                 if request.include_topic_authorized_operations and topic.name:
-                    self._tell_operations(call, topic)
+                    self._add_operations(call, topic)
                     work += OPERATIONS
-            elif asked is not None:  # by its id, which says nothing by itself
+            elif asked is not None:  # by its id, which reveals nothing by itself
                 hidden.append(_hidden(None, topic.topic_id))
             work += 1 + len(topic.partitions)
             if work > SLICE_ELEMENTS:
@@ -89,33 +90,32 @@ class _Metadata:
             found.cluster_authorized_operations = self._services.cluster_operations(
                 call, found.cluster_authorized_operations
             )
-        return self._faced(call, found)
+        return self._with_nodes(call, found)
 
-    # ---- who may see what ----
+    # ---- authorization ----
 
     def _may_describe(self, call: Call, name: str | None, *, quietly: bool = False) -> bool:
-        """What a broker found no name for says nothing."""
+        """A topic without a name reveals nothing."""
         may = self._services.may
         return name is None or may(call, Operation.DESCRIBE, ResourceType.TOPIC, name, quietly=quietly)
 
     async def _take_hidden(
         self, call: Call, asked: list[kafka.MetadataRequestTopic]
     ) -> tuple[list[kafka.MetadataRequestTopic], list[kafka.MetadataResponseTopic]]:
-        """What is asked, without the names of topics that who asks may not see, and a refusal for each of
-        those."""
+        """The topics of a request that the caller may describe, and a refusal for each of the others."""
         hidden = {topic.name async for topic in in_turns(asked) if not self._may_describe(call, topic.name)}
         if not hidden:
             return asked, []
         return [topic for topic in asked if topic.name not in hidden], [_hidden(name) for name in hidden]
 
-    def _tell_operations(self, call: Call, topic: kafka.MetadataResponseTopic) -> None:
-        """The brokers say what this node may."""
+    def _add_operations(self, call: Call, topic: kafka.MetadataResponseTopic) -> None:
+        """The caller's operations in place of this node's, which the brokers answer."""
         if topic.error_code != ErrorCode.TOPIC_AUTHORIZATION_FAILED:
             topic.topic_authorized_operations = self._services.operations(
                 call, ResourceType.TOPIC, topic.name or "", topic.topic_authorized_operations
             )
 
-    # ---- what brokers know ----
+    # ---- brokers' answers ----
 
     async def _find(
         self,
@@ -123,7 +123,7 @@ class _Metadata:
         request: kafka.MetadataRequest,
         asked: list[kafka.MetadataRequestTopic] | None,
     ) -> kafka.MetadataResponse:
-        """Topics that are missing are created, if they may be. Raises ClientError."""
+        """Missing topics are created, if the caller may. Raises ClientError."""
         create = (
             request.allow_auto_topic_creation or call.api_version < 4
         ) and self._services.settings.auto_create_topics_enable
@@ -156,7 +156,7 @@ class _Metadata:
             include_cluster_authorized_operations=request.include_cluster_authorized_operations,
             include_topic_authorized_operations=request.include_topic_authorized_operations,
         )
-        # As new as can be: older versions tell neither topic ids nor leader epochs.
+        # The newest: older versions have neither topic ids nor leader epochs.
         newest = message.MAX_VERSION
         if request.include_cluster_authorized_operations:
             newest = CLUSTER_OPERATIONS_VERSIONS[1]
@@ -171,21 +171,21 @@ class _Metadata:
         self._relay.topology.learn(found)
         return found
 
-    def _face(self, call: Call, topic: kafka.MetadataResponseTopic) -> None:
+    def _show_nodes(self, call: Call, topic: kafka.MetadataResponseTopic) -> None:
         """Nodes in the brokers' place."""
-        faces = self._relay.faces(self._services, call)
+        stand_ins = self._relay.stand_ins(self._services, call)
         name = topic.name or ""
         if self._relay.is_own(name):
             topic.is_internal = True
         for one in topic.partitions:
             leader = one.leader_id
-            shown = faces.leader(leader, name, one.partition_index)
+            shown = stand_ins.leader(leader, name, one.partition_index)
             one.leader_id = shown
-            one.replica_nodes = faces.replicas(one.replica_nodes, leader, shown)
-            one.isr_nodes = faces.replicas(one.isr_nodes, leader, shown)
-            one.offline_replicas = faces.replicas(one.offline_replicas, leader, shown)
+            one.replica_nodes = stand_ins.replicas(one.replica_nodes, leader, shown)
+            one.isr_nodes = stand_ins.replicas(one.isr_nodes, leader, shown)
+            one.offline_replicas = stand_ins.replicas(one.offline_replicas, leader, shown)
 
-    def _faced(self, call: Call, response: kafka.MetadataResponse) -> kafka.MetadataResponse:
+    def _with_nodes(self, call: Call, response: kafka.MetadataResponse) -> kafka.MetadataResponse:
         services = self._services
         nodes = services.directory_for(call).nodes()
         response.brokers = [kafka.MetadataResponseBroker(*node) for node in nodes]
@@ -194,15 +194,15 @@ class _Metadata:
         return response
 
     def _controller(self, call: Call) -> int:
-        """Whoever is asked passes on what is for the controller."""
+        """Every node forwards requests for the controller, so each names itself."""
         nodes = [node.node_id for node in self._services.directory_for(call).nodes()]
         if self._services.node_id in nodes or not nodes:
             return self._services.node_id
         return nodes[0]
 
     async def describe_cluster(self, call: Call, request: kafka.DescribeClusterRequest) -> Message:
-        """The nodes. What may be done with the cluster is the brokers' to say, where all may do everything
-        at the nodes."""
+        """The nodes. The brokers answer the authorized operations on the cluster, where no node has an
+        authorizer."""
         services = self._services
         await services.mapped()
         response = kafka.DescribeClusterResponse(
@@ -219,7 +219,7 @@ class _Metadata:
         elif request.include_cluster_authorized_operations:
             message = kafka.DescribeClusterRequest(include_cluster_authorized_operations=True)
             try:
-                # Asked by the node for itself: it is told what it may do.
+                # Asked by the node for itself: the answer has its own rights.
                 found = await self._relay.topology.ask_any(plain(message))
             except ClientError as error:
                 response.error_code = code_of(error, ErrorCode.REQUEST_TIMED_OUT)
@@ -234,5 +234,5 @@ class _Metadata:
 
 
 def _hidden(name: str | None, topic_id: bytes = ZERO_UUID) -> kafka.MetadataResponseTopic:
-    """Whether it exists is not told."""
+    """A refusal that does not reveal whether the topic exists."""
     return kafka.MetadataResponseTopic(ErrorCode.TOPIC_AUTHORIZATION_FAILED, name, topic_id)

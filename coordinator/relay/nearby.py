@@ -16,10 +16,10 @@ from ringleader.protocol import messages as kafka
 from ringleader.protocol.errors import ErrorCode
 
 FOLLOWER_S = 300.0
-"""So long a follower is asked before its leader is asked again: as with Java's consumer, whose
+"""Time for which a follower is asked before its leader is asked again: as with Java's consumer, whose
 `metadata.max.age.ms` is 5 minutes."""
 LEADER_S = 30.0
-"""So long the leader serves itself what a follower could not."""
+"""Time for which the leader serves partitions that a follower could not."""
 MAX_BYTES = 16 * 1024 * 1024
 """Memory for the choices."""
 LEADER = -1
@@ -59,7 +59,8 @@ class Nearby:
         return found
 
     def rack(self, request: kafka.FetchRequest, topics: Topics) -> str:
-        """The rack that a broker is told; it names a follower for all of these partitions, or for none."""
+        """The rack in a request to a broker, which then names a follower for all of its partitions; "": for
+        none."""
         alone = any(
             self._broker(name, entry.partition) == LEADER
             for name, entries in topics.items()
@@ -68,8 +69,8 @@ class Nearby:
         return self._rack if self.serves(request) and not alone else ""
 
     def learn(self, broker: Node, message: kafka.FetchRequest, response: kafka.FetchResponse) -> bool:
-        """Follow whom a leader names, and give up a follower that refuses; whether the answer was changed: an
-        error is the leader's to say, and the client asks once more."""
+        """Note the follower that a leader names, and give up one that refuses. Returns whether the answer was
+        changed: only a leader's error counts, and the client asks once more."""
         changed = False
         for topic in response.responses:
             for one in topic.partitions:
@@ -85,13 +86,13 @@ class Nearby:
         return changed
 
     def failed(self, broker: Node, topics: Topics) -> None:
-        """It does not answer: where it is a follower it is given up."""
+        """The broker does not answer: where it is a follower it is given up."""
         for name, entries in topics.items():
             for entry in entries:
                 self._give_up(broker, name, entry.partition)
 
     def _broker(self, topic: str, partition: int) -> int | None:
-        """None: nothing was said lately."""
+        """None: no leader named one lately."""
         chosen = self._chosen.get((topic, partition))
         return None if chosen is None or chosen.until_s <= self._now_s() else chosen.broker
 

@@ -1,4 +1,4 @@
-"""What only the leader of a partition can say or do, besides records themselves.
+"""Requests that only the leader of a partition can answer, besides those for records.
 
 ListOffsets (2) v1-7, OffsetForLeaderEpoch (23) v2-4, DeleteRecords (21) v0-2: each leader is asked about its
 partitions, and the answers become one.
@@ -13,7 +13,7 @@ from typing import Any
 
 from ringleader.clients.errors import ClientError
 from ringleader.clients.model import Node
-from ringleader.coordinator.relay.gate import request_for
+from ringleader.coordinator.relay.authorization import request_for
 from ringleader.coordinator.relay.relay import Relay, code_of
 from ringleader.coordinator.security.acls import Operation, ResourceType
 from ringleader.coordinator.server.call import Call
@@ -23,7 +23,7 @@ from ringleader.protocol import messages as kafka
 from ringleader.protocol.errors import ErrorCode
 
 CONSUMER = -1
-"""The replica id of everybody who is no broker."""
+"""The replica id of every client that is no broker."""
 
 
 def register(services: Services, relay: Relay) -> dict[int, Handler]:
@@ -69,7 +69,7 @@ class _Offsets:
     async def offset_for_leader_epoch(
         self, call: Call, request: kafka.OffsetForLeaderEpochRequest
     ) -> kafka.OffsetForLeaderEpochResponse:
-        """Where the records of a leader epoch end."""
+        """The ends of leader epochs."""
 
         def part(topics: dict[str, list[Any]]) -> kafka.OffsetForLeaderEpochRequest:
             return kafka.OffsetForLeaderEpochRequest(
@@ -97,7 +97,7 @@ class _Offsets:
     async def delete_records(
         self, call: Call, request: kafka.DeleteRecordsRequest
     ) -> kafka.DeleteRecordsResponse:
-        """Where the groups are kept, nothing is deleted for anybody."""
+        """No records of the groups' topic are deleted for a client."""
 
         def part(topics: dict[str, list[Any]]) -> kafka.DeleteRecordsRequest:
             return kafka.DeleteRecordsRequest(
@@ -122,8 +122,8 @@ class _Offsets:
         for name, partitions in found.items():
             done = [one for one in partitions if not one.error_code]
             if done:
-                said = ", ".join(f"{one.partition_index} before {one.low_watermark}" for one in done)
-                self._services.changed(call, "records deleted", name, said)
+                detail = ", ".join(f"{one.partition_index} before {one.low_watermark}" for one in done)
+                self._services.changed(call, "records deleted", name, detail)
         result = kafka.DeleteRecordsResponseDeleteRecordsTopicResult
         return kafka.DeleteRecordsResponse(throttle_ms, [result(*topic) for topic in found.items()])
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from ringleader.clients.errors import ClientError
 from ringleader.clients.model import Node
-from ringleader.coordinator.relay.gate import request_for
+from ringleader.coordinator.relay.authorization import request_for
 from ringleader.coordinator.relay.relay import Relay, code_of
 from ringleader.coordinator.security.acls import Operation, ResourceType
 from ringleader.coordinator.server.call import NO_ANSWER, Call, Message, NoAnswer
@@ -76,11 +76,11 @@ class _Produce:
         )
         timeout_s = max(0, request.timeout_ms) / 1000 + relay.cluster.request_timeout_ms / 1000
         code = ErrorCode.NOT_LEADER_OR_FOLLOWER
-        """When the broker got nothing of it."""
+        """While the broker got nothing of it."""
         try:
             connection = await relay.upstreams(call).connection(broker)
-            # From here on nobody knows whether it was written; the client's retry settles it, without doubles
-            # if it is idempotent.
+            # From here on it is unknown whether it was written; the client's retry settles it, without
+            # doubles if it is idempotent.
             code = ErrorCode.REQUEST_TIMED_OUT
             if not request.acks:
                 connection.on_ended = partial(_hang_up, call.connection)
@@ -102,7 +102,7 @@ class _Produce:
 
 
 def _hang_up(client: Any) -> None:
-    """What a broker says of batches that have no answer: it hangs up."""
+    """The broker refused batches that have no answer: it closed the connection."""
     client.close("a broker closed the connection after acks 0")
 
 

@@ -1,4 +1,4 @@
-"""Everything that is not about groups, passed on to the brokers of the cluster."""
+"""The common part of the handlers that forward requests to the brokers of the cluster."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from ringleader.clients.errors import ClientError, UnsupportedVersionError
 from ringleader.clients.model import Node
 from ringleader.coordinator.config import Settings
 from ringleader.coordinator.relay.arrivals import Arrivals
-from ringleader.coordinator.relay.faces import Faces
-from ringleader.coordinator.relay.gate import UncheckedError
+from ringleader.coordinator.relay.authorization import UncheckedError
 from ringleader.coordinator.relay.nearby import Nearby
+from ringleader.coordinator.relay.stand_ins import StandIns
 from ringleader.coordinator.relay.topology import Topology
 from ringleader.coordinator.relay.upstream import Upstreams
 from ringleader.coordinator.run_queue import SLICE_ELEMENTS
@@ -33,7 +33,7 @@ Work = Callable[[Call, Any], Awaitable["Message | NoAnswer | None"]]
 
 
 class Refused(NamedTuple, Generic[Entry]):
-    """An entry that no broker can be asked about."""
+    """An entry that is not forwarded to any broker."""
 
     topic: str
     entry: Entry
@@ -41,24 +41,24 @@ class Refused(NamedTuple, Generic[Entry]):
 
 
 class Relay:
-    """What the handlers of topics, records and transactions share. `start` it before the server."""
+    """Shared by the handlers of topics, records and transactions. `start` it before the server."""
 
     def __init__(self, cluster: Cluster, settings: Settings) -> None:
-        """`cluster`: the brokers, asked in the name of this node; whoever made it closes it."""
+        """`cluster`: the brokers, asked in the name of this node; the caller closes it."""
         self.cluster = cluster
         self.settings = settings
         self.topology = Topology(cluster)
         self.nearby = Nearby(self.topology, settings.broker_rack)
         self.arrivals = Arrivals(ARRIVALS_MAX_BYTES)
         self.withheld_ids = f"{settings.cluster_transactional_id_prefix}-"
-        """See `Services`: who owns a partition of groups writes under one of these."""
+        """See `Services`: the owner of a partition of groups writes under one of these."""
         self.versions: dict[int, tuple[int, int]] = {}
-        """Of each API the lowest and highest version that the brokers serve."""
-        self._faces: dict[str, tuple[object, Faces]] = {}
-        """By listener, and of which nodes and brokers."""
+        """By API: the lowest and highest version that the brokers serve."""
+        self._stand_ins: dict[str, tuple[object, StandIns]] = {}
+        """By listener, with the nodes and brokers that they are of."""
 
     async def start(self) -> None:
-        """Learn who the brokers are and what they serve. Raises ClientError."""
+        """Look up the brokers and the versions that they serve. Raises ClientError."""
         await self.topology.refresh()
         asked = [self.topology.ask(broker, plain(GREETING), "") for broker in self.topology.brokers.values()]
         answers = await asyncio.gather(*asked, return_exceptions=True)
@@ -76,14 +76,14 @@ class Relay:
     # ---- what the handlers share ----
 
     def handler(self, services: Services, work: Work, *, changing: bool = False) -> Handler:
-        """Run `work` for each request, until the client hangs up; `changing`: to its end. What the gate stops
-        closes the connection: the client asks again, and is told."""
+        """Run `work` for each request, until the client hangs up; `changing`: to its end. A request that
+        fails the authorization check closes the connection: the client asks again, and gets the error."""
 
         async def answer(call: Call, request: Any) -> None:
             try:
                 response = await work(call, request)
             except UncheckedError as error:
-                call.close(f"not passed on: {error}")
+                call.close(f"not forwarded: {error}")
                 return
             if response is not None:
                 call.answer(response)
@@ -104,19 +104,19 @@ class Relay:
         assert isinstance(found, Upstreams)
         return found
 
-    def faces(self, services: Services, call: Call) -> Faces:
-        """Which node stands for which broker, as of now, for who came through the call's listener."""
+    def stand_ins(self, services: Services, call: Call) -> StandIns:
+        """The nodes that stand for the brokers now, for clients of the call's listener."""
         name = call.connection.listener.name
         nodes = {node.node_id: node.rack or "" for node in services.directory_for(call).nodes()}
         of = (nodes, self.topology.seen)
-        known, faces = self._faces.get(name, (None, None))
-        if faces is None or known != of:
-            faces = Faces(self.topology.seen, nodes)
-            self._faces[name] = of, faces
-        return faces
+        known, stand_ins = self._stand_ins.get(name, (None, None))
+        if stand_ins is None or known != of:
+            stand_ins = StandIns(self.topology.seen, nodes)
+            self._stand_ins[name] = of, stand_ins
+        return stand_ins
 
     def is_own(self, topic: str) -> bool:
-        """Whether the topic is where the nodes keep the groups: nobody else may change it."""
+        """Whether it is the topic in which the nodes keep the groups: no client may change it."""
         return topic == self.settings.cluster_groups_topic
 
     async def by_leader(
@@ -127,8 +127,8 @@ class Relay:
         *,
         changing: bool = False,
     ) -> tuple[dict[Node, dict[str, list[Entry]]], list[Refused[Entry]]]:
-        """Entries of topics by the broker that leads their partition, and those that nobody leads, or that
-        are of a topic with which who asks may not do it. `changing`: nobody may where the groups are kept."""
+        """Entries of topics by the broker that leads their partition, and those without a leader, or of a
+        topic with which the caller may not do it. `changing`: no client may in the groups' topic."""
         allowed, refused = [], []
         for number, (topic, entries) in enumerate(asked, 1):
             if not number % SLICE_ELEMENTS:
@@ -158,13 +158,13 @@ class Relay:
         return parts, refused
 
     def look_at(self, topic: str, error_code: int) -> None:
-        """An error code of a partition in an answer: perhaps its leader has to be looked up again."""
+        """An error code of a partition in an answer: its leader may have to be looked up again."""
         if error_code and error_code in LEADER_MOVED:
             self.topology.suspect([topic])
 
 
 def code_of(error: ClientError | KafkaError, lost: int) -> int:
-    """What a client is told; `lost`: when the broker could not be reached, or did not answer."""
+    """The error code for the client; `lost`: when the broker could not be reached, or did not answer."""
     if isinstance(error, KafkaError):
         return error.code
     return ErrorCode.UNSUPPORTED_VERSION if isinstance(error, UnsupportedVersionError) else lost

@@ -1,7 +1,7 @@
-"""What is known of the cluster: its brokers, and which of them leads which partition.
+"""The known state of the cluster: its brokers, and the leaders of partitions.
 
-Nothing is asked that nobody needs: a topic is looked up when it is first wanted, and again after a broker
-said that it does not lead it. Answers to clients' own requests for metadata are learned from, too.
+A topic is looked up when it is first wanted, and again after a broker answered that it does not lead it.
+Answers to clients' own requests for metadata are learned from, too.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from ringleader.protocol.schema import ZERO_UUID
 ABSENT_S = 1.0
 """A topic that does not exist is asked for again after this time."""
 ABSENT_MAX_BYTES = 1024 * 1024
-"""What remembering such names may take."""
+"""Memory for such names."""
 ATTEMPTS, ATTEMPT_MS = 3, 3_000
-"""How often, and for how long each time, a broker is asked when any will do."""
+"""Tries, and the time for each, when any broker will do."""
 METADATA = "metadata"
 """The purpose of its connections: short answers, in time."""
 
@@ -48,7 +48,7 @@ class Topic(NamedTuple):
 
     @property
     def partitions(self) -> int:
-        """How many it has."""
+        """Their number."""
         return len(self.leaders)
 
 
@@ -58,9 +58,9 @@ class Topology:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self.brokers: dict[int, Node] = {}
-        """Those that are there."""
+        """Brokers that are there."""
         self.seen: Mapping[int, str] = {}
-        """All brokers that ever were, and the rack that each told last; "": none."""
+        """All brokers that ever were, and the last rack of each; "": none."""
         self.controller_id = -1
         self._topics: dict[str, Topic] = {}
         self._stale: set[str] = set()
@@ -80,7 +80,7 @@ class Topology:
         return list(self._topics.values())
 
     def leader(self, topic: str, partition: int) -> Node | ErrorCode:
-        """Who leads it, as far as is known; or why nobody does."""
+        """The leader of a partition, as far as is known; else the error."""
         found = self._topics.get(topic)
         if found is None or not 0 <= partition < found.partitions:
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -102,7 +102,7 @@ class Topology:
         await self._look_up(name for name in names if name in self._stale or name not in self._topics)
 
     async def _look_up(self, names: Iterable[str]) -> None:
-        """But for those that were just said not to exist."""
+        """But for those that were just found not to exist."""
         now_s = asyncio.get_running_loop().time()
         due = [
             name
@@ -113,7 +113,7 @@ class Topology:
             await self._ask(due)
 
     async def refresh(self) -> None:
-        """Look up who the brokers are. Raises ClientError."""
+        """Look up the brokers. Raises ClientError."""
         await self._ask([])
 
     async def _ask(self, names: Iterable[str]) -> None:
@@ -135,7 +135,7 @@ class Topology:
                 except BaseException as error:
                     cancelled = isinstance(error, asyncio.CancelledError)
                     answered.set_exception(ConnectionLostError("the node stops") if cancelled else error)
-                    answered.exception()  # perhaps nobody waits for it any more
+                    answered.exception()  # perhaps nothing waits for it any more
                     if not isinstance(error, ClientError):
                         raise
                 else:
@@ -144,7 +144,7 @@ class Topology:
             self._asking = None
 
     async def names(self, ids: Sequence[bytes]) -> dict[bytes, str | None]:
-        """What the topics with these ids are called now; None: there is none. Raises ClientError."""
+        """The current names of the topics with these ids; None: there is none. Raises ClientError."""
         topics = [MetadataRequestTopic(topic_id=one, name=None) for one in ids]
         message = MetadataRequest(topics=topics, allow_auto_topic_creation=False)
         response: MetadataResponse = await self.ask_any(plain(message))
@@ -152,7 +152,7 @@ class Topology:
         return {topic.topic_id: topic.name or None for topic in response.topics}
 
     async def metadata(self, names: Sequence[str]) -> MetadataResponse:
-        """What a broker says about these topics. Raises ClientError."""
+        """A broker's answer about these topics. Raises ClientError."""
         topics = [MetadataRequestTopic(name=name) for name in names]
         message = MetadataRequest(topics=topics, allow_auto_topic_creation=False)
         response: MetadataResponse = await self.ask_any(plain(message))
@@ -181,8 +181,8 @@ class Topology:
                 offline = replicas.copy()
                 for one in topic.partitions:
                     leaders[one.partition_index] = one.leader_id
-                    for kept, told in (replicas, one.replica_nodes), (offline, one.offline_replicas):
-                        brokers = tuple(told)
+                    for kept, found in (replicas, one.replica_nodes), (offline, one.offline_replicas):
+                        brokers = tuple(found)
                         kept[one.partition_index] = shared.setdefault(brokers, brokers)
                 self._topics[name] = Topic(
                     name, topic.topic_id or ZERO_UUID, tuple(leaders), tuple(replicas), tuple(offline)
@@ -202,7 +202,8 @@ class Topology:
         return await self._cluster.send(broker, request, purpose=purpose, **how)
 
     async def ask_any(self, request: Request) -> Any:
-        """Ask any broker what may be asked twice; one that hangs is not waited for. Raises ClientError."""
+        """Ask any broker a question that may be repeated; one that hangs is not waited for. Raises
+        ClientError."""
         for _ in range(ATTEMPTS - 1):
             try:
                 return await self.ask(None, request, METADATA, request_timeout_ms=ATTEMPT_MS)

@@ -1,7 +1,7 @@
 """Producer ids and transactions: the cluster's own coordinators answer.
 
-InitProducerId (22) v0-4, AddPartitionsToTxn (24) and EndTxn (26) v0-3. A client comes to the node that
-FindCoordinator named for its transactional id, and any node passes it on.
+InitProducerId (22) v0-4, AddPartitionsToTxn (24) and EndTxn (26) v0-3. A client asks the node that
+FindCoordinator named for its transactional id, and any node forwards it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 from ringleader.clients.connection.requests import plain
 from ringleader.clients.errors import ClientError
-from ringleader.coordinator.relay.gate import request_for
+from ringleader.coordinator.relay.authorization import request_for
 from ringleader.coordinator.relay.relay import Relay, code_of
 from ringleader.coordinator.run_queue import in_turns
 from ringleader.coordinator.security.acls import Operation, ResourceType
@@ -34,10 +34,10 @@ MOVED = frozenset(
 )
 """After these the transaction's coordinator is looked up again."""
 STATE_TOPIC = "__transaction_state"
-"""Who leads its partitions coordinates transactions."""
+"""The leaders of its partitions coordinate transactions."""
 OVER = frozenset({"Empty", "CompleteCommit", "CompleteAbort", "Dead"})
 DESCRIBE_MS = 3_000
-"""What a coordinator may take to say how a transaction stands."""
+"""Time for a coordinator to describe a transaction."""
 
 
 def register(services: Services, relay: Relay) -> dict[int, Handler]:
@@ -74,7 +74,7 @@ class Coordinated:
         return response
 
     async def describe(self, transactional_id: str) -> kafka.DescribeTransactionsResponseTransactionState:
-        """How its transaction stands. Raises ClientError, KafkaError."""
+        """The state of its transaction. Raises ClientError, KafkaError."""
         topology = self._relay.topology
         try:
             broker = await topology.coordinator(transactional_id)
@@ -96,7 +96,7 @@ class Coordinated:
 
     async def under_way(self, producer_ids: Sequence[int]) -> list[str]:
         """Transactional ids of these producers whose transaction is not over. Raises ClientError, KafkaError
-        unless all coordinators of the cluster have said so."""
+        unless all coordinators of the cluster have answered."""
         topology = self._relay.topology
         topology.learn(known := await topology.metadata([STATE_TOPIC]))
         [states] = known.topics
@@ -139,7 +139,7 @@ class _Transactions:
             return refusal(request, call.api_version, code)
 
     async def add_partitions(self, call: Call, request: kafka.AddPartitionsToTxnRequest) -> Message:
-        """All or none. Where the groups are kept, nobody writes but the nodes."""
+        """All or none. Only the nodes write to the groups' topic."""
         services = self._services
         code = checks.transaction_refusal(services, call, request.v3_and_below_transactional_id)
         if code:
@@ -156,7 +156,7 @@ class _Transactions:
     async def _not_added(
         self, request: kafka.AddPartitionsToTxnRequest, forbidden: AbstractSet[str]
     ) -> kafka.AddPartitionsToTxnResponse:
-        """Why none of them was, as a broker says it."""
+        """The errors for partitions of which none was added, as a broker answers them."""
         topology = self._relay.topology
         asked = {topic.name: topic.partitions for topic in request.v3_and_below_topics}
         with contextlib.suppress(ClientError):

@@ -1,7 +1,7 @@
 """The brokers' connections of one client's connection: opened when needed, closed with it.
 
 A broker answers one request of a connection at a time, and throttles by connection. So each client's
-connection has its own, and neither a Fetch that waits nor a producer that is slowed down is in another's way.
+connection has its own, and neither a Fetch that waits nor a throttled producer delays another client.
 A large answer is received into memory of its own, which leaves as it is: no byte of it is copied here.
 """
 
@@ -56,7 +56,7 @@ class DataConnection(Connection):
     # ---- asking ----
 
     async def send_only(self, request: Request, timeout_s: float) -> None:
-        """Send what has no answer (Produce, acks=0), and wait until the broker takes it. Raises
+        """Send a request without an answer (Produce, acks=0), and wait until the broker reads it. Raises
         ConnectionLostError, RequestTimedOutError, UnsupportedVersionError."""
         version = self.version_for(request)
         frame = encode_request(request.build(version), version, 0, request.client_id)
@@ -79,7 +79,7 @@ class DataConnection(Connection):
 
     @property
     def wanted(self) -> bool:
-        """Whether somebody waits for the answer. While nobody does, a large one stays at the broker."""
+        """Whether a client waits for the answer. While none does, a large one stays at the broker."""
         return self._wanted
 
     @wanted.setter
@@ -154,7 +154,7 @@ class DataConnection(Connection):
         return True
 
     def _kept(self, frame: memoryview) -> bytes | memoryview:
-        return frame  # nobody else's
+        return frame  # its memory is used by nothing else
 
     def _end(self, why: str, failure: Any = None) -> None:
         super()._end(why, failure)
@@ -166,7 +166,7 @@ class DataConnection(Connection):
 
 
 class Upstreams:
-    """Those of one client's connection, by broker."""
+    """The brokers' connections of one client's connection, by broker."""
 
     def __init__(self, cluster: Cluster, arrivals: Arrivals) -> None:
         self._cluster = cluster
@@ -174,13 +174,13 @@ class Upstreams:
         self._open: dict[tuple[Node, bool], DataConnection] = {}
         self._closed = False
         self.parked: dict[Node, Any] = {}
-        """What waits there from one request of the client to the next; each has a `task`."""
+        """Requests that wait there from one request of the client to the next; each has a `task`."""
         self.watermarks: dict[tuple[str, int], Any] = {}
-        """What was last told of a partition, by topic and partition."""
+        """The last answer about a partition, by topic and partition."""
 
     async def connection(self, broker: Node, waiting: bool = False) -> DataConnection:
-        """The one to that broker, opened if need be. `waiting`: the one for what may wait there while others
-        are answered. Raises what `open_connection` raises."""
+        """The one to that broker, opened if need be. `waiting`: the one for requests that may wait there
+        while others are answered. Raises what `open_connection` raises."""
         found = self._open.get((broker, waiting))
         if found is not None and not found.ended.is_set():
             return found
@@ -193,19 +193,19 @@ class Upstreams:
         return made
 
     async def ask(self, broker: Node, request: Callable[[], Awaitable[Request]], timeout_s: float) -> Any:
-        """Ask that broker and wait for the answer. `request()`: what to ask, once there is a connection.
+        """Ask that broker and wait for the answer. `request()` makes the request, once there is a connection.
         Raises ClientError, and what `request` raises."""
         connection = await self.connection(broker)
         return await connection.ask(await request(), timeout_s, request_timeout_s=timeout_s)
 
     def want(self, broker: Node, wanted: bool) -> None:
-        """Whether the client waits for what waits there."""
+        """Whether the client waits for the request that waits there."""
         connection = self._open.get((broker, True))
         if connection is not None:
             connection.wanted = wanted
 
     def drop(self, broker: Node) -> None:
-        """Close the connection for what may wait at that broker; the next request opens another."""
+        """Close the connection for requests that may wait at that broker; the next one opens another."""
         found = self._open.pop((broker, True), None)
         if found is not None:
             found.retire()

@@ -51,7 +51,6 @@ NO_TAGS = b"\0"
 """The tagged fields of a request header that has none, as all known clients send it."""
 
 LEAVE_KEY: Final = LeaveGroupRequest.API_KEY
-
 RENEWAL_INTERVAL_MS: Final = 1_000
 """As in Kafka, no client authenticates again within a second of the last time."""
 
@@ -223,6 +222,10 @@ class Session:
             self.pace.end()
             if self.login is not None:
                 self.login.end()
+
+    def close(self, reason: str) -> None:
+        """See `Connection.close`."""
+        self.connection.close(reason)
 
     def lost(self) -> None:
         """See `Above`."""

@@ -14,7 +14,7 @@ import pytest
 
 from ringleader.coordinator.config import Settings
 from ringleader.coordinator.node import Node
-from ringleader.coordinator.relay import gate
+from ringleader.coordinator.relay import authorization
 from ringleader.coordinator.relay.topology import Topology
 from ringleader.coordinator.security.acls import (
     AclBinding,
@@ -74,9 +74,9 @@ def asked_of(broker: Node) -> dict[int, int]:
     return {key: route.requests for key, route in broker.server.routes.items()}
 
 
-async def test_every_api_that_is_passed_on_is_named_at_the_gate(tmp_path: Path) -> None:
+async def test_every_api_that_is_forwarded_has_an_authorization_check(tmp_path: Path) -> None:
     async with relayed(tmp_path) as (node, _):
-        assert node.server.routes.keys() - HERE == {kind.API_KEY for kind in gate.PASSED}
+        assert node.server.routes.keys() - HERE == {kind.API_KEY for kind in authorization.FORWARDED}
 
 
 async def test_of_who_may_nothing_nothing_is_passed_on(tmp_path: Path) -> None:
@@ -326,7 +326,7 @@ async def test_a_name_of_nothing_is_refused_like_any_other(tmp_path: Path) -> No
         assert passed <= LOOKS
 
 
-async def test_what_a_handler_forgot_to_check_is_stopped_at_the_gate(tmp_path: Path) -> None:
+async def test_what_a_handler_forgot_to_check_is_not_forwarded(tmp_path: Path) -> None:
     async with relayed(tmp_path) as (node, _), connected_as(node, ALICE):
         [connection] = [one for one in node.server.connections if one.session.principal.name == ALICE]
         call = Call(connection.session, 0, 9, 1, "client", f"/{node.host}")
@@ -334,15 +334,17 @@ async def test_what_a_handler_forgot_to_check_is_stopped_at_the_gate(tmp_path: P
         for request, version in of_topic("other"):
             call.api_version = version
             stopped.add(request.API_KEY)
-            with pytest.raises(gate.UncheckedError, match="User:alice"):
-                await gate.request_for(node.services, call, request)
-        assert stopped == {kind.API_KEY for kind in gate.PASSED} - {22, 26}
+            with pytest.raises(authorization.UncheckedError, match="User:alice"):
+                await authorization.request_for(node.services, call, request)
+        assert stopped == {kind.API_KEY for kind in authorization.FORWARDED} - {22, 26}
         others = (kafka.InitProducerIdRequest("t-other"), kafka.EndTxnRequest("t-other", 1, 0, True))
         for other in others:
-            with pytest.raises(gate.UncheckedError):
-                await gate.request_for(node.services, call, other)
-        with pytest.raises(gate.UncheckedError, match="which is not passed on"):
-            await gate.request_for(node.services, call, kafka.DescribeTransactionsRequest(["t-other"]))
+            with pytest.raises(authorization.UncheckedError):
+                await authorization.request_for(node.services, call, other)
+        with pytest.raises(authorization.UncheckedError, match="which is never forwarded"):
+            await authorization.request_for(
+                node.services, call, kafka.DescribeTransactionsRequest(["t-other"])
+            )
 
 
 async def test_nobody_writes_in_the_transactions_of_nodes(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from ringleader.coordinator import node as node_module
 from ringleader.coordinator.node import Node
-from ringleader.coordinator.relay import gate
+from ringleader.coordinator.relay import authorization
 from ringleader.coordinator.security.acls import AllowAll, Authorizer, Operation, ResourceType
 from ringleader.coordinator.security.principal import ANONYMOUS
 from ringleader.coordinator.security.rights import EVERYONE, RIGHTS, Right, UnnamedApiError, rights_of
@@ -44,7 +44,7 @@ async def test_every_api_that_a_daemon_or_a_node_advertises_is_named(tmp_path: P
             advertised = {one.api_key for one in told.api_keys}
             assert advertised <= RIGHTS.keys()
         assert advertised == RIGHTS.keys(), "the daemon serves all that are named"
-    assert {message.API_KEY for message in gate.PASSED} < RIGHTS.keys()
+    assert {message.API_KEY for message in authorization.FORWARDED} < RIGHTS.keys()
     assert {key for key, rights in RIGHTS.items() if rights == EVERYONE} == {17, 18, 36}
 
 
@@ -81,8 +81,8 @@ async def test_what_the_gate_does_not_name_is_not_passed_on(tmp_path: Path) -> N
             services = dataclasses.replace(node.services, authorizer=authorizer)
             call: Any = None
             for message in (kafka.AlterUserScramCredentialsRequest(), kafka.ApiVersionsRequest()):
-                with pytest.raises(gate.UncheckedError):
-                    await gate.request_for(services, call, message)
+                with pytest.raises(authorization.UncheckedError):
+                    await authorization.request_for(services, call, message)
 
 
 def test_services_without_anybody_to_ask_cannot_be_made() -> None:

@@ -124,4 +124,4 @@ async def test_a_client_copies_exactly_once_and_sees_nothing_else(
             "transaction": KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
         }
         for node in nodes.by_id.values():
-            assert "not passed on" not in node.log()
+            assert "not forwarded" not in node.log()

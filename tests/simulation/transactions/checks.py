@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from ringleader.coordinator.groups import records
-from ringleader.coordinator.relay.gate import PASSED
+from ringleader.coordinator.relay.authorization import FORWARDED
 from ringleader.coordinator.security.acls import (
     AclBinding,
     Operation,
@@ -310,7 +310,7 @@ class TxnChecks(Checks):
 
     def passed(self, node: TxnNode, message: Any) -> None:
         """A client's request goes to a broker."""
-        self.must(type(message) in PASSED, "S4", f"{node} passes on {message!r}")
+        self.must(type(message) in FORWARDED, "S4", f"{node} passes on {message!r}")
         name = getattr(message, "transactional_id", None)
         name = name or getattr(message, "v3_and_below_transactional_id", None)
         if name is None:

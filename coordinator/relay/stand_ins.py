@@ -1,4 +1,4 @@
-"""Which node stands for which broker: clients know nodes only."""
+"""The node that stands for each broker: clients know nodes only."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from zlib import crc32
 
 
-class Faces:
+class StandIns:
     """Every node computes the same from the same brokers and nodes.
 
     With no more nodes than brokers, all partitions that a broker leads are shown at one node, so that a Fetch
@@ -15,11 +15,11 @@ class Faces:
     partitions.
 
     Where nodes are in several racks, a broker has a node of its own rack: a partition is shown in the racks
-    in which its records are. A broker in whose rack no node is has any node, as without racks.
+    in which its records are. A broker without a node in its rack has any node, as without racks.
     """
 
     def __init__(self, brokers: Mapping[int, str], nodes: Mapping[int, str]) -> None:
-        """Racks by id, "" without one. `brokers`: all that were ever seen, so that one that is away changes
+        """Racks by id, "" without one. `brokers`: all that were ever seen, so that a broker's absence changes
         nothing."""
         self._racks = nodes
         racks = set(nodes.values())
@@ -34,7 +34,7 @@ class Faces:
         # Racks take turns, so that brokers without racks have nodes in different ones.
         in_turn = sorted(nodes, key=lambda node: (turns[node], node))
         self._nodes: dict[int, list[int]] = {}
-        """Those that share the partitions of a broker."""
+        """Nodes that share the partitions of a broker."""
         for rack, alike in together.items():
             all_nodes = [node for node in in_turn if not rack or nodes[node] == rack]
             for rank, broker in enumerate(alike):

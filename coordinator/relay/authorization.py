@@ -1,10 +1,10 @@
-"""The one way from a client to a broker: a request in which who asks may do all that it asks for.
+"""The authorization check of requests that are forwarded: the only way from a client to a broker.
 
 The brokers know the nodes alone, and would do for a client whatever the nodes may. Handlers take out of a
-request what the client may not, and say so to it. This is the second look, at what is left, just before it
-leaves: it finds nothing, unless an ACL has changed meanwhile. Which operations an API asks for is in the
-table of rights, which the daemon's dispatch reads, too; here is how a request names the things that it asks
-for. An API that either does not name is not passed on.
+request what the client may not, with an error for it. This is the second check, of the rest, just before it
+is forwarded: it finds nothing, unless an ACL has changed meanwhile. The table of rights, which the daemon's
+dispatch reads, too, has the operations of each API; here are the resources in its requests. An API that is in
+only one of the two is not forwarded.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from ringleader.protocol import messages as kafka
 from ringleader.protocol.schema import Message
 
 Check = Callable[[Services, Call, Any], Iterable[bool]]
-"""Whether who asks may do it, of each thing that a request asks for."""
+"""Whether the caller may, for each resource of a request."""
 
 
 class UncheckedError(Exception):
-    """A request was about to leave in which something is not allowed to who asks."""
+    """A request was about to be forwarded with something that its caller may not do."""
 
 
 async def request_for(
@@ -36,14 +36,16 @@ async def request_for(
 ) -> Request:
     """To a broker, in the name of the client; in the version that the client speaks, or up to `newest`.
     `raw`: the answer is wanted as it comes. Raises `UncheckedError`."""
-    check = PASSED.get(type(message))
+    check = FORWARDED.get(type(message))
     if check is None or rights_of(message.API_KEY) == EVERYONE:
-        raise UncheckedError(f"{message.NAME}, which is not passed on")
+        raise UncheckedError(f"{message.NAME}, which is never forwarded")
     if not services.is_open:
         async for allowed in in_turns(check(services, call, message)):
             if not allowed:
-                who = call.connection.principal
-                raise UncheckedError(f"{message.NAME} of {who}, who may not do all of it, or not any more")
+                caller = call.connection.principal
+                raise UncheckedError(
+                    f"{message.NAME} of {caller}, which may not do all of it, or not any more"
+                )
     version = call.api_version if newest is None else newest
     return Request(type(message), lambda _version: message, version, raw=raw, client_id=call.client_id)
 
@@ -53,7 +55,7 @@ def _names(message: Any) -> Iterable[str]:
 
 
 def _topics(services: Services, call: Call, message: Any) -> Iterable[bool]:
-    """Of an API that asks for one operation on each topic."""
+    """For an API that needs one operation on each topic."""
     [operation] = operations_on(message.API_KEY, ResourceType.TOPIC)
     return map(partial(services.may, call, operation, ResourceType.TOPIC, quietly=True), _names(message))
 
@@ -72,7 +74,7 @@ def _fetch(services: Services, call: Call, message: kafka.FetchRequest) -> Itera
 
 
 def _metadata(services: Services, call: Call, message: kafka.MetadataRequest) -> Iterable[bool]:
-    """What is found of all topics, or by id, is looked at when it has come."""
+    """Topics that are found by id, or among all topics, are checked in the answer."""
     names = (topic.name for topic in message.topics or () if topic.name is not None)
     if message.allow_auto_topic_creation:
         return (not checks.not_to_create(services, call, [name]) for name in names)
@@ -84,7 +86,7 @@ def _create(services: Services, call: Call, message: kafka.CreateTopicsRequest) 
 
 
 def _delete(services: Services, call: Call, message: kafka.DeleteTopicsRequest) -> Iterable[bool]:
-    """Those that are named by id were looked up."""
+    """The handler looked up those that are asked for by id."""
     names = [*message.topic_names, *(topic.name for topic in message.topics if topic.name is not None)]
     return map(partial(checks.may_delete, services, call, Operation.DELETE, quietly=True), names)
 
@@ -106,7 +108,7 @@ def _init_producer(services: Services, call: Call, message: kafka.InitProducerId
 def _add_partitions(
     services: Services, call: Call, message: kafka.AddPartitionsToTxnRequest
 ) -> Iterable[bool]:
-    """The groups' topic comes from AddOffsetsToTxn alone, whose group was looked at."""
+    """The groups' topic comes from AddOffsetsToTxn alone, whose group was checked."""
     yield not checks.transaction_refusal(services, call, message.v3_and_below_transactional_id)
     for topic in message.v3_and_below_topics:
         if topic.name != services.settings.cluster_groups_topic:
@@ -117,7 +119,7 @@ def _end(services: Services, call: Call, message: kafka.EndTxnRequest) -> Iterab
     yield not checks.transaction_refusal(services, call, message.transactional_id)
 
 
-PASSED: dict[type[Message], Check] = {
+FORWARDED: dict[type[Message], Check] = {
     kafka.ProduceRequest: _produce,
     kafka.FetchRequest: _fetch,
     kafka.ListOffsetsRequest: _topics,
@@ -134,5 +136,5 @@ PASSED: dict[type[Message], Check] = {
     kafka.CreatePartitionsRequest: _topics,
     kafka.IncrementalAlterConfigsRequest: _configs,
 }
-"""How the things are found that a request which is passed on asks for. Not here: what nodes answer themselves
-(groups, offsets, the cluster's nodes), and what they ask for themselves."""
+"""The check of each API that is forwarded. Not here: requests that nodes answer themselves (groups, offsets,
+the cluster's nodes), and their own requests to brokers."""
