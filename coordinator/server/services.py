@@ -173,6 +173,6 @@ def once(asked: Sequence[T], key: Callable[[T], Hashable]) -> list[tuple[T, bool
     return [(entry, counts[name] > 1) for name, entry in {key(entry): entry for entry in asked}.items()]
 
 
-def tell(result: Any, error: KafkaError) -> None:
+def set_error(result: Any, error: KafkaError) -> None:
     """Put an error and its message into one result of an answer."""
     result.error_code, result.error_message = error.code, error.detail or None

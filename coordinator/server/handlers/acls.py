@@ -27,7 +27,7 @@ from ringleader.coordinator.security.acls import (
 from ringleader.coordinator.security.store import SecurityStore
 from ringleader.coordinator.server.call import HELD_ENTRY_BYTES, Call
 from ringleader.coordinator.server.handlers import checks
-from ringleader.coordinator.server.services import Handler, Services, tell
+from ringleader.coordinator.server.services import Handler, Services, set_error
 from ringleader.protocol import messages as kafka
 from ringleader.protocol.errors import ErrorCode, KafkaError
 
@@ -60,7 +60,7 @@ class _Acls:
             authorizer, _ = self._find(call, Operation.DESCRIBE, "No Authorizer is configured on the broker")
             wanted = _filter(request)
         except KafkaError as error:
-            tell(response, error)
+            set_error(response, error)
             return response
         except ValueError as error:
             call.close(str(error))
@@ -110,7 +110,7 @@ class _Acls:
                 if len(authorizer) + len(added) >= MAX_ACLS and acl not in added:
                     raise KafkaError(ErrorCode.POLICY_VIOLATION, f"There are {MAX_ACLS:,} ACLs at most.")
             except KafkaError as error:
-                tell(result, error)
+                set_error(result, error)
             else:
                 added.setdefault(acl, []).append(result)
         try:
@@ -141,9 +141,9 @@ class _Acls:
         seen: set[AclFilter] = set()
         for wanted, result in zip(filters, results, strict=True):
             if 0 in (wanted.resource_type, wanted.pattern_type):
-                tell(result, KafkaError(ErrorCode.INVALID_REQUEST, "Unknown patternFilter."))
+                set_error(result, KafkaError(ErrorCode.INVALID_REQUEST, "Unknown patternFilter."))
             elif 0 in (wanted.operation, wanted.permission):
-                tell(result, KafkaError(ErrorCode.INVALID_REQUEST, "Unknown entryFilter."))
+                set_error(result, KafkaError(ErrorCode.INVALID_REQUEST, "Unknown entryFilter."))
             found.append([] if wanted in seen else authorizer.matching(wanted))
             seen.add(wanted)
             call.takes(HELD_ENTRY_BYTES * len(found[-1]))
@@ -180,7 +180,7 @@ class _Acls:
 def _refused(response: T, results: Iterable[Any], error: KafkaError) -> T:
     """The response, with that error in all these results of it."""
     for result in results:
-        tell(result, error)
+        set_error(result, error)
     return response
 
 

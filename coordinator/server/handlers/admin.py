@@ -24,7 +24,7 @@ from ringleader.coordinator.server.handlers.configs import (
     topic_entries,
 )
 from ringleader.coordinator.server.handlers.topics import CLUSTER_OPERATIONS
-from ringleader.coordinator.server.services import Handler, LocalServices, tell
+from ringleader.coordinator.server.services import Handler, LocalServices, set_error
 from ringleader.coordinator.topics.catalog import refuse_internal
 from ringleader.coordinator.topics.configs import KEYS, ConfigType
 from ringleader.protocol import messages as kafka
@@ -90,7 +90,7 @@ class _Admin:
             checks.check_configs(self._services, call, Operation.DESCRIBE_CONFIGS, kind, name)
             entries = self._entries(kind, name)
         except KafkaError as error:
-            tell(result, error)
+            set_error(result, error)
             return result
         result.configs = shown(entries, resource, request)
         return result
@@ -153,7 +153,7 @@ class _Admin:
                     said = ", ".join(configs_in_words(info.configs)) or "all as by default"
                     self._services.changed(call, "topic configuration changed", name, said)
             except KafkaError as error:
-                tell(result, error)
+                set_error(result, error)
             return result
 
         call.answer(response_class(responses=await gather_some(map(alter, request.resources))))

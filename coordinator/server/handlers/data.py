@@ -15,7 +15,7 @@ from ringleader.coordinator.security.acls import Operation, ResourceType
 from ringleader.coordinator.server.call import HELD_ENTRY_BYTES, NO_ANSWER, Call
 from ringleader.coordinator.server.handlers import checks
 from ringleader.coordinator.server.handlers.fetch import READ_COMMITTED, fetch
-from ringleader.coordinator.server.services import Handler, LocalServices, once, tell
+from ringleader.coordinator.server.services import Handler, LocalServices, once, set_error
 from ringleader.coordinator.topics import MAX_TIMESTAMP
 from ringleader.coordinator.topics.catalog import refuse_internal
 from ringleader.coordinator.topics.partition import LEADER_EPOCH, AppendResult
@@ -258,7 +258,7 @@ class _Produce:
     ) -> None:
         def done(result: AppendResult | KafkaError) -> None:
             if isinstance(result, KafkaError):
-                tell(answer, result)
+                set_error(answer, result)
             else:
                 answer.base_offset, answer.log_append_time_ms, answer.log_start_offset = result
             self._finished()

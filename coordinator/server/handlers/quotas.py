@@ -25,7 +25,7 @@ from ringleader.coordinator.security.quotas import (
 )
 from ringleader.coordinator.server.call import HELD_ENTRY_BYTES, Call
 from ringleader.coordinator.server.handlers import checks
-from ringleader.coordinator.server.services import Handler, Services, tell
+from ringleader.coordinator.server.services import Handler, Services, set_error
 from ringleader.protocol import messages as kafka
 from ringleader.protocol.errors import ErrorCode, KafkaError
 
@@ -68,7 +68,7 @@ class _Quotas:
                 raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
             exact, anyhow = _filters(request)
         except KafkaError as error:
-            tell(response, error)
+            set_error(response, error)
             response.entries = None
             return response
         response.entries = [
@@ -92,7 +92,7 @@ class _Quotas:
             entities = {to_key(entity): entity for entity in map(_entity, request.entries)}
             return _altered((entity, refused) for entity in entities.values())
         self._services.spawn(call, self._alter(call, request))
-        call.on_closed = None  # what was begun goes on when its asker is gone
+        call.on_closed = None  # a change goes on when its caller is gone
         return None
 
     async def _alter(self, call: Call, request: kafka.AlterClientQuotasRequest) -> None:
@@ -243,7 +243,7 @@ def _altered(
         named = [kafka.AlterClientQuotasResponseEntityData(*one) for one in entity.items()]
         entry = kafka.AlterClientQuotasResponseEntryData(error_message=None, entity=named)
         if error is not None:
-            tell(entry, error)
+            set_error(entry, error)
         entries.append(entry)
     return kafka.AlterClientQuotasResponse(entries=entries)
 

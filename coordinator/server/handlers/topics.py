@@ -17,7 +17,7 @@ from ringleader.coordinator.security.acls import Operation, ResourceType
 from ringleader.coordinator.server.call import HELD_ENTRY_BYTES, Call
 from ringleader.coordinator.server.handlers import checks
 from ringleader.coordinator.server.handlers.configs import configs_in_words, topic_entries
-from ringleader.coordinator.server.services import Handler, LocalServices, once, tell
+from ringleader.coordinator.server.services import Handler, LocalServices, once, set_error
 from ringleader.coordinator.server.throttle import Mutations, mutations
 from ringleader.coordinator.topics.catalog import TopicInfo, check_name, refuse_internal
 from ringleader.coordinator.topics.partition import LEADER_EPOCH
@@ -220,7 +220,7 @@ class _Topics:
                 allowed.take(info.partitions)
             info = await self._topics.create(topic.name, partitions, configs, validate_only=validate_only)
         except KafkaError as error:
-            tell(result, error)
+            set_error(result, error)
             return result
         result.topic_id = ZERO_UUID if validate_only else info.id
         if not validate_only:
@@ -312,7 +312,7 @@ class _Topics:
             await self._topics.delete(info.name, self._services.runtime.forget_topic)
             self._services.changed(call, "topic deleted", info.name)
         except KafkaError as error:
-            tell(result, error)
+            set_error(result, error)
         return result
 
     def _to_delete(self, call: Call, topic: kafka.DeleteTopicsRequestDeleteTopicState) -> TopicInfo:
@@ -376,7 +376,7 @@ class _Topics:
             if not validate_only:
                 self._services.changed(call, "partitions added", topic.name, f"{before} -> {topic.count}")
         except KafkaError as error:
-            tell(result, error)
+            set_error(result, error)
         return result
 
 
