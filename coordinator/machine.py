@@ -28,9 +28,6 @@ Records = list[tuple[bytes, bytes | None]]
 NOTHING = 0
 """The position of an answer that depends on no append."""
 
-MORE = -2
-"""In place of an error code: a step of long work is durable, and it is not the last one."""
-
 
 class Phase(Enum):
     """The phase of a shard's life."""

@@ -117,6 +117,7 @@ class Node(ServingNode):
             on_failed=self._stop_serving,
             sync=settings.storage_sync == "full",
             now_ms=self._now_ms,
+            run_queue=self.runtime.run_queue,
         )
         await topics.open()
         self.topics, self._topics_open = topics, True

@@ -20,19 +20,20 @@ reads, successes, errors, journal rows, whatever timers conclude. Without a proo
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from itertools import repeat
 from typing import Any
 
 from ringleader.coordinator.deadlines import DeadlineHeap
 from ringleader.coordinator.groups import records
 from ringleader.coordinator.groups.committed import Uncommitted
-from ringleader.coordinator.groups.deadlines import GroupDeadline
+from ringleader.coordinator.groups.deadlines import GroupDeadline, Kind
 from ringleader.coordinator.groups.group import Group
 from ringleader.coordinator.groups.member import Member
 from ringleader.coordinator.groups.memory import MemoryShare, MemoryTotal
 from ringleader.coordinator.groups.reports import Reports
 from ringleader.coordinator.groups.settings import GroupSettings
+from ringleader.coordinator.long_work import LongWork
 from ringleader.coordinator.machine import NOTHING, Append, Drained, Notice, Outbox, Phase, Records, Ticket
 from ringleader.coordinator.unix_time import UnixTime
 from ringleader.protocol.errors import ErrorCode
@@ -74,6 +75,8 @@ class Core:
         """Since when something waits for the log, and nothing came back; None: nothing waits."""
         self.groups: dict[str, Group] = {}  # in order of creation
         self.deadlines: DeadlineHeap[GroupDeadline] = DeadlineHeap()
+        self.work = LongWork(self.out)
+        self.work_deadline = GroupDeadline(None, Kind.WORK)
         self.parked: dict[Ticket, Member] = {}
         self.unix_time = unix_time or UnixTime(settings.offsets_retention_check_interval_ms)
         self.transactional: dict[int, dict[str, None]] = {}
@@ -111,6 +114,7 @@ class Core:
         self._on_its_way.clear()
         self._deleted.clear()
         self.deadlines.clear()
+        self.work.clear()
         self.out.clear()
         self._waits_since_ms = None
 
@@ -202,6 +206,33 @@ class Core:
     def arm(self, deadline: GroupDeadline, due_ms: int) -> None:
         """Start or move any deadline."""
         self.deadlines.arm(deadline, due_ms)
+
+    # ---- long work ----
+
+    def begin_work(self, job: Iterator[None], now_ms: int) -> None:
+        """Do a job in steps, the first one as soon as the machine is called for what is due."""
+        self.work.add(job)
+        self.arm(self.work_deadline, now_ms)
+
+    def work_fired(self, deadline: GroupDeadline, now_ms: int) -> None:
+        """The next step of long work is due."""
+        due_ms = self.work.step(now_ms)
+        if due_ms is not None:
+            self.arm(deadline, due_ms)
+
+    def answer_after(self, job: Iterator[None], ticket: Ticket, now_ms: int) -> int | None:
+        """The answer to a request for a job, error code NONE, when all of it is durable. The first step is
+        done now, as it is all there is to do in most cases."""
+        if next(job, job) is job:
+            return self.reply(ticket, int(ErrorCode.NONE), self.out.emitted)
+
+        def rest() -> Iterator[None]:
+            yield from job
+            self.out.answer(ticket, int(ErrorCode.NONE), self.out.emitted)
+
+        self.begin_work(rest(), now_ms)
+        self.work.written = self.out.emitted
+        return None
 
     # ---- to the log ----
 

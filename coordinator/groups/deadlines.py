@@ -25,6 +25,8 @@ class Kind(IntEnum):
     """The next confirmation that the shard is still owned."""
     JOURNAL = 6
     """A rebalance whose last followers do not come for their shares is reported as it is."""
+    WORK = 7
+    """The next step of long work."""
 
 
 @dataclass(slots=True, eq=False, repr=False)

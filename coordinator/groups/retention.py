@@ -12,57 +12,36 @@ from collections.abc import Iterator
 
 from ringleader.coordinator.groups import records
 from ringleader.coordinator.groups.committed import CommittedOffset
-from ringleader.coordinator.groups.core import STORE_FULL, Core
+from ringleader.coordinator.groups.core import STORE_FULL, Core, Part
 from ringleader.coordinator.groups.deadlines import GroupDeadline, Kind
 from ringleader.coordinator.groups.group import Group
 from ringleader.coordinator.groups.offsets import INCIDENT_PARTITIONS, is_subscribed
 from ringleader.coordinator.groups.states import GroupState
 from ringleader.coordinator.groups.vote import CONSUMER_TYPE
 from ringleader.coordinator.journal.entries import IncidentKind, OffsetChange
-from ringleader.coordinator.machine import MORE, NOTHING, Ticket
+from ringleader.coordinator.machine import Ticket
 
-_LOG_WAIT_MS = 5
-"""A step waits for the log to have what the one before wrote, so that not all becomes durable at once."""
 _MS_PER_MINUTE = 60_000
 
 
-class Retention:
+class Retention(Part):
     """The periodic look for what has expired, and the consequences of a deleted topic."""
 
-    __slots__ = ("_look", "_now_ms", "_written", "core", "deadline")
-
     def __init__(self, core: Core) -> None:
-        self.core = core
+        super().__init__(core)
         self.deadline = GroupDeadline(None, Kind.CLEANUP)
-        self._look: Iterator[None] | None = None
-        self._now_ms = 0
-        self._written = NOTHING
-        """Position of what the last step wrote."""
 
     def begin(self, now_ms: int) -> None:
         """Look after the interval."""
         self.core.arm(self.deadline, now_ms + self.core.settings.offsets_retention_check_interval_ms)
 
-    def fired(self, deadline: GroupDeadline, now_ms: int) -> None:
-        """Look at some of the offsets; the rest is due at once, all of them again after the interval."""
-        if self._written > self.core.out.durable:
-            self.core.arm(deadline, now_ms + _LOG_WAIT_MS)
-            return
-        emitted = self.core.out.emitted
-        unix_ms = self.core.unix_time.age_to_ms(now_ms)
-        self._now_ms = now_ms
-        if self._look is None:
-            self._look = self._steps(unix_ms)
-        if next(self._look, self) is self:
-            self._look = None
-            self.begin(now_ms)
-        else:
-            self.core.arm(self.deadline, now_ms)
-        if self.core.out.emitted > emitted:
-            self._written = self.core.out.emitted
+    def fired(self, _deadline: GroupDeadline, now_ms: int) -> None:
+        """Look at all offsets, in steps."""
+        self.core.begin_work(self._steps(self.core.unix_time.age_to_ms(now_ms)), now_ms)
 
     def _steps(self, unix_ms: int) -> Iterator[None]:
-        """Pauses after each step. What has changed meanwhile is looked at as it is then."""
+        """Each group and offset is looked at as it is in that step; the next look comes after the
+        interval."""
         groups, looked, most = self.core.groups, 0, self.core.settings.offsets_per_step
         for group_id in list(groups):
             group = groups.get(group_id)
@@ -81,11 +60,12 @@ class Retention:
             nothing_left = group.is_empty and not (group.offsets or group.given_out or group.uncommitted)
             if nothing_left and groups.get(group_id) is group:
                 self.core.delete(group)
-                self.core.reports.incident(group_id, IncidentKind.GROUP_EXPIRED, None, self._now_ms)
+                self.core.reports.incident(group_id, IncidentKind.GROUP_EXPIRED, None, self.core.work.now_ms)
             looked += 1
             if looked >= most:
                 looked = 0
                 yield
+        self.begin(self.core.work.now_ms)
 
     def _expire(self, group: Group, places: list[tuple[str, int]], unix_ms: int) -> None:
         gone: list[records.Key] = []
@@ -101,7 +81,7 @@ class Retention:
         if gone:
             self.core.write_tombstones(group, gone)
             kind, told = IncidentKind.OFFSETS_EXPIRED, tuple(expired[:INCIDENT_PARTITIONS])
-            self.core.reports.incident(group.group_id, kind, None, self._now_ms, partitions=told)
+            self.core.reports.incident(group.group_id, kind, None, self.core.work.now_ms, partitions=told)
 
     def is_expired(self, group: Group, topic: str, offset: CommittedOffset, unix_ms: int) -> bool:
         """Whether the offset's time is over, by the rules above; an explicit expiry (v2 to v4 commits) counts
@@ -123,25 +103,28 @@ class Retention:
             return None if is_subscribed(group, topic) else offset.commit_ms
         return None
 
-    def topic_deleted(self, topic: str, groups: list[str], ticket: Ticket) -> int | None:
-        """A topic is gone: forget its offsets in these groups, those of open transactions too. An error code,
-        after which to begin again; None: it comes as an `Answer` when the tombstones are durable. `MORE`, in
-        the same ways: ask again with what is left of `groups`."""
+    def topic_deleted(self, topic: str, ticket: Ticket, now_ms: int) -> int | None:
+        """A topic is gone: forget its offsets in all groups, those of open transactions too. An error code,
+        after which the caller asks again; None: it comes as an `Answer` when the tombstones are durable."""
         core = self.core
         error = core.refusal or (core.full and STORE_FULL)
-        if error:
-            return error
-        left = core.settings.offsets_per_step
-        while groups and left > 0:
-            group = core.groups.get(groups[-1])
-            dead: list[records.Key] = []
-            for keys in () if group is None else records.offset_keys(group, topic):
-                if len(dead) >= left:
-                    break  # the next step finds the rest, as it is then
-                dead += keys
-            else:
-                groups.pop()
-            if group is not None and dead:
-                core.write_tombstones(group, dead)
-            left -= 1 + len(dead)
-        return core.reply(ticket, MORE if groups else 0, core.out.emitted)
+        return error or core.answer_after(self._forget(topic), ticket, now_ms)
+
+    def _forget(self, topic: str) -> Iterator[None]:
+        core, groups = self.core, list(self.core.groups)
+        while groups:
+            left = core.settings.offsets_per_step
+            while groups and left > 0:
+                group = core.groups.get(groups[-1])
+                dead: list[records.Key] = []
+                for keys in () if group is None else records.offset_keys(group, topic):
+                    if len(dead) >= left:
+                        break  # the next step finds the rest, as it is then
+                    dead += keys
+                else:
+                    groups.pop()
+                if group is not None and dead:
+                    core.write_tombstones(group, dead)
+                left -= 1 + len(dead)
+            if groups:
+                yield

@@ -111,6 +111,7 @@ class Shard:
             Kind.CLEANUP: self._retention.fired,
             Kind.CONFIRM: self._confirm,
             Kind.JOURNAL: core.reports.finish_overdue,
+            Kind.WORK: core.work_fired,
         }
 
     @property
@@ -378,7 +379,7 @@ class Shard:
                 core.arm(deadline, now_ms + core.settings.group_full_retry_ms)
             else:
                 self._timers[deadline.kind](deadline, now_ms)
-                if deadline.kind is Kind.CLEANUP:
+                if deadline.kind is Kind.WORK:
                     break  # there may be more of it, due at once
         core.look_at_log(now_ms)
 

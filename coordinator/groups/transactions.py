@@ -14,6 +14,7 @@ the log).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import islice
 
 from ringleader.coordinator.groups import records
@@ -22,7 +23,7 @@ from ringleader.coordinator.groups.core import STORE_FULL, Core, Part
 from ringleader.coordinator.groups.group import Group
 from ringleader.coordinator.groups.offsets import check_unknown_group
 from ringleader.coordinator.groups.states import GroupState
-from ringleader.coordinator.machine import MORE, Records, Ticket
+from ringleader.coordinator.machine import Records, Ticket
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import (
     TxnOffsetCommitRequest,
@@ -69,25 +70,26 @@ class TransactionalOffsets(Part):
 
     # ---- the end ----
 
-    def end(self, producer_id: int, committed: bool, ticket: Ticket) -> int | None:
+    def end(self, producer_id: int, committed: bool, ticket: Ticket, now_ms: int) -> int | None:
         """A producer's transaction has ended (KIP-98): its offsets in all groups here are the committed ones,
-        or are dropped. An error code, after which to ask again; None: it comes as an `Answer` when that is
-        durable. `MORE`, in the same ways: ask again for the next step. Nothing to end is no error."""
+        or are dropped. An error code, after which the caller asks again; None: it comes as an `Answer` when
+        all of it is durable. Nothing to end is no error."""
         core = self.core
         error = core.refusal or (core.full and STORE_FULL)
-        if error:
-            return error
-        left = core.settings.offsets_per_step
-        for group_id in list(core.transactional.get(producer_id, ())):
-            left = self._end_some(core.groups[group_id], producer_id, committed, left)
-            if left <= 0:
-                break
-        # Asked again, it may be that the records of the first time are on their way.
-        if producer_id not in core.transactional:
-            self.ending.discard(producer_id)
-            return core.reply(ticket, _NONE, core.out.emitted)
-        self.ending.add(producer_id)
-        return core.reply(ticket, MORE, core.out.emitted)
+        return error or core.answer_after(self._steps(producer_id, committed), ticket, now_ms)
+
+    def _steps(self, producer_id: int, committed: bool) -> Iterator[None]:
+        core = self.core
+        while producer_id in core.transactional:
+            left = core.settings.offsets_per_step
+            for group_id in list(core.transactional[producer_id]):
+                left = self._end_some(core.groups[group_id], producer_id, committed, left)
+                if left <= 0:
+                    break
+            if producer_id in core.transactional:
+                self.ending.add(producer_id)
+                yield
+        self.ending.discard(producer_id)
 
     def _end_some(self, group: Group, producer_id: int, committed: bool, left: int) -> int:
         """End up to `left` offsets of a group, in one append that the store does not cut; how many more may

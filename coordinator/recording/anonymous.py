@@ -190,11 +190,7 @@ class Masks:
         """The call of the machine, without its result."""
         given, keep = line["with"], self._stays(group_of(line))
         if line["do"] == "topic_deleted":
-            made = [
-                self.text(given[0]),
-                [self.text(one, keep=self._stays(one)) for one in given[1]],
-                *given[2:],
-            ]
+            made = [self.text(given[0]), *given[1:]]
         else:
             made = [self.value(one, keep=keep) for one in given]
         masked: Line = {

@@ -32,7 +32,7 @@ def is_quiet(shard: Shard) -> bool:
         and out.emitted == out.durable
         and not out._waiting
         and not core._deleted
-        and shard._retention._look is None
+        and not core.work
         and core._waits_since_ms is None
     )
 
@@ -91,7 +91,7 @@ def state_of(shard: Shard, writer: Writer) -> dict[str, Any]:
         "taken": out._taken,
         "position": core.position,
         "order": core._order,
-        "written": shard._retention._written,
+        "written": core.work.written,
         "ending": sorted(shard.transactions.ending),
         "unix": unix_of(shard),
         "others": others_bytes(shard),
@@ -104,8 +104,8 @@ def state_of(shard: Shard, writer: Writer) -> dict[str, Any]:
     }
 
 
-def _own(shard: Shard) -> tuple[GroupDeadline, GroupDeadline]:
-    return shard._retention.deadline, shard._confirming
+def _own(shard: Shard) -> tuple[GroupDeadline, ...]:
+    return shard._retention.deadline, shard._confirming, shard._core.work_deadline
 
 
 def _timer(shard: Shard, writer: Writer, at_ms: int, _sequence: int, deadline: GroupDeadline) -> list[Any]:
@@ -152,7 +152,7 @@ def shard_of(
     core.position, core._order = state["position"], state["order"]
     out.emitted = out.durable = state["emitted"]
     out._taken = state["taken"]
-    shard._retention._written = state["written"]
+    core.work.written = state["written"]
     shard.transactions.ending.update(state["ending"])
     set_unix(shard, state["unix"])
     set_others(shard, state["others"])

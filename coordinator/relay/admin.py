@@ -15,7 +15,6 @@ from typing import Any
 from ringleader.clients.errors import ClientError, ConnectionLostError
 from ringleader.coordinator.relay.authorization import UncheckedError, request_for
 from ringleader.coordinator.relay.relay import Relay, code_of
-from ringleader.coordinator.run_queue import in_turns
 from ringleader.coordinator.security.acls import Operation, ResourceType
 from ringleader.coordinator.server.call import HELD_ENTRY_BYTES, Call, Message
 from ringleader.coordinator.server.handlers import checks
@@ -87,7 +86,7 @@ class _Admin:
         refusal: tuple[int, str | None]
         wanted = []
         results = {}
-        async for topic in in_turns(request.topics):
+        async for topic in self._services.run_queue.each(request.topics):
             if not checks.may_create(services, call, topic.name):
                 refusal = _TWICE if counts[topic.name] > 1 else checks.CREATION_REFUSED
             elif topic.assignments:
@@ -150,7 +149,7 @@ class _Admin:
         wanted = []
         allowed = mutations(self._services, call)
         names = await self._looked_up(asked)
-        async for topic in in_turns(asked):
+        async for topic in self._services.run_queue.each(asked):
             name = topic.name or names.get(topic.topic_id)
             try:
                 self._check_deletion(call, topic, names)
@@ -226,7 +225,7 @@ class _Admin:
         wanted = []
         counts = Counter(topic.name for topic in request.topics)
         allowed = mutations(self._services, call)
-        async for topic in in_turns(request.topics):
+        async for topic in self._services.run_queue.each(request.topics):
             known = self._relay.topology.describe(topic.name)
             if not self._services.may(call, Operation.ALTER, ResourceType.TOPIC, topic.name):
                 twice = counts[topic.name] > 1
@@ -277,7 +276,7 @@ class _Admin:
         result = kafka.DescribeConfigsResponseDescribeConfigsResult
         results = []
         topics = []
-        async for resource in in_turns(once_each(request.resources)):
+        async for resource in self._services.run_queue.each(once_each(request.resources)):
             kind, name = resource.resource_type, resource.resource_name
             one = result(error_message=None, resource_type=kind, resource_name=name)
             refused = self._refused_configs(call, Operation.DESCRIBE_CONFIGS, kind, name)
@@ -333,7 +332,7 @@ class _Admin:
         wanted: list[Any] = []
         resources: Sequence[Any] = request.resources
         counts = Counter((resource.resource_type, resource.resource_name) for resource in resources)
-        async for resource in in_turns(resources):
+        async for resource in self._services.run_queue.each(resources):
             kind, name = resource.resource_type, resource.resource_name
             refusal = self._refused_configs(call, Operation.ALTER_CONFIGS, kind, name)
             if refusal is not None:

@@ -14,7 +14,6 @@ from functools import partial
 from typing import Any
 
 from ringleader.clients.connection.requests import Request
-from ringleader.coordinator.run_queue import in_turns
 from ringleader.coordinator.security.acls import Operation, ResourceType
 from ringleader.coordinator.security.rights import EVERYONE, operations_on, rights_of
 from ringleader.coordinator.server.call import Call
@@ -40,7 +39,7 @@ async def request_for(
     if check is None or rights_of(message.API_KEY) == EVERYONE:
         raise UncheckedError(f"{message.NAME}, which is never forwarded")
     if not services.is_open:
-        async for allowed in in_turns(check(services, call, message)):
+        async for allowed in services.run_queue.each(check(services, call, message)):
             if not allowed:
                 caller = call.connection.principal
                 raise UncheckedError(

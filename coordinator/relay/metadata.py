@@ -9,7 +9,7 @@ from ringleader.clients.connection.requests import RawAnswer, plain
 from ringleader.clients.errors import ClientError
 from ringleader.coordinator.relay.authorization import request_for
 from ringleader.coordinator.relay.relay import Relay, code_of
-from ringleader.coordinator.run_queue import SLICE_ELEMENTS, in_turns
+from ringleader.coordinator.run_queue import SLICE_ELEMENTS
 from ringleader.coordinator.security.acls import Operation, ResourceType
 from ringleader.coordinator.server.call import HELD_ENTRY_BYTES, Call, Message
 from ringleader.coordinator.server.handlers import checks
@@ -103,7 +103,11 @@ class _Metadata:
         self, call: Call, asked: list[kafka.MetadataRequestTopic]
     ) -> tuple[list[kafka.MetadataRequestTopic], list[kafka.MetadataResponseTopic]]:
         """The topics of a request that the caller may describe, and a refusal for each of the others."""
-        hidden = {topic.name async for topic in in_turns(asked) if not self._may_describe(call, topic.name)}
+        hidden = {
+            topic.name
+            async for topic in self._services.run_queue.each(asked)
+            if not self._may_describe(call, topic.name)
+        }
         if not hidden:
             return asked, []
         return [topic for topic in asked if topic.name not in hidden], [_hidden(name) for name in hidden]
@@ -132,7 +136,7 @@ class _Metadata:
             return found
         missing = {topic.name: at for at, topic in enumerate(found.topics) if topic.error_code in MISSING}
         wanted = []
-        async for name in in_turns(filter(None, missing)):
+        async for name in self._services.run_queue.each(filter(None, missing)):
             if checks.not_to_create(self._services, call, [name]):
                 found.topics[missing[name]] = _hidden(name)
             else:

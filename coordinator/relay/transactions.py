@@ -16,7 +16,6 @@ from ringleader.clients.connection.requests import plain
 from ringleader.clients.errors import ClientError
 from ringleader.coordinator.relay.authorization import request_for
 from ringleader.coordinator.relay.relay import Relay, code_of
-from ringleader.coordinator.run_queue import in_turns
 from ringleader.coordinator.security.acls import Operation, ResourceType
 from ringleader.coordinator.server.call import Call, Message
 from ringleader.coordinator.server.handlers import checks
@@ -146,7 +145,7 @@ class _Transactions:
             return refusal(request, call.api_version, code)
         may = partial(services.may, call, Operation.WRITE, ResourceType.TOPIC)
         names = (topic.name for topic in request.v3_and_below_topics)
-        forbidden = {name async for name in in_turns(names) if not may(name)}
+        forbidden = {name async for name in self._services.run_queue.each(names) if not may(name)}
         if forbidden:
             return await self._not_added(request, forbidden)
         if any(self._relay.is_own(topic.name) for topic in request.v3_and_below_topics):

@@ -7,7 +7,6 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable, Generator, Sequence
-from functools import partial
 from typing import Any
 
 from ringleader.coordinator.bounded import BoundedCache
@@ -21,7 +20,7 @@ from ringleader.coordinator.groups.shard import NOT_YET, Shard
 from ringleader.coordinator.journal.entries import JournalEntry
 from ringleader.coordinator.journal.record import Message
 from ringleader.coordinator.logs import Seldom
-from ringleader.coordinator.machine import MORE, Notice, Phase, Ticket
+from ringleader.coordinator.machine import Notice, Phase, Ticket
 from ringleader.coordinator.runtime.moving import MovingShards
 from ringleader.coordinator.runtime.shards import Waiting
 from ringleader.coordinator.storage.base import Storage
@@ -45,10 +44,6 @@ def fresh_id(prefix: str) -> str:
 
 def _nobody(group_id: str, generation: int, member_id: str, instance_id: str | None, now_ms: int) -> int:
     return ErrorCode.NOT_COORDINATOR
-
-
-def _forget_some(topic: str, groups: list[str], shard: Shard, ticket: Waiting) -> int | None:
-    return shard.topic_deleted(topic, groups, ticket)
 
 
 class GroupRuntime(MovingShards[Shard]):
@@ -267,21 +262,12 @@ class GroupRuntime(MovingShards[Shard]):
         """A transaction that has offsets in this partition of __consumer_offsets has ended; an error code,
         when that is durable. After an error ask again. The producer's epoch is the transaction coordinator's
         business: it let nobody in with another one."""
-        return await self._ask_in_steps(
+        return await self.ask(
             partition,
             "end of a transaction",
             str(producer_id),
-            lambda shard, ticket: shard.end_transaction(producer_id, committed, ticket),
+            lambda shard, ticket, now: shard.end_transaction(producer_id, committed, ticket, now),
         )
-
-    async def _ask_in_steps(
-        self, partition: int, doing: str, subject: str, step: Callable[[Shard, Waiting], int | None]
-    ) -> int:
-        """`ask` until it is done, or an error."""
-        code = MORE
-        while code == MORE:
-            code = await self.ask(partition, doing, subject, step)
-        return code
 
     def open_producers(self) -> list[tuple[int, int]]:
         """Partition and producer id of the transactions that have offsets here."""
@@ -296,8 +282,12 @@ class GroupRuntime(MovingShards[Shard]):
         shards are loaded again, and waits while the store is full."""
         for partition in range(self.partitions):
             while self.has(partition):
-                step = partial(_forget_some, topic, list(self.shards[partition].group_ids()))
-                error = await self._ask_in_steps(partition, "topic_deleted", topic, step)
+                error = await self.ask(
+                    partition,
+                    "topic_deleted",
+                    topic,
+                    lambda shard, ticket, now: shard.topic_deleted(topic, ticket, now),
+                )
                 if not error:
                     break
                 await asyncio.sleep(RETRY_S)

@@ -363,11 +363,11 @@ class ShardRuntime(ABC, Generic[M]):
         self._loop.call_soon(self._refuse, (ticket,), ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
     async def ask(
-        self, partition: int, doing: str, subject: str, method: Callable[[M, Waiting], int | None]
+        self, partition: int, doing: str, subject: str, method: Callable[[M, Waiting, int], int | None]
     ) -> int:
         """Ask a shard for something that is answered with an error code, and wait for that."""
         ticket = Waiting()
-        code = self.call(partition, doing, subject, ticket, lambda shard, _: method(shard, ticket))
+        code = self.call(partition, doing, subject, ticket, lambda shard, now: method(shard, ticket, now))
         return int(await ticket.answered) if code is None else code
 
     # ---- what the shards want done ----

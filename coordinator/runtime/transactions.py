@@ -8,7 +8,6 @@ from typing import Any, Protocol
 from ringleader.coordinator.groups.routing import partition_for
 from ringleader.coordinator.logs import Seldom
 from ringleader.coordinator.machine import Notice
-from ringleader.coordinator.run_queue import gather_some
 from ringleader.coordinator.runtime.shards import ShardRuntime
 from ringleader.coordinator.storage.base import Storage
 from ringleader.coordinator.transactions.machine import Finish, Producer, TransactionShard
@@ -216,7 +215,7 @@ class TransactionRuntime(ShardRuntime[TransactionShard]):
     async def _finish(self, finish: Finish) -> None:
         left = [(topic, one) for topic, some in by_topic(finish.partitions) for one in some]
         while left:
-            done = await gather_some(self._mark(finish, found) for found in left)
+            done = await self.run_queue.gather(self._mark(finish, found) for found in left)
             left = [found for found, ok in zip(left, done, strict=True) if not ok]
             if left:
                 await asyncio.sleep(self._settings.transaction_retry_ms / 1000)

@@ -13,9 +13,9 @@ from typing import Any, cast
 
 from ringleader.coordinator.clock import Clock, monotonic_ms
 from ringleader.coordinator.logs import Failures, Seldom, get_log
+from ringleader.coordinator.run_queue import RunQueue
 from ringleader.coordinator.topics.appender import Appender
 from ringleader.coordinator.topics.background import Background, cut
-from ringleader.coordinator.topics.budget import LoopBudget, TailCache
 from ringleader.coordinator.topics.catalog import MAX_PARTITIONS, Catalog, ProducerIds, TopicInfo
 from ringleader.coordinator.topics.configs import effective, validate
 from ringleader.coordinator.topics.disk import Disk, GroupCommit, write_number
@@ -32,6 +32,7 @@ from ringleader.coordinator.topics.partition import (
 from ringleader.coordinator.topics.producers import ProducerCount
 from ringleader.coordinator.topics.recovery import START_FILE, Recovered, recover_all
 from ringleader.coordinator.topics.settings import TopicSettings
+from ringleader.coordinator.topics.tails import TailCache
 from ringleader.coordinator.topics.transactional import before, refuse_unverified
 from ringleader.coordinator.unix_time import UnixTime
 from ringleader.protocol.errors import ErrorCode, KafkaError
@@ -71,15 +72,16 @@ class Topics:
         *,
         sync: bool = True,
         now_ms: Clock = monotonic_ms,
+        run_queue: RunQueue | None = None,
     ) -> None:
-        """Without `sync`, files are not synced when they are complete and at a clean stop, nor markers before
-        they count."""
+        """`run_queue`: that of the node; None: one of its own. Without `sync`, files are not synced when they
+        are complete and at a clean stop, nor markers before they count."""
         self.settings = settings
         self.directory = directory
         self.wall_ms = wall_ms
         self._now_ms = now_ms
         self._unix_time = UnixTime(settings.log_retention_check_interval_ms)
-        self.budget = LoopBudget()
+        self._run_queue = run_queue or RunQueue()
         self._data = directory / DATA_DIRECTORY
         self._ends = directory / ENDS_FILE
         self._log = get_log()
@@ -349,15 +351,21 @@ class Topics:
     # ---- appending ----
 
     def append_nowait(
-        self, partition: Partition, batch: bytes, done: Done, verify: Verify = refuse_unverified
+        self,
+        partition: Partition,
+        batch: bytes,
+        done: Done,
+        verify: Verify = refuse_unverified,
+        owner: object = None,
     ) -> None:
-        """Append one batch; `done` gets the result, or the KafkaError, in a later turn or at once.
+        """Append one batch, after those of the same `owner`; `done` gets the result, or the KafkaError, in a
+        later turn or at once.
 
         `verify` says whether a transactional batch may be appended, when its turn has come.
         """
-        self.budget.run(lambda: self._append(partition, batch, done, verify))
+        self._run_queue.at_once(lambda: self._append(partition, batch, done, verify), owner)
 
-    def _append(self, partition: Partition, batch: bytes, done: Done, verify: Verify) -> int:
+    def _append(self, partition: Partition, batch: bytes, done: Done, verify: Verify) -> None:
         try:
             self._check_open(partition)
             pending = partition.append(batch, self.wall_ms(), done, verify)
@@ -369,7 +377,6 @@ class Topics:
         else:
             if pending is not None:
                 self._write(pending)
-        return len(batch)
 
     def _check_open(self, partition: Partition) -> None:
         self._disk.check()

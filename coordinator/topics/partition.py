@@ -19,11 +19,11 @@ from typing import NamedTuple, Protocol
 
 from ringleader.coordinator.topics.appender import Chain, FileWrite
 from ringleader.coordinator.topics.background import Sealed
-from ringleader.coordinator.topics.budget import Tail, TailCache
 from ringleader.coordinator.topics.configs import TopicConfig
 from ringleader.coordinator.topics.producers import ProducedBatch, ProducerCount, ProducerEntry
 from ringleader.coordinator.topics.recovery import Recovered
 from ringleader.coordinator.topics.segment import NO_TIMESTAMP, Segment, Snapshot, find_time, read_range
+from ringleader.coordinator.topics.tails import Tail, TailCache
 from ringleader.coordinator.topics.transactional import TransactionIndex, marker, refuse_unverified
 from ringleader.protocol.errors import ErrorCode, KafkaError
 from ringleader.protocol.records import (

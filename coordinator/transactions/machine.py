@@ -15,6 +15,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from ringleader.coordinator.deadlines import Deadline, DeadlineHeap
+from ringleader.coordinator.long_work import LongWork
 from ringleader.coordinator.machine import NOTHING, Drained, Notice, Outbox, Phase
 from ringleader.coordinator.transactions.records import decode_key, decode_value, encode_key, encode_value
 from ringleader.coordinator.transactions.settings import TransactionSettings
@@ -37,9 +38,6 @@ NONE = int(ErrorCode.NONE)
 
 LOOKED_AT_A_TIME = 200
 """Transactional ids that one step of the look for unused ones sees: a millisecond or two, if all go."""
-
-LOG_WAIT_MS = 5
-"""A step waits for the log to have what the one before wrote, so that not all becomes durable at once."""
 
 _PHASE_ERRORS = {
     Phase.LOADING: int(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS),
@@ -113,10 +111,8 @@ class TransactionShard:
         self._unix_time = unix_time or UnixTime(
             settings.transaction_remove_expired_transaction_cleanup_interval_ms
         )
-        self._looking: Iterator[_Entry] | None = None
-        """The rest of a look for what was not used for long."""
-        self._forgotten = NOTHING
-        """Position of the last record that deletes some."""
+        self._work = LongWork(self._out)
+        self._work_deadline = Deadline()
         self._full = False
         self._marked: list[tuple[str, Producer]] = []
         """Transactions that could not be completed as the store is full."""
@@ -180,6 +176,7 @@ class TransactionShard:
         self.phase = Phase.UNLOADED
         self._entries.clear()
         self._unsettled.clear()
+        self._work.clear()
         self._deadlines = DeadlineHeap()
 
     # ---- InitProducerId ----
@@ -388,7 +385,12 @@ class TransactionShard:
             return
         for due in self._deadlines.due(now_ms):
             if due is self._cleanup:
-                self._clean_up(now_ms)
+                before_ms = self._unix_time.age_to_ms(now_ms) - self.settings.transactional_id_expiration_ms
+                self._work.add(self._clean_up(before_ms))
+            if due is self._cleanup or due is self._work_deadline:
+                next_ms = self._work.step(now_ms)
+                if next_ms is not None:
+                    self._deadlines.arm(self._work_deadline, next_ms)
                 return
             if isinstance(due, _Entry) and due.latest is not None:
                 self._abort(due, due.latest, now_ms)
@@ -399,29 +401,23 @@ class TransactionShard:
         interval_ms = self.settings.transaction_remove_expired_transaction_cleanup_interval_ms
         self._deadlines.arm(self._cleanup, now_ms + interval_ms)
 
-    def _clean_up(self, now_ms: int) -> None:
-        """Look at some of the transactional ids; the rest is due at once, all of them after the interval."""
-        if self._forgotten > self._out.durable:
-            self._deadlines.arm(self._cleanup, now_ms + LOG_WAIT_MS)
-            return
-        if self._looking is None:
-            self._looking = iter(list(self._entries.values()))
-        before_ms = self._unix_time.age_to_ms(now_ms) - self.settings.transactional_id_expiration_ms
-        some = list(islice(self._looking, LOOKED_AT_A_TIME))
-        gone = [
-            entry
-            for entry in some
-            if (latest := entry.latest) is not None
-            and latest.state in IDLE
-            and latest.updated_ms <= before_ms
-        ]
-        if gone:
-            self._forget(gone)
-        if len(some) < LOOKED_AT_A_TIME:
-            self._looking = None
-            self._arm_cleanup(now_ms)
-        else:
-            self._deadlines.arm(self._cleanup, now_ms)
+    def _clean_up(self, before_ms: int) -> Iterator[None]:
+        """Forget the transactional ids that are idle since then, in steps; the next look comes after the
+        interval."""
+        entries = iter(list(self._entries.values()))
+        while some := list(islice(entries, LOOKED_AT_A_TIME)):
+            idle = [
+                entry
+                for entry in some
+                if (latest := entry.latest) is not None
+                and latest.state in IDLE
+                and latest.updated_ms <= before_ms
+            ]
+            if idle:
+                self._forget(idle)
+            if len(some) == LOOKED_AT_A_TIME:
+                yield
+        self._arm_cleanup(self._work.now_ms)
 
     # ---- the log ----
 
@@ -463,7 +459,6 @@ class TransactionShard:
     def _forget(self, entries: list[_Entry]) -> None:
         """Emit and apply what deletes these transactional ids."""
         position = self._out.emit([(encode_key(entry.transactional_id), None) for entry in entries])
-        self._forgotten = position
         for entry in entries:
             self._emitted(entry.transactional_id, None, position)
             self._deadlines.cancel(entry)

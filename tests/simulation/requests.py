@@ -79,8 +79,6 @@ class ForgetTopic:
 
     partition: int
     topic: str
-    groups: list[str]
-    """Those that are still to be looked at."""
 
 
 def hand_over(shard: Shard, call: Call, now_ms: int) -> Any:
@@ -100,9 +98,9 @@ def hand_over(shard: Shard, call: Call, now_ms: int) -> Any:
         except KafkaError as error:
             return refusal(request, int(error.code))
     if isinstance(request, EndTransaction):
-        return shard.end_transaction(request.producer_id, request.committed, call)
+        return shard.end_transaction(request.producer_id, request.committed, call, now_ms)
     if isinstance(request, ForgetTopic):
-        return shard.topic_deleted(request.topic, request.groups, call)
+        return shard.topic_deleted(request.topic, call, now_ms)
     if isinstance(request, HeartbeatRequest) and call.coin:
         code = shard.heartbeat(
             request.group_id, request.generation_id, request.member_id, request.group_instance_id, now_ms

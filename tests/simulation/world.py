@@ -14,7 +14,6 @@ from typing import Any
 from ringleader.coordinator.groups.memory import MemoryTotal
 from ringleader.coordinator.groups.settings import GroupSettings
 from ringleader.coordinator.groups.shard import Shard
-from ringleader.coordinator.machine import MORE
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import HeartbeatRequest, OffsetCommitRequest
 from ringleader.protocol.refusals import refusal as protocol_refusal
@@ -312,15 +311,10 @@ class World:
         left = set(range(PARTITIONS))
 
         def ask(number: int) -> None:
-            step(number, list(self.partitions[number].shard.group_ids()))
+            self.ask(self, ForgetTopic(number, topic), partial(told, number))
 
-        def step(number: int, groups: list[str]) -> None:
-            self.ask(self, ForgetTopic(number, topic, groups), partial(told, number, groups))
-
-        def told(number: int, groups: list[str], code: int | None) -> None:
-            if code == MORE:
-                self.later(0, partial(step, number, groups))
-            elif code:
+        def told(number: int, code: int | None) -> None:
+            if code:
                 self.later(200, partial(ask, number))
             elif code is None:
                 self.later(500, partial(ask, number))

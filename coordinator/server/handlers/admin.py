@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum
 from typing import Any
 
-from ringleader.coordinator.run_queue import Slices, gather_some
+from ringleader.coordinator.run_queue import Slices
 from ringleader.coordinator.security.acls import Operation, ResourceType
 from ringleader.coordinator.server.call import HELD_ENTRY_BYTES, Call
 from ringleader.coordinator.server.handlers import checks
@@ -156,7 +156,9 @@ class _Admin:
                 set_error(result, error)
             return result
 
-        call.answer(response_class(responses=await gather_some(map(alter, request.resources))))
+        call.answer(
+            response_class(responses=await self._services.run_queue.gather(map(alter, request.resources)))
+        )
 
     # ---- DeleteRecords ----
 
@@ -168,7 +170,9 @@ class _Admin:
         topics = []
         for topic in request.topics:
             may = self._services.may(call, Operation.DELETE, ResourceType.TOPIC, topic.name)
-            results = await gather_some(self._truncate(topic.name, asked, may) for asked in topic.partitions)
+            results = await self._services.run_queue.gather(
+                self._truncate(topic.name, asked, may) for asked in topic.partitions
+            )
             done = [one for one in results if not one.error_code]
             if done:
                 said = ", ".join(f"{one.partition_index} before {one.low_watermark}" for one in done)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from ringleader.coordinator.run_queue import SLICE_ELEMENTS, Slices, gather_some
+from ringleader.coordinator.run_queue import SLICE_ELEMENTS, Slices
 from ringleader.coordinator.security.acls import Operation, ResourceType
 from ringleader.coordinator.server.call import HELD_ENTRY_BYTES, NO_ANSWER, Call
 from ringleader.coordinator.server.handlers import checks
@@ -18,7 +18,8 @@ from ringleader.coordinator.server.handlers.fetch import READ_COMMITTED, fetch
 from ringleader.coordinator.server.services import Handler, LocalServices, once, set_error
 from ringleader.coordinator.topics import MAX_TIMESTAMP
 from ringleader.coordinator.topics.catalog import refuse_internal
-from ringleader.coordinator.topics.partition import LEADER_EPOCH, AppendResult
+from ringleader.coordinator.topics.partition import LEADER_EPOCH, AppendResult, Verify
+from ringleader.coordinator.topics.transactional import refuse_unverified
 from ringleader.coordinator.transactions.machine import Producer
 from ringleader.protocol import messages as kafka
 from ringleader.protocol.errors import ErrorCode, KafkaError, error_name
@@ -87,7 +88,7 @@ class _Data:
         committed = request.isolation_level == READ_COMMITTED
         for topic in request.topics:
             may = self._may_describe(call, topic.name)
-            partitions = await gather_some(
+            partitions = await self._services.run_queue.gather(
                 self._offset(topic.name, found, call.api_version, committed, may)
                 for found in _once(topic.partitions)
             )
@@ -277,11 +278,10 @@ class _Produce:
         except KafkaError as error:
             done(error)
         else:
-            if self._request.transactional_id is None:
-                self._topics.append_nowait(partition, batch, done)
-            else:
+            verify: Verify = refuse_unverified
+            if self._request.transactional_id is not None:
                 verify = partial(self._verify, self._request.transactional_id, (topic, asked.index))
-                self._topics.append_nowait(partition, batch, done, verify)
+            self._topics.append_nowait(partition, batch, done, verify, self._call.connection)
 
     def _verify(
         self, transactional_id: str, partition: tuple[str, int], producer_id: int, producer_epoch: int

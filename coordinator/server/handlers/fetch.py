@@ -113,12 +113,11 @@ class _Fetch:
         if self._is_long:
             self._services.run_queue.add(self._looked(then))
         else:
-            self._topics.budget.run(lambda: self._at_once(then))
+            self._services.run_queue.at_once(lambda: self._at_once(then), self._call.connection)
 
-    def _at_once(self, then: Callable[[], object]) -> int:
+    def _at_once(self, then: Callable[[], object]) -> None:
         if not self._call.done:
             whole(self._looked(then))
-        return self._found_bytes
 
     def _looked(self, then: Callable[[], object]) -> Slices:
         """Look, and then do that; if a file must be read, a coroutine goes on from there, and answers."""
@@ -263,10 +262,10 @@ class _Fetch:
         """Go on looking, where this is to be read first; then answer with what there is."""
         for wanted in chain([first], looking):
             if wanted is None:
-                await asyncio.sleep(0)
+                await self._services.run_queue.pause()
             else:
                 await self._read(wanted)
-        self._topics.budget.run(self._answer)
+        self._services.run_queue.at_once(self._answer, self._call.connection)
 
     async def _read(self, part: _FromFile) -> None:
         data = part.data

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Iterator
 
-from ringleader.coordinator.run_queue import SLICE_ELEMENTS, Slices, gather_some
+from ringleader.coordinator.run_queue import SLICE_ELEMENTS, Slices
 from ringleader.coordinator.security.acls import Operation, ResourceType
 from ringleader.coordinator.server.call import HELD_ENTRY_BYTES, Call
 from ringleader.coordinator.server.handlers import checks
@@ -89,7 +89,7 @@ class _Topics:
                 if error.code != ErrorCode.TOPIC_ALREADY_EXISTS:
                     failed[name] = error.code
 
-        await gather_some(map(create, missing))
+        await self._services.run_queue.gather(map(create, missing))
 
         def finish() -> Slices:
             call.answer((yield from self._metadata(call, request, self._asked(call, asked, request, failed))))
@@ -191,7 +191,7 @@ class _Topics:
 
     async def _create(self, call: Call, request: kafka.CreateTopicsRequest) -> None:
         allowed = mutations(self._services, call)
-        results = await gather_some(
+        results = await self._services.run_queue.gather(
             self._create_one(call, topic, twice, request.validate_only, allowed)
             for topic, twice in once(request.topics, lambda topic: topic.name)
         )
@@ -339,7 +339,7 @@ class _Topics:
 
     async def _create_partitions(self, call: Call, request: kafka.CreatePartitionsRequest) -> None:
         allowed = mutations(self._services, call)
-        results = await gather_some(
+        results = await self._services.run_queue.gather(
             self._grow(call, topic, twice, request.validate_only, allowed)
             for topic, twice in once(request.topics, lambda topic: topic.name)
         )

@@ -19,7 +19,7 @@ from ringleader.coordinator.group_transactions.markers import Endings
 from ringleader.coordinator.groups import records
 from ringleader.coordinator.groups.settings import GroupSettings
 from ringleader.coordinator.groups.shard import Shard
-from ringleader.coordinator.machine import MORE, Answer, Records
+from ringleader.coordinator.machine import Answer, Records
 from ringleader.coordinator.storage.kafka.writer import RECORD_BYTES
 from ringleader.coordinator.topics.transactional import marker
 from ringleader.protocol.errors import ErrorCode
@@ -130,14 +130,15 @@ class Owner:
 
     def steps(self, one: Marker) -> Iterator[None]:
         """Likewise, step by step."""
-        code: int | None = MORE
-        while code == MORE:
-            call = Call("", "", 0, None)
-            code = self.shard.end_transaction(one.producer, one.committed, call)
+        call = Call("", "", 0, None)
+        code = self.shard.end_transaction(one.producer, one.committed, call, 0)
+        answers = self.land()
+        yield
+        while code is None and not answers:
+            self.shard.tick(0)
             answers = self.land()
-            if code is None:
-                [code] = [answer.response for answer in answers if answer.ticket is call]
             yield
+        assert (code if code is not None else answers[0].response) == 0
 
     def end_all(self) -> None:
         """The transactions that have ended since the last time."""

@@ -438,7 +438,7 @@ class Script:
     def do_end(self, how: str, pid: str = "7") -> None:
         """`end commit`, `end abort`: the end of a producer's transaction."""
         call = Call("", f"end {how}", 0, None)
-        self._send(call, self.shard.end_transaction(int(pid), how == "commit", call))
+        self._send(call, self.shard.end_transaction(int(pid), how == "commit", call, self.now_ms))
 
     def do_fetch(self, *places: str, **named: str) -> None:
         """`fetch t/0 t/1`, or `fetch` for all; stable=1 waits for the commits on their way."""
@@ -468,7 +468,7 @@ class Script:
     def do_topic_deleted(self, topic: str) -> None:
         """The topic is gone."""
         call = Call("", f"topic {topic} deleted", 0, None)
-        self._send(call, self.shard.topic_deleted(topic, list(self.shard.group_ids()), call))
+        self._send(call, self.shard.topic_deleted(topic, call, self.now_ms))
 
     def do_describe(self, group: str = "g", v: str = "5") -> None:
         """DescribeGroups for one group."""

@@ -1,4 +1,4 @@
-"""The small parts: work in turns, the newest records in memory, the appending thread's order, files."""
+"""The small parts: the newest records in memory, the appending thread's order, files."""
 
 from __future__ import annotations
 
@@ -10,58 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ringleader.coordinator.topics.appender import Appender, Chain, FileWrite, OpenFiles, pwrite_all
-from ringleader.coordinator.topics.budget import BATCH_OVERHEAD_BYTES, LoopBudget, Tail, TailCache
 from ringleader.coordinator.topics.catalog import check_name
 from ringleader.coordinator.topics.disk import write_whole
+from ringleader.coordinator.topics.tails import BATCH_OVERHEAD_BYTES, Tail, TailCache
 from ringleader.protocol.errors import KafkaError
-
-
-async def test_a_turn_moves_so_much_and_keeps_the_order() -> None:
-    budget, done = LoopBudget(100), list[int]()
-
-    def work(number: int, size: int) -> None:
-        def go() -> int:
-            done.append(number)
-            return size
-
-        budget.run(go)
-
-    for number in range(6):
-        work(number, 60)
-    assert done == [0, 1]
-    await asyncio.sleep(0)
-    assert done == [0, 1, 2, 3]
-    work(6, 0)
-    await asyncio.sleep(0)
-    assert done == [0, 1, 2, 3, 4, 5]
-    await asyncio.sleep(0)
-    assert done == [0, 1, 2, 3, 4, 5, 6]
-    await asyncio.sleep(0)
-    work(7, 500)
-    assert done[-1] == 7
-
-
-async def test_work_that_fails_does_not_stop_the_rest() -> None:
-    failures: list[str] = []
-    asyncio.get_running_loop().set_exception_handler(
-        lambda loop, context: failures.append(context["message"])
-    )
-    budget, done = LoopBudget(1), list[int]()
-
-    def fail() -> int:
-        raise RuntimeError("broken")
-
-    def succeed() -> int:
-        done.append(1)
-        return 1
-
-    budget.run(lambda: 5)
-    budget.run(fail)
-    budget.run(succeed)
-    for _ in range(4):
-        await asyncio.sleep(0)
-    assert done == [1]
-    assert len(failures) == 1
 
 
 @given(

@@ -1,56 +1,14 @@
-"""What all partitions have together: bytes of work per turn of the loop, bytes of memory for new records."""
+"""The newest batches of all partitions in memory, within one bound."""
 
 from __future__ import annotations
 
-import asyncio
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Callable
-
-TURN_BYTES = 2 * 1024 * 1024
-"""Bytes of records that are checked, copied or handed over in one turn of the loop; what is more waits for
-the next turn. One unit of work (a batch, one partition's part of an answer) may go above it."""
 
 BATCH_OVERHEAD_BYTES = 120
 """What Python keeps for a batch in memory besides its bytes."""
 
-Work = Callable[[], int]
-"""Does something, and says how many bytes it moved."""
-
 _COMPACT_AT = 512
-
-
-class LoopBudget:
-    """Runs work at once while this turn of the loop has room for it, else in later turns, in the order it
-    came: so heartbeats come between."""
-
-    def __init__(self, turn_bytes: int = TURN_BYTES) -> None:
-        self._turn_bytes = turn_bytes
-        self._spent = 0
-        self._waiting: deque[Work] = deque()
-        self._scheduled = False
-
-    def run(self, work: Work) -> None:
-        """Do this, now or later. What it raises later goes to the loop's exception handler."""
-        if self._waiting or self._spent >= self._turn_bytes:
-            self._waiting.append(work)
-            return
-        self._spent += work()
-        self._schedule()
-
-    def _next_turn(self) -> None:
-        self._spent = 0
-        self._scheduled = False
-        try:
-            while self._waiting and self._spent < self._turn_bytes:
-                self._spent += self._waiting.popleft()()
-        finally:
-            self._schedule()
-
-    def _schedule(self) -> None:
-        if (self._spent or self._waiting) and not self._scheduled:
-            self._scheduled = True
-            asyncio.get_running_loop().call_soon(self._next_turn)
 
 
 class Tail:
