@@ -77,7 +77,7 @@ class SecurityStore(ABC):
 
     def observe(self, section: Section, observer: Callable[[Changed], None]) -> None:
         """`observer` gets what changed from now on, when it is durable and before who changed it goes on.
-        What it raises is of an entry that cannot be read, and ends the node."""
+        An exception is of an entry that cannot be read, and ends the node."""
         self._observers[section].append(observer)
 
     @abstractmethod

@@ -110,7 +110,7 @@ class Printer:
         if told.group is None:
             wanted = [(topic, number) for topic in told.topics for number in told.partitions]
             return PartitionConsumer(told.bootstrap, wanted or told.topics, **options)
-        # A group waits for a topic that is to come. Who types a name wants to see what is there.
+        # A group waits for a topic that is to come. A caller that gives a name wants to see its records.
         async with Admin(
             told.bootstrap, timeout_ms=TIMEOUT_MS, tls=told.security.tls, sasl=told.security.sasl
         ) as admin:

@@ -159,7 +159,7 @@ class ServeCommand(TyperCommand):
 
 
 COMMAND = ServeCommand
-"""What makes the command of `serve`."""
+"""The class of the command `serve`."""
 
 
 @functools.cache
