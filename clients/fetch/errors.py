@@ -27,7 +27,13 @@ class NoOffsetError(PartitionError):
 
 class OffsetGoneError(PartitionError):
     """The position is outside of what the log holds, and `auto_offset_reset` is "none" (Kafka's
-    OFFSET_OUT_OF_RANGE)."""
+    OFFSET_OUT_OF_RANGE). `created_again`: the topic was deleted and created again."""
+
+    def __init__(
+        self, topic: str, partition: int, offset: int | None, why: str, *, created_again: bool = False
+    ) -> None:
+        super().__init__(topic, partition, offset, why)
+        self.created_again = created_again
 
 
 class LogTruncatedError(PartitionError):

@@ -97,13 +97,14 @@ class PositionLookup:
         """The topic was deleted and created again: the position means nothing any more, and what the group
         has committed does not either."""
         state.committed = None
-        self._start_over(state, "the topic was created again")
+        self._start_over(state, "the topic was created again", created_again=True)
 
-    def _start_over(self, state: PartitionState, why: str) -> None:
+    def _start_over(self, state: PartitionState, why: str, *, created_again: bool = False) -> None:
         at = state.position
         if self._reset == "none":
             state.reset_position(COMMITTED)
-            state.fail(OffsetGoneError(*state.topic_partition, at, f"{why}, and auto_offset_reset is 'none'"))
+            text = f"{why}, and auto_offset_reset is 'none'"
+            state.fail(OffsetGoneError(*state.topic_partition, at, text, created_again=created_again))
             self._on_positioned(state)
             return
         name = f"{state.topic}-{state.partition}"

@@ -237,8 +237,8 @@ class Tail:
             except RetriableError:
                 state.not_before_s = 0.0
                 return  # asked again when it is looked at next
-            if "anew" in str(error):
-                found, why = start, "the topic was deleted and made anew"
+            if isinstance(error, OffsetGoneError) and error.created_again:
+                found, why = start, "the topic was deleted and made again"
             elif wanted < start:
                 found, why = start, "retention or compaction had removed them"
             else:

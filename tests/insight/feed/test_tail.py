@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 import confluent_kafka
 import pytest
 
+from ringleader.clients.admin import Admin
 from ringleader.clients.connection.cluster import Cluster
 from ringleader.clients.model import EARLIEST, LATEST, TopicPartition
 from ringleader.insight.feed.tail import Data, Gap, Tail
@@ -149,3 +150,19 @@ async def test_a_position_that_the_log_has_not_is_a_gap(coordinator: Coordinator
         await told.until(tp, 6)
         assert told.gaps == [Gap(*tp, 9, 5, "the log was truncated")]
         assert told.values == [b"new"]
+
+
+async def test_a_topic_that_was_created_again_is_read_from_its_beginning(coordinator: Coordinator) -> None:
+    tp = (TOPIC, 0)
+    for number in range(5):
+        coordinator.produce(TOPIC, b"%d" % number)
+    async with telling(coordinator.bootstrap, {tp: Position(0, 0)}) as told:
+        await told.until(tp, 5)
+        async with Admin(coordinator.bootstrap) as admin:
+            await admin.delete_topics([TOPIC])
+            await admin.create_topic(TOPIC, 3)
+        coordinator.produce(TOPIC, b"first of the new one")
+        async with asyncio.timeout(PATIENCE_S):
+            while told.values[-1] != b"first of the new one":
+                await told.tail.read(0.2)
+        assert told.gaps == [Gap(*tp, 5, 0, "the topic was deleted and made again")]
