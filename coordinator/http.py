@@ -78,7 +78,12 @@ from ringleader.coordinator.groups.states import GroupState
 from ringleader.coordinator.http_access import HttpAccess
 from ringleader.coordinator.http_nodes import NodesFigures, families
 from ringleader.coordinator.http_recording import Recordings
-from ringleader.coordinator.http_server import (
+from ringleader.coordinator.journal.writer import JournalWriter
+from ringleader.coordinator.logs import Log
+from ringleader.coordinator.measures import Spread
+from ringleader.coordinator.runtime.groups import GroupRuntime
+from ringleader.coordinator.server.server import Server
+from ringleader.host.http_server import (
     CERTIFIED,
     SAFE_HEADERS,
     HttpServer,
@@ -86,11 +91,6 @@ from ringleader.coordinator.http_server import (
     bears,
     bound,
 )
-from ringleader.coordinator.journal.writer import JournalWriter
-from ringleader.coordinator.logs import Log
-from ringleader.coordinator.measures import Spread
-from ringleader.coordinator.runtime.groups import GroupRuntime
-from ringleader.coordinator.server.server import Server
 
 GROUPS_MAX = 1_000
 """Groups with figures of their own in one answer."""

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 
-from ringleader.coordinator.http_server import bears
 from ringleader.coordinator.logs import Log
 from ringleader.coordinator.recording.desk import (
     FOR_MAX_MS,
@@ -20,6 +19,7 @@ from ringleader.coordinator.recording.desk import (
     Desk,
     Recording,
 )
+from ringleader.host.http_server import bears
 
 if TYPE_CHECKING:
     import asyncio

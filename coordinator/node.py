@@ -8,7 +8,6 @@ from ringleader.coordinator.data_dir import claim
 from ringleader.coordinator.identity import Identity, IdentityError
 from ringleader.coordinator.journal import record as journal_record
 from ringleader.coordinator.journal.writer import JournalWriter
-from ringleader.coordinator.lock_file import ForeignFileError
 from ringleader.coordinator.logs import Log
 from ringleader.coordinator.runtime import offsets_topic
 from ringleader.coordinator.runtime.groups import GroupRuntime
@@ -28,6 +27,7 @@ from ringleader.coordinator.storage.lock import DirectoryLock
 from ringleader.coordinator.storage.sqlite import SqliteStorage
 from ringleader.coordinator.topics import DamagedError, Topics
 from ringleader.coordinator.topics.log import CATALOG_FILE, PRODUCER_IDS_FILE
+from ringleader.host.lock_file import ForeignFileError
 from ringleader.protocol.errors import KafkaError, MalformedError
 
 GROUPS_FILE = "groups.db"

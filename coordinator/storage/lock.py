@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ringleader.coordinator.lock_file import HeldError, LockFile
 from ringleader.coordinator.storage.base import Failure, StorageError
+from ringleader.host.lock_file import HeldError, LockFile
 
 NAME = "ringleader.lock"
 
@@ -23,7 +23,7 @@ class DirectoryLock:
         try:
             self._file.acquire()
         except HeldError as error:
-            raise StorageError(Failure.LOCKED, f"{self._directory}, process {str(error) or '?'}") from None
+            raise StorageError(Failure.LOCKED, f"{self._directory}, {error}") from None
 
     def release(self) -> None:
         """May be called when it is not held."""

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
+from ringleader.host.lock_file import HeldError, LockFile
 from ringleader.insight.codec import MEMBER_AND_END, REBALANCE, STATE
-from ringleader.insight.history.errors import HistoryError
-from ringleader.insight.history.lock import WriterLock
+from ringleader.insight.history.errors import HistoryError, HistoryLockedError
 from ringleader.insight.history.queries import Position, Queries, sentence
 from ringleader.insight.history.tables import FOREVER, connect
 from ringleader.insight.model import (
@@ -60,7 +60,7 @@ class History(Queries):
         self,
         path: Path,
         connection: sqlite3.Connection,
-        lock: WriterLock | None,
+        lock: LockFile | None,
         max_age_ms: int,
         max_bytes: int,
     ) -> None:
@@ -97,9 +97,11 @@ class History(Queries):
         try:
             if not read_only:
                 path.parent.mkdir(0o700, parents=True, exist_ok=True)
-                lock = WriterLock(path)
+                lock = LockFile(path.with_name(path.name + ".lock"))
                 lock.acquire()
             history = cls(path, connect(path, read_only=read_only), lock, max_age_ms, max_bytes)
+        except HeldError as error:
+            raise HistoryLockedError(path, error.pid) from None
         except sqlite3.Error as error:
             _release(lock)
             raise HistoryError(sentence(path, error)) from error
@@ -291,6 +293,6 @@ _TABLE_OF: dict[type, str] = {
 }
 
 
-def _release(lock: WriterLock | None) -> None:
+def _release(lock: LockFile | None) -> None:
     if lock is not None:
         lock.release()

@@ -17,11 +17,11 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ringleader.coordinator import http_server
-from ringleader.coordinator.http_server import SAFE_HEADERS, asks_for, bears, checked_token
 from ringleader.coordinator.security.listeners import is_loopback
 from ringleader.coordinator.security.settings import TlsSettings
 from ringleader.coordinator.security.tls import Tls
+from ringleader.host import http_server
+from ringleader.host.http_server import SAFE_HEADERS, asks_for, bears, checked_token
 
 TOKEN_VARIABLE = "RINGLEADER_PAGE_TOKEN"
 COOKIE = "ringleader_page"

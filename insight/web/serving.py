@@ -9,8 +9,8 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from ringleader.coordinator.http_server import HttpServer, bound
 from ringleader.coordinator.security.tls import Tls
+from ringleader.host.http_server import HttpServer, bound
 from ringleader.insight.web.app import application
 from ringleader.insight.web.desk import Desk
 from ringleader.insight.web.guard import HEADERS, check_address

@@ -119,7 +119,7 @@ def _file_name(group: str) -> str:
 
 
 def _token(file: Path) -> str:
-    from ringleader.coordinator.http_server import read_token
+    from ringleader.host.http_server import read_token
 
     try:
         return read_token(file)

@@ -14,10 +14,10 @@ import pytest
 
 from ringleader.coordinator.config import Settings
 from ringleader.coordinator.data_dir import claim
-from ringleader.coordinator.lock_file import ForeignFileError, LockFile
 from ringleader.coordinator.node import Node
 from ringleader.coordinator.serving import StartError
 from ringleader.coordinator.topics.disk import write_whole
+from ringleader.host.lock_file import ForeignFileError, LockFile
 from ringleader.insight.history.errors import HistoryError
 from ringleader.insight.history.history import History
 from tests.coordinator.server.test_throttle import produce

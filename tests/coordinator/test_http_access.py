@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from ringleader.coordinator import http_server
 from ringleader.coordinator.config import SettingsError, load_settings
 from ringleader.coordinator.node import Node
 from ringleader.coordinator.serving import StartError
+from ringleader.host import http_server
 from tests.coordinator.test_node import settings
 from tests.support.certificates import Certificates
 
@@ -263,7 +263,7 @@ async def test_a_new_certificate_is_shown_when_its_file_is_there(tmp_path: Path)
 @pytest.mark.parametrize(
     ("told", "text"),
     [
-        ({"http_listen": "0.0.0.0:9464"}, "whoever reaches http.listen 0.0.0.0:9464 could read the metrics"),
+        ({"http_listen": "0.0.0.0:9464"}, "every caller that reaches http.listen 0.0.0.0:9464 could read the metrics"),
         ({"http_listen": "[::]:9464", "http_ssl_keystore_location": "server"}, "could read the metrics"),
         (
             {"http_listen": "127.0.0.1:0", "http_token_file": "none"},

@@ -16,8 +16,8 @@ from starlette.routing import Route
 from ringleader.coordinator.config import Address
 from ringleader.coordinator.http import HttpEndpoint
 from ringleader.coordinator.http_access import HttpAccess
-from ringleader.coordinator.http_server import HttpServer, bound
 from ringleader.coordinator.logs import get_log
+from ringleader.host.http_server import HttpServer, bound
 from ringleader.insight.web import params
 from ringleader.insight.web.app import application
 from ringleader.insight.web.desk import Desk

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from ringleader.coordinator import http_server
+from ringleader.host import http_server
 from ringleader.insight.web import live, page
 from ringleader.insight.web.board import Board, pages
 from tests.insight.made import Made

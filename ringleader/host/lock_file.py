@@ -17,7 +17,12 @@ OWNER_ONLY = 0o600
 
 
 class HeldError(Exception):
-    """Another process has it; the text is what it has written: its process id."""
+    """Another process has it."""
+
+    def __init__(self, pid: int | None) -> None:
+        super().__init__(f"process {pid or '?'}")
+        self.pid = pid
+        """None: the file does not have it."""
 
 
 class ForeignFileError(OSError):
@@ -47,7 +52,8 @@ class LockFile:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
-                raise HeldError(os.read(descriptor, 32).decode(errors="replace").strip()) from None
+                holder = os.read(descriptor, 32).decode(errors="replace").strip()
+                raise HeldError(int(holder) if holder.isdecimal() else None) from None
             os.ftruncate(descriptor, 0)
             os.write(descriptor, b"%d\n" % os.getpid())
         except BaseException:

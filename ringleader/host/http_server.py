@@ -13,15 +13,13 @@ import ssl
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import h11
 import uvicorn
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
-
-from ringleader.coordinator.security.tls import Tls
 
 HEAD_MAX_BYTES = 16_384
 """Of a request's first line and headers."""
@@ -126,6 +124,19 @@ def bound(host: str, port: int, backlog: int) -> socket.socket:
     return found
 
 
+class ServerTls(Protocol):
+    """The TLS context of a server, from files that may change."""
+
+    @property
+    def context(self) -> ssl.SSLContext: ...
+
+    def changed(self) -> bool:
+        """Whether the files have changed."""
+
+    def reload(self) -> None:
+        """Read the files again. Raises ValueError, one sentence."""
+
+
 class HttpServer(uvicorn.Server):
     """Serves until `should_exit`. The caller listens to signals itself."""
 
@@ -136,7 +147,7 @@ class HttpServer(uvicorn.Server):
         *,
         connections_max: int,
         headers: Mapping[str, str] = SAFE_HEADERS,
-        tls: Tls | None = None,
+        tls: ServerTls | None = None,
         on_trouble: Callable[[str], object] = lambda reason: None,
         stop_s: int = 1,
     ) -> None:
