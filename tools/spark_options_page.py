@@ -328,8 +328,8 @@ def render() -> str:
     lines = [
         "# Options: beside Spark's own Kafka connector",
         "",
-        "Written by `python -m tools.spark_options_page`; a test compares. What each option means stands in",
-        "[Spark](spark.md#options).",
+        "Written by `python -m tools.spark_options_page`; a test compares. The meaning of each option stands",
+        "in [Spark](spark.md#options).",
         "",
         'A job\'s `format("kafka")` becomes `format("ringleader")`, and a stream needs `kafka.group.id`. A',
         "column shows the default where the option is taken. *Passed over*: accepted, without effect.",

@@ -20,7 +20,7 @@ LEFT = {
     "clients": 172,
     "coordinator": 405,
     "demo": 0,
-    "docs": 77,
+    "docs": 0,
     "examples": 0,
     "insight": 0,
     "protocol": 0,
