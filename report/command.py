@@ -129,7 +129,7 @@ def report(
 
 
 def _properties(file: Path | None) -> dict[str, str]:
-    """What the file says about TLS and SASL."""
+    """The properties in the file about TLS and SASL."""
     if file is None:
         return {}
     try:

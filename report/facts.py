@@ -1,4 +1,4 @@
-"""What the cluster knows about a group: its members, its lag, its pace; and the offsets of a window."""
+"""The cluster's knowledge of a group: its members, its lag, its pace; and the offsets of a window."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class PartitionFacts:
     start: int
     end: int
     left_out: int
-    """So many older offsets of the window that the limit leaves no room for."""
+    """The number of older offsets of the window that the limit leaves no room for."""
     lag: int | None
     owner: str | None
     """Member id; None when no member has it."""
@@ -33,7 +33,7 @@ class PartitionFacts:
 
     @property
     def scale(self) -> float:
-        """So many records of the window stand behind each one that is read."""
+        """The number of records of the window behind each one that is read."""
         read = self.end - self.start
         return (read + self.left_out) / read if read else 1.0
 

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from ringleader.clients.whatif import sizing
 
 MOST_TIMES = 4
-"""Numbers of partitions are tried up to so many times the present one, or what the rule asks for."""
+"""Numbers of partitions are tried up to this multiple of the present one, or what the rule asks for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """What a topic needs. Rates in records a second."""
+    """The number of partitions that a topic needs. Rates in records a second."""
 
     topic: str
     partitions: int
@@ -24,11 +24,12 @@ class Fit:
     by_rule: int
     """By the sizing rule: the target over what one producer and what one consumer can do with a partition."""
     by_skew: int | None
-    """So many that the fullest is no more than a consumer can do; None: no number that was tried."""
+    """The smallest number at which the fullest partition is no more than a consumer can do; None: no number
+    that was tried."""
     consumers_needed: int
     """The target over what one consumer can do."""
     advice: tuple[str, ...]
-    """What follows, in sentences."""
+    """The conclusions, in sentences."""
 
     @property
     def partitions_needed(self) -> int:

@@ -19,22 +19,22 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 SLOTS = 60
-"""So many time slots of the window, each a whole number of seconds."""
+"""The most time slots of the window, each a whole number of seconds."""
 SHOWN_KEY_CHARACTERS = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What is asked for. Rates in records a second."""
+    """The options of the report. Rates in records a second."""
 
     window_s: int
     hot_keys: int = 20
     head_room: float = 1.5
     """The target is the busiest time slot times this."""
     producer_per_s: float = 10_000.0
-    """What one producer can do with one partition."""
+    """The rate of one producer with one partition."""
     consumer_per_s: float = 2_000.0
-    """What one consumer can do with one partition."""
+    """The rate of one consumer with one partition."""
 
     @property
     def slot_s(self) -> int:
@@ -95,7 +95,7 @@ class Report:
 
     @property
     def findings(self) -> list[str]:
-        """What somebody should know first, in sentences."""
+        """The findings that somebody should know first, in sentences."""
         found = [*self._left_out(), *(sentence for one in self.fits for sentence in one.advice)]
         idle = [member for member in self.group.members if member.idle]
         if idle:
@@ -230,7 +230,7 @@ def _partitions(
 
     def span_s(one: PartitionFacts) -> float:
         first, last = spans.get(one.topic, (0, wanted.window_s * 1000))
-        # What was cut short says nothing of the time before.
+        # A log that was cut short says nothing of the time before.
         return (last - (begins.get((one.topic, one.partition), first) if one.left_out else first)) / 1000
 
     return tuple(

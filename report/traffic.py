@@ -1,4 +1,5 @@
-"""What the records say: rate, hot keys, and how evenly hash(key) mod n would spread them. All of it in Spark.
+"""The traffic of a topic's records: rate, hot keys, and how evenly hash(key) mod n would spread them. All of
+it in Spark.
 
 Frames in, small frames out; nothing here collects more than partitions, time slots or the hottest keys.
 """

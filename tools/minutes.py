@@ -1,4 +1,4 @@
-"""What each minute of `make test` buys: the table in docs/architecture.md, and which tests begin first.
+"""The price of `make test`, minute by minute: the table in docs/architecture.md, and which tests begin first.
 
 `make test` leaves what each test cost in .venv/costs.json; `python -m tools.minutes` keeps of it, in
 tests/costs.json, what the table shows and the tests that take long. tests/minutes.toml says what the tests
@@ -26,7 +26,7 @@ LONG_S = 4.0
 
 
 class Row(NamedTuple):
-    """What the tests under one name cost: their count, CPU seconds, and seconds on the clock."""
+    """The cost of the tests under one name: their count, CPU seconds, and seconds on the clock."""
 
     tests: int
     cpu_s: float
@@ -34,7 +34,7 @@ class Row(NamedTuple):
 
 
 class Costs(NamedTuple):
-    """What is kept of a run."""
+    """The part of a run that is kept."""
 
     rows: Mapping[str, Row]
     long: Mapping[str, float]
@@ -46,7 +46,7 @@ class UnknownTestError(Exception):
 
 
 def sentences(file: Path = SENTENCES) -> dict[str, str]:
-    """What the tests under each name are for."""
+    """The reasons for the tests under each name."""
     found: dict[str, str] = tomllib.loads(file.read_text())
     return found
 
@@ -75,7 +75,7 @@ def summed(costs: Mapping[str, Sequence[float]], names: Iterable[str]) -> Costs:
 
 
 def kept(file: Path = KEPT) -> Costs:
-    """What was kept of the last run."""
+    """The costs that were kept of the last run."""
     found = json.loads(file.read_text())
     return Costs({name: Row(*row) for name, row in found["rows"].items()}, found["long"])
 

@@ -234,7 +234,7 @@ def _copy(lines: Iterator[dict[str, Any]], group: str, file: RecordingFile, *, a
         if same and plain.step(line).difference is not None:
             same = False
             complain(f"call {file.calls + 1:,} plays differently already: that is a find, so send the file.")
-            # As it was, so that whoever replays it sees it; names in it are no loss where names are told.
+            # As it was, so that a replay sees it; names in it are no loss where names are reported.
             outcome = {"gave": DIFFERED} if anonymous else {k: line[k] for k in OUTCOMES if k in line}
         file.add({**made, **outcome})
     return None

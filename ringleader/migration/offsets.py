@@ -30,7 +30,7 @@ class OffsetMap:
         return self.end - self.start
 
     def add(self, offset: int, count: int) -> None:
-        """So many records more, which are here from `offset` on."""
+        """Add `count` records, which are here from `offset` on."""
         if offset != self._next:
             self._sources.append(offset)
             self._targets.append(self.end)

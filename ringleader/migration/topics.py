@@ -93,7 +93,8 @@ async def make(
                 made = begun is not None and begun.id == NOT_YET
                 state.topics[info.name] = TopicState(topic.id.hex(), bases, made)
         else:
-            # First of all: whoever goes on has to know that the settings for copying are not to stay.
+            # First of all: the operator who goes on has to know that the settings for copying are not to
+            # stay.
             state.topics[info.name] = TopicState(NOT_YET, [0] * info.partitions, made=True)
             state.save()
             configs = source.topic_configs(info) | COPYING

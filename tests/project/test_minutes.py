@@ -1,4 +1,4 @@
-"""What each minute of `make test` buys: the table is that of the last run that was kept."""
+"""The price of `make test`, minute by minute: the table is that of the last run that was kept."""
 
 from __future__ import annotations
 

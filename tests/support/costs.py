@@ -1,4 +1,4 @@
-"""What each test costs: seconds on the clock, and processor seconds of its process and all that it starts.
+"""The cost of each test: seconds on the clock, and processor seconds of its process and all that it starts.
 
 `pytest --costs FILE` writes them down as JSON, by node id; `python -m tools.minutes FILE` reads it.
 """

@@ -13,5 +13,5 @@ WHOLE = os.environ.get("RINGLEADER_TESTS_WHOLE") == "1"
 
 
 def share(part: T, whole: T) -> T:
-    """What `make test` draws, and what `make nightly` does, of one thing."""
+    """The part in `make test`, the whole in `make nightly`."""
     return whole if WHOLE else part

@@ -115,7 +115,7 @@ class Asked:
     version: int
     whole: bool = False
     extreme: str = ""
-    """What is at which extreme, whatever the version."""
+    """The field at an extreme, and which extreme, in any version."""
 
 
 async def served_apis(host: str, port: int) -> list[tuple[type[Message], int]]:

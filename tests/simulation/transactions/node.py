@@ -39,7 +39,7 @@ _AGAIN_S = 0.5
 _CONNECT_S = 0.01
 _CLIENT = "of a client"
 _OF_A_COMMIT = (kafka.ProduceRequest, kafka.ListOffsetsRequest, kafka.DescribeTransactionsRequest)
-"""What a node asks for a commit in a transaction."""
+"""The requests of a node for a commit in a transaction."""
 
 
 class Wire:

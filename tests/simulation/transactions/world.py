@@ -82,7 +82,7 @@ class TxnWorld(NodesWorld):
         self.faulty_ms = rng.choice(FAULTY_MS)
         self.producers = rng.choice([3, 4, 6, 8])
         self.width = rng.choice([1, ORDERS_PARTITIONS, ORDERS_PARTITIONS])
-        """Offsets are of so many partitions."""
+        """The number of partitions that offsets are of."""
         self.narrow = rng.random() < 0.5
         """All transactions have offsets of the same group, and of nothing else."""
         self._act(Officer(self))
