@@ -63,15 +63,15 @@ def access_of(settings: HttpSettings) -> HttpAccess:
     recording_token = _token("http.recording.token.file", settings.http_recording_token_file)
     if recording_token is not None and recording_token == token:
         raise ValueError(
-            "http.recording.token.file has the token of http.token.file: a caller that reads metrics is not to record "
-            "groups"
+            "http.recording.token.file has the token of http.token.file: a caller that reads metrics is not "
+            "to record groups"
         )
     found = HttpAccess(token, _tls(settings), recording_token)
     if listen is not None and not (found.asks or settings.allow_plaintext or is_loopback(listen.host)):
         raise ValueError(
-            f"every caller that reaches http.listen {listen} could read the metrics: listen on 127.0.0.1, set "
-            f"http.token.file, set http.ssl.client.auth where it has TLS, or give --allow-plaintext if the "
-            f"network lets nobody else in"
+            f"every caller that reaches http.listen {listen} could read the metrics: listen on 127.0.0.1, "
+            f"set http.token.file, set http.ssl.client.auth where it has TLS, or give --allow-plaintext if "
+            f"the network lets nobody else in"
         )
     return found
 

@@ -263,7 +263,10 @@ async def test_a_new_certificate_is_shown_when_its_file_is_there(tmp_path: Path)
 @pytest.mark.parametrize(
     ("told", "text"),
     [
-        ({"http_listen": "0.0.0.0:9464"}, "every caller that reaches http.listen 0.0.0.0:9464 could read the metrics"),
+        (
+            {"http_listen": "0.0.0.0:9464"},
+            "every caller that reaches http.listen 0.0.0.0:9464 could read the metrics",
+        ),
         ({"http_listen": "[::]:9464", "http_ssl_keystore_location": "server"}, "could read the metrics"),
         (
             {"http_listen": "127.0.0.1:0", "http_token_file": "none"},

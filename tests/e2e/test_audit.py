@@ -102,7 +102,10 @@ def _status(address: str, token: str | None) -> int:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--http-listen", "0.0.0.0:0"], "every caller that reaches http.listen 0.0.0.0:0 could read the metrics"),
+        (
+            ["--http-listen", "0.0.0.0:0"],
+            "every caller that reaches http.listen 0.0.0.0:0 could read the metrics",
+        ),
         (["--http-listen", "127.0.0.1:0", "--http-token-file", "nothing"], "nothing cannot be read"),
     ],
 )
