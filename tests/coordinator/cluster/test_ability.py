@@ -85,3 +85,12 @@ def test_what_could_not_be_taken_over_is_not_wanted_for_longer_each_time() -> No
     assert look(ability, now_s, late=frozenset({2}))
     look(ability, now_s + 1)  # it has it after all
     assert ability.unable == NONE
+
+
+def test_the_calm_begins_with_the_end_of_trouble_and_is_as_long_however_long_that_was() -> None:
+    ability = Ability()
+    for now_s in range(9):
+        look(ability, float(now_s), lost=frozenset({1}))
+    assert look(ability, 8 + CALM_S - 1) == ""
+    assert ability.wary
+    assert look(ability, 8 + CALM_S) == AGAIN

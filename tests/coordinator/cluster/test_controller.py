@@ -252,3 +252,31 @@ def test_the_leaders_of_the_logs_count() -> None:
     cluster = next_map(states, 1, PARTITIONS, leaders)
     for node_id in (1, 2):
         assert len({leaders[partition] for partition in cluster.owned_by(node_id)}) == 1
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_of_two_that_tell_the_load_of_a_partition_the_higher_counts(first: int) -> None:
+    """One of them woke up just now, and has not served it for a while."""
+    before = ClusterMap(1, 1, (info(1), info(2)), (1, 1, 2, 2))
+    states = [
+        MemberState(info(1), before, {0: 1_000, 1: 1_000}),
+        MemberState(info(2), before, {0: 0, 1: 0, 2: 0, 3: 0}),
+    ]
+    after = next_map(states[first:] + states[:first], 1, 4)
+    heirs = [after.moving.get(partition, owner) for partition, owner in enumerate(after.owners)]
+    assert heirs[0] != heirs[1]
+
+
+def test_load_waits_for_the_end_of_planned_moves() -> None:
+    nodes = Nodes()
+    nodes.turn([1, 2])
+    half = nodes.turn([1, 2, 3])
+    hot = sorted(half.owned_by(1) - half.moving.keys())[:2]
+    loads = {one: dict.fromkeys(half.owned_by(one), 0) for one in (1, 2, 3)}
+    loads[1] |= dict.fromkeys(hot, 1_000)
+    after = next_map([MemberState(info(one), half, loads[one]) for one in (1, 2, 3)], 1, PARTITIONS)
+    planned, goal = (
+        [one.moving.get(partition, owner) for partition, owner in enumerate(one.owners)]
+        for one in (half, after)
+    )
+    assert goal == planned

@@ -131,6 +131,7 @@ def changed(**fields: object) -> bytes:
         (changed(racks=["a", 7]), "no text of up to 255"),
         (changed(racks=None), "no list"),
         (changed(owners=[-2]), "no number from -1"),
+        (changed(controller=True), "True is no number"),
         (changed(owners=[0] * 1_001), "no list of up to 1000"),
         (changed(owners=None), "no list"),
         (changed(drained={"1": 2}), "no list"),

@@ -273,3 +273,35 @@ async def test_many_moves_are_one_line(lines: Lines) -> None:
         assert line["taken"] == f"{PARTITIONS} partitions"
         expected: Mapping[str, Any] = {"given": "none", "records": 0, "serving": PARTITIONS}
         assert {name: line[name] for name in expected} == expected
+
+
+async def test_what_is_being_loaded_and_is_not_wanted_any_more_is_not_waited_for(lines: Lines) -> None:
+    async with node(lines) as one:
+        one.store.replays.clear()
+        one.follow(1)
+        await until(lambda: one.store.opened == [1])
+        one.follow()
+        await one.has()
+        one.store.replays.set()
+
+
+async def test_a_new_map_is_followed_at_once_by_what_waits_for_its_next_try(
+    lines: Lines, monkeypatch: Any
+) -> None:
+    monkeypatch.setattr(module, "RETRY_S", 1_000)
+    monkeypatch.setattr(module, "RETRY_MAX_S", 1_000)
+    async with node(lines) as one:
+        one.store.fail_open = [Failure.AWAY]
+        one.follow(5)
+        await until(lambda: bool(lines.of("partition not taken over")))
+        one.follow(5)
+        await one.has(5)
+
+
+async def test_a_partition_is_vouched_for_while_its_map_is_known_to_be_the_newest(lines: Lines) -> None:
+    async with node(lines) as one:
+        one.follow(1)
+        await one.has(1)
+        assert [one.runtime.vouch(partition) for partition in (1, 2)] == [True, False]
+        one.silence_s = 2.0
+        assert not one.runtime.vouch(1)

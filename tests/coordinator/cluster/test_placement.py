@@ -229,3 +229,9 @@ def test_a_node_that_wakes_and_still_believes_to_have_partitions_keeps_none_from
     owners, goal = [2, 2, 1], [2, 2, 2]
     woken = {(0, 3), (1, 3)}
     assert step(owners, goal, {1, 2, 3}, {(0, 2), (1, 2), (2, 1)} | woken) == ((2, 2, 2), {})
+
+
+def test_load_moves_nothing_to_a_node_that_is_wary() -> None:
+    owners, loads = (1, 1, 2, 2), {0: 1_000.0, 1: 1_000.0}
+    assert place(owners, {1, 2}, loads) != owners
+    assert place(owners, {1, 2}, loads, unfit=Unfit((), {2})) == owners

@@ -54,6 +54,9 @@ async def test_a_broker_that_is_gone_is_told_by_its_partitions_until_it_is_back(
         await until(lambda: silent(reach) == PARTITIONS)
         [silence_s] = reach.silence_s(asyncio.get_running_loop().time()).values()
         assert silence_s > 0.3
+        reach.awoke(asyncio.get_running_loop().time())
+        assert silent(reach) == set(), "who stood still itself has heard nobody"
+        await until(lambda: silent(reach) == PARTITIONS)
         kafka_cluster.restart()
         await until(lambda: silent(reach) == set())
     assert not lines.of("broker not asked")

@@ -137,3 +137,24 @@ def test_a_node_that_is_back_at_another_address_begins_anew() -> None:
     assert suspects(one) == []
     misses(one, 2, 3)
     assert suspects(one) == [], "it has not been reached there yet"
+
+
+def test_who_is_gone_for_sure_is_not_among_the_silent() -> None:
+    one = node(1, a_map(1, 2, 3, 4))
+    for _ in range(MISSED_PINGS):
+        one.refused(2)
+    misses(one, 3)
+    assert suspects(one) == [2, 3]
+
+
+def test_a_silence_counts_once_however_long_it_is() -> None:
+    whole, rest = a_map(1, 2, 3), a_map(1, 3)
+    one = node(1, whole)
+    misses(one, 2)
+    for turn in range(MOST_SUSPICIONS + 1):
+        assert suspects(one, turn * AGAIN_MS) == [2]
+    one.follow(rest)
+    one.follow(whole)
+    one.heard(2)
+    misses(one, 2)
+    assert suspects(one, 10 * AGAIN_MS) == [2]

@@ -363,6 +363,26 @@ async def test_while_the_store_is_full_what_would_write_is_refused_and_it_opens_
         await until(lambda: not runtime._tasks)
 
 
+async def test_a_full_store_is_told_once_however_many_appends_it_refuses(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(shards, "PROBE_INTERVAL_S", 0.001)
+    async with tables() as runtime:
+        runtime.storage.hold()
+        runtime.storage.fail_append(1)
+        refused = [runtime.put(0, b"a", 1)]
+        await turns()
+        refused.append(runtime.put(1, b"a", 1))
+        await turns()
+        runtime.storage.full = True
+        runtime.storage.resume()
+        assert [await one.result() for one in refused] == [NOT_COORDINATOR, NOT_COORDINATOR]
+        runtime.storage.full = False
+        await until(lambda: bool(runtime.events("store has room")))
+        await until(lambda: not runtime._tasks)
+        assert len(runtime.events("store full")) == len(runtime.events("store has room")) == 1
+
+
 class Diary(Table):
     """One that writes whenever it is loaded."""
 

@@ -276,3 +276,17 @@ def test_what_cannot_be_an_acl_is_refused_with_a_sentence(wrong: AclBinding, tex
     with pytest.raises(KafkaError, match=text) as caught:
         check(wrong)
     assert caught.value.code == ErrorCode.INVALID_REQUEST
+
+
+def test_a_deny_for_one_host_is_none_for_another() -> None:
+    authorizer = Authorizer()
+    authorizer.apply(added=[acl(), acl(permission=DENY)._replace(host=THERE)])
+    assert authorizer.authorize(ALICE, HERE, WRITE, TOPIC, "a")
+    assert not authorizer.authorize(ALICE, THERE, WRITE, TOPIC, "a")
+
+
+def test_by_type_what_an_acl_implies_does_not_count() -> None:
+    authorizer = Authorizer()
+    authorizer.apply(added=[acl(operation=READ)])
+    assert authorizer.authorize(ALICE, HERE, DESCRIBE, TOPIC, "a")
+    assert not authorizer.authorize_by_resource_type(ALICE, HERE, DESCRIBE, TOPIC)

@@ -64,6 +64,24 @@ def test_any_kind_of_public_key_will_do() -> None:
         check(SERVICE.token(header={"alg": "ES256"}), keys=keys)
 
 
+def test_a_key_is_for_its_algorithm_and_for_signatures() -> None:
+    rsa = rsa_key("rsa")
+    document = json.loads(SERVICE.jwks(rsa))
+    [row] = [one for one in document["keys"] if one["kid"] == "rsa"]
+    now_s = time.time()
+    claims = {"sub": "bob", "iat": now_s, "exp": now_s + 60}
+    token = jwt.encode({"alg": "RS256", "kid": "rsa"}, claims, rsa, ["RS256"])
+
+    def keys(**more: str) -> Mapping[str, Key]:
+        return parse_keys(json.dumps({"keys": [{**row, **more}]}).encode())
+
+    assert check(token, keys=keys(alg="RS256", use="sig")).name == "bob"
+    with pytest.raises(SaslFailedError, match="RS256, which is not its key's"):
+        check(token, keys=keys(alg="RS512"))
+    with pytest.raises(UnknownKeyError):
+        check(token, keys=keys(use="enc"))
+
+
 @pytest.mark.parametrize(
     ("claims", "rules", "why"),
     [

@@ -62,6 +62,15 @@ def test_a_user_is_no_client_id_and_no_address() -> None:
     assert found.of_addresses
 
 
+def test_an_address_is_the_same_in_all_its_forms() -> None:
+    found = ClientQuotas()
+    found.apply({to_key({"ip": "2001:DB8::0:1"}): {"connection_creation_rate": 5.0}})
+    rate = found.connections("2001:db8:0:0:0:0:0:1", 0)
+    assert rate is not None
+    assert found.connections("2001:db8::1", 0) is not None
+    assert found.connections("2001:db8::2", 0) is None
+
+
 def test_changes_count_at_once_and_keep_what_was_used() -> None:
     found, key = ClientQuotas(), to_key({"user": "u"})
     told: list[int] = []

@@ -154,3 +154,12 @@ def test_a_snapshot_comes_back() -> None:
 def test_what_is_no_snapshot_is_refused(rows: list[list[object]]) -> None:
     with pytest.raises((ValueError, TypeError)):
         Producers.load(rows)
+
+
+def test_a_producer_is_forgotten_when_it_last_produced_before_that_time() -> None:
+    producers = Producers()
+    producers.add(header(0), 0, 100)
+    producers.expire(100)
+    assert list(producers) == [7]
+    producers.expire(101)
+    assert list(producers) == []

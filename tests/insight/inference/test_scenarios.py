@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 
 from ringleader.insight.inference.engine import Inference
+from ringleader.insight.model import Commit
 from tests.insight.inference.language import SCENARIOS, Scenario, World, play, scenarios
 
 _SCENARIOS = [
@@ -19,6 +20,14 @@ _SCENARIOS = [
 def test_scenario(scenario: Scenario) -> None:
     # A wanted change of behaviour: python -m tests.insight.inference.rewrite, then read the difference.
     assert play(scenario) == scenario.steps
+
+
+def test_the_last_commits_before_a_rebalance_are_kept() -> None:
+    world = World()
+    world.run("member a b; generation 1 a:orders/0; commits orders/0 every=1s; wait 3500ms; stop orders/0")
+    assert [one.offset for one in world.outputs if isinstance(one, Commit)] == [10]
+    world.run("generation 2 b:orders/0")
+    assert [one.offset for one in world.outputs if isinstance(one, Commit)] == [10, 30]
 
 
 def test_files_were_found() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ringleader.insight.web import check_address, page, page_tls, read_token
+from ringleader.insight.web import check_address, guard, page, page_tls, read_token
 from ringleader.insight.web.guard import COOKIE
 from tests.insight.web.asking import ask
 from tests.support.certificates import Certificates
@@ -53,8 +53,9 @@ async def test_a_name_that_is_not_ours_is_refused(recent: Path, host: str, statu
 
 async def test_another_sites_page_may_not_ask(recent: Path) -> None:
     async with page(recent) as url:
-        refused = await ask(url, "/api/live", headers={"Sec-Fetch-Site": "cross-site"})
-        assert refused.status == 403
+        for site in ("cross-site", "same-site"):
+            refused = await ask(url, "/api/live", headers={"Sec-Fetch-Site": site})
+            assert refused.status == 403
         assert (await ask(url, "/api/cluster", headers={"Sec-Fetch-Site": "same-origin"})).status == 200
 
 
@@ -92,6 +93,25 @@ async def test_who_signs_in_gets_a_cookie_that_does_not_hold_the_token(recent: P
     assert "HttpOnly" in cookie
     assert "SameSite=strict" in cookie
     assert wrong.headers["set-cookie"] is None
+
+
+async def test_a_cookie_is_good_for_its_time_and_its_token(
+    recent: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def signed_in(url: str, token: str) -> str:
+        answer = await ask(url, "/api/session", method="POST", body=token.encode())
+        return str(answer.headers["set-cookie"]).split(";")[0]
+
+    async def answered(url: str, cookie: str) -> int:
+        return (await ask(url, "/api/cluster", headers={"Cookie": cookie})).status
+
+    async with page(recent, token=TOKEN) as url:
+        cookie = await signed_in(url, TOKEN)
+        assert await answered(url, cookie) == 200
+        monkeypatch.setattr(guard, "SIGNED_IN_S", -1)
+        assert await answered(url, await signed_in(url, TOKEN)) == 401
+    async with page(recent, token=f"another-{TOKEN}") as url:
+        assert await answered(url, cookie) == 401
 
 
 async def test_a_large_token_and_a_large_request_are_refused(recent: Path) -> None:

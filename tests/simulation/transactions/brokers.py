@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 SECURITY_TOPIC = "__ringleader_security"
 ORDERS = "orders"
-ORDERS_PARTITIONS = 2
+ORDERS_PARTITIONS = 3
 BROKERS = 3
 _LATEST = -1
 

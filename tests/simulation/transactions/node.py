@@ -154,11 +154,11 @@ class RelayLink(Link):
         if not isinstance(message, _OF_A_COMMIT):
             return 0.0
         chance = world.late_chance
-        if not isinstance(message, kafka.ListOffsetsRequest):
+        if isinstance(message, kafka.ProduceRequest):
             chance /= 4
         if not world.trouble or world.rng.random() >= chance:
             return 0.0
-        if world.rng.random() < 0.5:
+        if world.rng.random() < 0.7:
             world.later(world.rng.randint(0, 200), partial(world.lose_commits, self._txn_node))
         return world.rng.choice([0.3, 1.0, 2.0])
 

@@ -63,7 +63,7 @@ class TxnWorld(NodesWorld):
         self.hold_chance = rng.choice([0.0, 0.005, 0.02])
         """How likely the world moves while an answer of a broker is on its way."""
         self.late_chance = rng.choice([0.0, 0.2, 0.4])
-        """How likely it is that a node learns late where a log ends."""
+        """How likely it is that a node learns late where a log ends, or what became of a transaction."""
         self.strike_chance = rng.choice([0.0, 0.1, 0.3])
         """How likely a partition moves, or its owner dies, between the effects of two markers."""
         self.trace = hashlib.sha256()
@@ -81,7 +81,7 @@ class TxnWorld(NodesWorld):
             node.want(partition, True)
         self.faulty_ms = rng.choice(FAULTY_MS)
         self.producers = rng.choice([3, 4, 6, 8])
-        self.width = rng.choice([1, ORDERS_PARTITIONS, ORDERS_PARTITIONS])
+        self.width = rng.choice([1, 2, ORDERS_PARTITIONS])
         """The number of partitions that offsets are of."""
         self.narrow = rng.random() < 0.5
         """All transactions have offsets of the same group, and of nothing else."""
