@@ -48,7 +48,7 @@ _PLAINTEXT = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "HTTPS_PROXY_REQUEST", "UN
 class Arrival:
     """A peer whose handshake is not over."""
 
-    said: Peer
+    client: Peer
     address: str
     peer: str
     listener: TlsListener
@@ -166,7 +166,7 @@ class Handshakes:
         refusal = self.server.refusal(arrival.address)
         if refusal:
             self._report(arrival, refusal)
-            arrival.said.socket.close()
+            arrival.client.socket.close()
             return
         delay = self.server.arriving.delay(arrival.address)
         self._per_address[arrival.address] += 1
@@ -196,7 +196,7 @@ class Handshakes:
     def _ended(self, arrival: Arrival, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if arrival.connection is None:
-            arrival.said.socket.close()
+            arrival.client.socket.close()
         else:
             del self._becoming[arrival.connection]
         self._gone(arrival)
@@ -212,7 +212,7 @@ class Handshakes:
         late = "no ClientHello in time"
         try:
             async with asyncio.timeout(self._timeout_s):
-                await hello(arrival.said.socket)
+                await hello(arrival.client.socket)
             late = "not over in time"
             await self._turn(arrival)
             async with asyncio.timeout(self._timeout_s):
@@ -222,7 +222,7 @@ class Handshakes:
         except ssl.SSLError as error:
             self._report(arrival, _reason(error))
         except OSError:
-            if arrival.said.spoke:
+            if arrival.client.spoke:
                 self._report(
                     arrival, "the peer hung up in the middle of it; it may not trust the certificate"
                 )
@@ -240,10 +240,10 @@ class Handshakes:
         come_in = arrival.listener
         connection = arrival.connection = come_in.connection()
         self._becoming[connection] = arrival
-        PEER.set(arrival.said)
+        PEER.set(arrival.client)
         await asyncio.get_running_loop().connect_accepted_socket(
             lambda: connection,
-            arrival.said.socket,
+            arrival.client.socket,
             ssl=come_in.tls.context,
             ssl_handshake_timeout=2 * self._timeout_s,  # ours ends it
             ssl_shutdown_timeout=SHUTDOWN_TIMEOUT_S,

@@ -150,8 +150,8 @@ class _Admin:
                 )
                 info = self._topics.describe(name)
                 if info is not None and not request.validate_only:
-                    said = ", ".join(configs_in_words(info.configs)) or "all as by default"
-                    self._services.changed(call, "topic configuration changed", name, said)
+                    detail = ", ".join(configs_in_words(info.configs)) or "all as by default"
+                    self._services.changed(call, "topic configuration changed", name, detail)
             except KafkaError as error:
                 set_error(result, error)
             return result
@@ -175,8 +175,8 @@ class _Admin:
             )
             done = [one for one in results if not one.error_code]
             if done:
-                said = ", ".join(f"{one.partition_index} before {one.low_watermark}" for one in done)
-                self._services.changed(call, "records deleted", topic.name, said)
+                detail = ", ".join(f"{one.partition_index} before {one.low_watermark}" for one in done)
+                self._services.changed(call, "records deleted", topic.name, detail)
             topics.append(kafka.DeleteRecordsResponseDeleteRecordsTopicResult(topic.name, results))
         call.answer(kafka.DeleteRecordsResponse(topics=topics))
 

@@ -120,7 +120,7 @@ class _Offsets:
                 existing.merge(response.topics, {**refused, **forbidden}, kafka.OffsetDeleteResponseTopic)
             return response
 
-        request.topics = accepted  # perhaps nothing: whether there is such a group is told in any case
+        request.topics = accepted  # perhaps nothing: an unknown group is an error in any case
         yield
         prepared = yield from offset_deletion.prepare(request)
         yield

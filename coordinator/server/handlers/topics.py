@@ -109,7 +109,7 @@ class _Topics:
             info = self._described(topic)
             hidden = name if info is None else info.name
             if hidden is not None and not self._may_describe(call, hidden):
-                # Whether it exists is not told; an id says nothing by itself.
+                # Whether it exists is not revealed; an id alone reveals nothing.
                 code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
                 yield kafka.MetadataResponseTopic(error_code=code, name=name, topic_id=topic.topic_id)
             elif info is not None:
@@ -241,8 +241,8 @@ class _Topics:
         return result
 
     def _note_created(self, call: Call, info: TopicInfo) -> None:
-        said = ", ".join([f"partitions={info.partitions}", *configs_in_words(info.configs)])
-        self._services.changed(call, "topic created", info.name, said)
+        detail = ", ".join([f"partitions={info.partitions}", *configs_in_words(info.configs)])
+        self._services.changed(call, "topic created", info.name, detail)
 
     def _partitions_asked(self, topic: kafka.CreateTopicsRequestCreatableTopic, version: int) -> int:
         """How many partitions, -1 for the default. Raises KafkaError."""
