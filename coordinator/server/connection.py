@@ -241,11 +241,15 @@ class Connection(asyncio.Protocol):
             queued = self._data[self._position :] + bytes(self._more)
         self._untaken = 0
         self._end()
-        self.session.lost()
         self._server.left(self)
         if queued:
             self.session.left_behind(queued, now)
             self._end()
+        self.session.lost()
+        # The session has this connection: without a circle both go at once, not when the collector comes.
+        self._aborted = True
+        self.account = None
+        del self.session
 
     def pause_writing(self) -> None:
         """The peer does not read its answers: as in Kafka, it is not read from until it does."""

@@ -49,7 +49,6 @@ CLIENT_ID_CHARACTERS = 256
 
 NO_TAGS = b"\0"
 """The tagged fields of a request header that has none, as all known clients send it."""
-
 LEAVE_KEY: Final = LeaveGroupRequest.API_KEY
 RENEWAL_INTERVAL_MS: Final = 1_000
 """As in Kafka, no client authenticates again within a second of the last time."""
@@ -229,6 +228,7 @@ class Session:
 
     def lost(self) -> None:
         """See `Above`."""
+        self.login = None
         if self.companion is not None:
             self.companion.close()
             self.companion = None
@@ -495,5 +495,5 @@ class Session:
 
     def who(self, api: str = "") -> dict[str, str]:
         """See `Above`."""
-        who = {"peer": self.connection.peer, "client_id": self._client_id, "api": api or None}
-        return {name: text for name, text in who.items() if text is not None}
+        named = ("peer", self.connection.peer), ("client_id", self._client_id), ("api", api or None)
+        return {name: text for name, text in named if text is not None}
