@@ -9,7 +9,6 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
-from ringleader.clients.connection.requests import Request
 from ringleader.clients.errors import (
     ClientError,
     InconsistentGroupProtocolError,
@@ -39,7 +38,7 @@ from ringleader.clients.group.machine.joining import (
     to_join,
 )
 from ringleader.clients.group.machine.leaving import answer_by, leave_failed, parted, start_leaving
-from ringleader.clients.group.machine.link import Handle, Pending
+from ringleader.clients.group.machine.link import Pending
 from ringleader.clients.group.machine.phases import ENTERING, Phase
 from ringleader.clients.group.machine.state import Election, Identity, MemberState, RequestNames, new_state
 from ringleader.clients.group.settings import MemberSettings
@@ -66,9 +65,6 @@ class Classic:
     def __init__(self, state: MemberState) -> None:
         self._state = state
 
-    def _send(self, name: str, request: Request, handle: Handle, now_ms: int, timeout_ms: int) -> None:
-        self._state.link.send(name, request, handle, self._state.identity, now_ms, timeout_ms)
-
     # ---- JoinGroup ----
 
     def join(self, now_ms: int) -> None:
@@ -81,7 +77,7 @@ class Classic:
             failure = MembershipError(f"{state.group}: metadata callback failed: {error!r}")
             leave_failed(state, failure, error, "its metadata callback failed", now_ms)
             return
-        self._send(JOIN, request, self._joined, now_ms, state.settings.parked_timeout_ms)
+        state.send(JOIN, request, self._joined, now_ms, state.settings.parked_timeout_ms)
 
     def _joined(self, response: Any, pending: Pending, now_ms: int) -> None:
         state, code = self._state, response.error_code
@@ -100,11 +96,10 @@ class Classic:
         elif code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL:
             state.counters.failed_rebalances += 1
             request, timeout_ms = describe_group(state.settings.group_id), state.settings.leave_timeout_ms
-            state.link.send(
+            state.send(
                 DESCRIBE,
                 request,
                 lambda response, _pending, now_ms: self._end_inconsistent(response, now_ms),
-                state.identity,
                 now_ms,
                 timeout_ms,
                 lambda _why, now_ms: self._end_inconsistent(None, now_ms),
@@ -177,7 +172,7 @@ class Classic:
         assert election is not None
         assignments = {member: election.assignments.get(member, b"") for member in election.members}
         request = sync_group(settings, state.generation, state.member_id, election.protocol, assignments)
-        self._send(SYNC, request, self._synced, now_ms, settings.parked_timeout_ms)
+        state.send(SYNC, request, self._synced, now_ms, settings.parked_timeout_ms)
 
     def deadline_ms(self) -> int | None:
         """SyncGroup never waits for the clock."""
@@ -262,7 +257,7 @@ class Classic:
         state = self._state
         request = heartbeat(state.settings, state.generation, state.member_id)
         self._next_heartbeat(now_ms)
-        self._send(HEARTBEAT, request, self._beaten, now_ms, state.settings.heartbeat_timeout_ms)
+        state.send(HEARTBEAT, request, self._beaten, now_ms, state.settings.heartbeat_timeout_ms)
 
     def _next_heartbeat(self, now_ms: int) -> None:
         state = self._state
@@ -396,7 +391,7 @@ class Classic:
         state, settings = self._state, self._state.settings
         reason = state.rest_reason or state.leave_reason or ""
         request = leave_group(settings.group_id, state.member_id, settings.group_instance_id, reason)
-        self._send(LEAVE, request, self._left, now_ms, settings.leave_timeout_ms)
+        state.send(LEAVE, request, self._left, now_ms, settings.leave_timeout_ms)
 
     def _left(self, response: Any, pending: Pending, now_ms: int) -> None:
         state, code = self._state, left_group(response)

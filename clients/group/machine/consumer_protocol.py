@@ -19,7 +19,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from ringleader.clients.connection.backoff import Backoff
-from ringleader.clients.connection.requests import Request
 from ringleader.clients.errors import (
     ClientError,
     InconsistentGroupProtocolError,
@@ -55,7 +54,7 @@ from ringleader.clients.group.machine.joining import (
     to_join,
 )
 from ringleader.clients.group.machine.leaving import parted, start_leaving
-from ringleader.clients.group.machine.link import Handle, Pending
+from ringleader.clients.group.machine.link import Pending
 from ringleader.clients.group.machine.phases import Phase
 from ringleader.clients.group.machine.state import Identity, MemberState, RequestNames, new_state
 from ringleader.clients.group.settings import MemberSettings
@@ -118,9 +117,6 @@ class ConsumerProtocol:
     complained_of: frozenset[bytes] = frozenset()
     names_at_ms: int = 0
 
-    def _send(self, name: str, request: Request, handle: Handle, now_ms: int, timeout_ms: int) -> None:
-        self.state.link.send(name, request, handle, self.state.identity, now_ms, timeout_ms)
-
     # ---- heartbeats ----
 
     def join(self, now_ms: int) -> None:
@@ -148,7 +144,7 @@ class ConsumerProtocol:
         # Without an answer nobody knows which report the coordinator has: the next heartbeat is a full one.
         self.reporting, self.reported = report, None
         timeout_ms = state.settings.heartbeat_timeout_ms
-        self._send(name, request, self._beaten, now_ms, timeout_ms)
+        state.send(name, request, self._beaten, now_ms, timeout_ms)
         state.heartbeat_at_ms = now_ms + timeout_ms
 
     def _beaten(self, response: Any, pending: Pending, now_ms: int) -> None:
@@ -278,11 +274,10 @@ class ConsumerProtocol:
         if not self._wants_names() or now_ms < self.names_at_ms:
             return
         state, request = self.state, topic_names(sorted(self.unnamed))
-        state.link.send(
+        state.send(
             "Metadata",
             request,
             self._named_topics,
-            state.identity,
             now_ms,
             state.settings.request_timeout_ms,
             lambda _why, now_ms: self._ask_names_later(now_ms),
@@ -418,7 +413,7 @@ class ConsumerProtocol:
         static, resting = state.settings.group_instance_id is not None, state.leave_reason is None
         back = static and (state.leave_silently or resting)
         request = leave(state.settings, state.member_id, STATIC_LEAVE_EPOCH if back else LEAVE_EPOCH)
-        self._send(NAMES.leave, request, self._left, now_ms, state.settings.leave_timeout_ms)
+        state.send(NAMES.leave, request, self._left, now_ms, state.settings.leave_timeout_ms)
 
     def _left(self, response: Any, pending: Pending, now_ms: int) -> None:
         state, code = self.state, response.error_code

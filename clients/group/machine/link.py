@@ -52,24 +52,11 @@ class Link:
         self._tickets = 0
         self._lost_ms: int | None = None
 
-    def send(
-        self,
-        name: str,
-        request: Request,
-        handle: Handle,
-        identity: tuple[int, str],
-        now_ms: int,
-        timeout_ms: int,
-        unanswered: Callable[[str, int], None] | None = None,
-        *,
-        optional: bool = False,
-    ) -> None:
+    def send(self, pending: Pending, request: Request, timeout_ms: int) -> None:
         """Send to the coordinator, or to any broker if the name is in `ANY_BROKER`."""
         self._tickets += 1
-        self._pending[self._tickets] = Pending(
-            name, handle, identity, now_ms, self.found, unanswered, optional
-        )
-        node = None if name in ANY_BROKER else self.coordinator
+        self._pending[self._tickets] = pending
+        node = None if pending.name in ANY_BROKER else self.coordinator
         self._actions.append(Send(self._tickets, node, request, timeout_ms))
 
     def take(self, ticket: int) -> Pending | None:

@@ -234,11 +234,10 @@ class MemberMachine:
 
     def _find(self, now_ms: int) -> None:
         link, settings = self.state.link, self.state.settings
-        link.send(
+        self.state.send(
             FIND,
             find_coordinator(settings.group_id),
             self._found,
-            self.state.identity,
             now_ms,
             settings.request_timeout_ms,
             lambda why, now_ms: link.retry_later(f"no broker answers: {why}", now_ms),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class PollClock:
-    """Counts the time in which the application held an assignment and did not say `polled`.
+    """Counts the time in which the application held an assignment and did not call `polled`.
 
     It stands still while there is no assignment, and while a revocation waits for the application: then the
     application waits for the member, or works for it, and cannot be expected to ask for more.
@@ -14,7 +14,7 @@ class PollClock:
     def __init__(self, interval_ms: int | None) -> None:
         self.interval_ms = interval_ms
         self.polled_ms: int | None = None
-        """When the application said so last; None: never."""
+        """The newest progress of the application; None: never."""
         self._since_ms: int | None = None
         self._stopped_ms = 0
         self._carried_ms = 0

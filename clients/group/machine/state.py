@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple, Protocol
 
+from ringleader.clients.connection.requests import Request
 from ringleader.clients.errors import ClientError, MembershipError
 from ringleader.clients.group.machine.actions import Action, Say
-from ringleader.clients.group.machine.link import Link
+from ringleader.clients.group.machine.link import Handle, Link, Pending
 from ringleader.clients.group.machine.phases import BEATING, PARKED, Phase, check_transition
 from ringleader.clients.group.machine.poll_clock import PollClock
 from ringleader.clients.group.settings import MemberSettings
@@ -202,6 +203,21 @@ class MemberState:
         """Go on to that phase. Raises `PhaseError` unless the table of phases allows it."""
         check_transition(self.settings.group_id, self.phase, phase)
         self.phase = phase
+
+    def send(
+        self,
+        name: str,
+        request: Request,
+        handle: Handle,
+        now_ms: int,
+        timeout_ms: int,
+        unanswered: Callable[[str, int], None] | None = None,
+        *,
+        optional: bool = False,
+    ) -> None:
+        """Send a request under the present identity; see `Pending` for its parts."""
+        pending = Pending(name, handle, self.identity, now_ms, self.link.found, unanswered, optional)
+        self.link.send(pending, request, timeout_ms)
 
     def say(self, level: int, text: str) -> None:
         """Add a line to the log."""
