@@ -127,6 +127,6 @@ def described(response: DescribeAclsResponse) -> list[Acl]:
         for one in resource.acls:
             words = (_word(OPERATIONS, one.operation), _word(PERMISSIONS, one.permission_type))
             if kind and pattern and all(words):
-                told = (one.principal, words[0], kind, resource.resource_name, pattern, words[1], one.host)
-                found.append(Acl(*told))
+                values = (one.principal, words[0], kind, resource.resource_name, pattern, words[1], one.host)
+                found.append(Acl(*values))
     return sorted(found)

@@ -50,7 +50,7 @@ _VERSION = 0
 """aiokafka reads and writes this version of Subscription and Assignment only."""
 
 LONG_S = 0.2
-"""From here on it is said how long the computation held the event loop."""
+"""The time from which on a warning says how long the computation held the event loop."""
 
 _NEWEST = 2**31 - 1
 
@@ -135,9 +135,9 @@ class _Base(AbstractPartitionAssignor):  # type: ignore[misc]  # aiokafka has no
     def on_assignment(cls, assignment: Any) -> None:
         """Remember what this member has, for the next Subscription."""
         cls._last = {topic: list(partitions) for topic, partitions in assignment.assignment}
-        told = assignment.user_data
-        if told is not None and len(told) == len(encode_generation(0)):
-            cls._generation = decode_generation(told)
+        user_data = assignment.user_data
+        if user_data is not None and len(user_data) == len(encode_generation(0)):
+            cls._generation = decode_generation(user_data)
         else:  # another library leads
             cls._generation = min(cls._generation + 1, _NEWEST)
 
@@ -146,15 +146,17 @@ class _Base(AbstractPartitionAssignor):  # type: ignore[misc]  # aiokafka has no
         """The assignment of all members, as their leader."""
         began = time.perf_counter()
         found = [
-            AssignorMember(member_id, topics=list(said.subscription), user_data=said.user_data or None)
-            for member_id, said in members.items()
+            AssignorMember(
+                member_id, topics=list(subscription.subscription), user_data=subscription.user_data or None
+            )
+            for member_id, subscription in members.items()
         ]
         topics = {topic for member in found for topic in member.topics}
         counts = {topic: len(cluster.partitions_for_topic(topic) or ()) for topic in topics}
-        told = encode_generation(_following(found)) if cls._assignor in (STICKY, WEIGHTED) else b""
+        user_data = encode_generation(_following(found)) if cls._assignor in (STICKY, WEIGHTED) else b""
         assignments = cls._assignor.assign(found, counts)
         answer = {
-            member_id: _Answer(_VERSION, sorted(topics.items()), told)
+            member_id: _Answer(_VERSION, sorted(topics.items()), user_data)
             for member_id, topics in assignments.items()
         }
         took_s = time.perf_counter() - began

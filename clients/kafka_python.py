@@ -146,19 +146,19 @@ class Random(_Plug):
 
 
 def _member(member: Any) -> AssignorMember:
-    said = member.metadata
+    metadata = member.metadata
     owned: dict[str, list[int]] = {}
-    for found in getattr(said, "owned_partitions", None) or ():
+    for found in getattr(metadata, "owned_partitions", None) or ():
         owned.setdefault(found.topic, []).extend(found.partitions)
-    generation = getattr(said, "generation_id", None)
+    generation = getattr(metadata, "generation_id", None)
     return AssignorMember(
         member.member_id,
         member.group_instance_id,
-        list(said.topics),
+        list(metadata.topics),
         owned,
         -1 if generation is None else generation,
-        getattr(said, "rack_id", None) or None,
-        said.user_data or None,
+        getattr(metadata, "rack_id", None) or None,
+        metadata.user_data or None,
     )
 
 

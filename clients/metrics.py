@@ -83,7 +83,7 @@ class Counters:
 class MemberMetrics:
     """A member's figures at one moment, counted since it was made. Times in milliseconds.
 
-    After each the Java consumer's name (`consumer-coordinator-metrics` where nothing else is said)."""
+    After each the Java consumer's name (`consumer-coordinator-metrics` where nothing else is named)."""
 
     group: str
     client_id: str
@@ -140,7 +140,7 @@ class MemberMetrics:
     work_in_hand: int
     """Pieces of work that have begun in `working` and not ended."""
     last_poll_age_ms: int | None
-    """Since the application said `polled` (consumer-metrics: last-poll-seconds-ago); None: never."""
+    """Since the application called `polled` (consumer-metrics: last-poll-seconds-ago); None: never."""
     poll_expirations: int
     """Times that this member left because the application made no progress."""
 

@@ -139,11 +139,11 @@ def checked(offsets: Offsets) -> dict[TopicPartition, int | OffsetAndMetadata]:
             right = False
         if not right:
             raise ValueError(f"offsets are {{(topic, partition): offset}}, not {{{place!r}: {value!r}}}")
-        said, name = with_metadata(value), f"{wire_text('the name of a topic', topic)}-{partition}"
+        position, name = with_metadata(value), f"{wire_text('the name of a topic', topic)}-{partition}"
         in_range("a partition", partition, 0, MAX_INT32)
-        offset_in_log(f"the offset of {name}", said.offset)
-        in_range(f"the leader epoch of {name}", said.leader_epoch, -1, MAX_INT32)
-        wire_text(f"the metadata of {name}", said.metadata)
+        offset_in_log(f"the offset of {name}", position.offset)
+        in_range(f"the leader epoch of {name}", position.leader_epoch, -1, MAX_INT32)
+        wire_text(f"the metadata of {name}", position.metadata)
     return dict(offsets)
 
 

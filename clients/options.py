@@ -173,8 +173,8 @@ def check_bootstraps(call: str, bootstrap: str | Sequence[str], options: Mapping
 
 
 def cluster_of(bootstrap: str | Sequence[str], options: Mapping[str, Any], **settings: Any) -> Cluster:
-    """The cluster that these options mean, and its coordinators beside it where they have an address of their
-    own. `settings`: what both are made with."""
+    """The cluster that these options mean, and its coordinators next to it where they have an address of
+    their own. `settings`: what both are made with."""
     tls, sasl, beside = options.get("tls"), options.get("sasl"), options.get("coordinator_bootstrap")
     groups = None
     if beside is not None:

@@ -97,7 +97,7 @@ def situation_of(
         raise ValueError(f"group {group.group_id} reads what matches a regex, which its coordinator resolves")
     members = []
     for one in group.members:
-        said = _subscription(one.raw_metadata)
+        subscription = _subscription(one.raw_metadata)
         members.append(
             PlannedMember(
                 id=one.member_id,
@@ -105,7 +105,7 @@ def situation_of(
                 owned={topic: list(ps) for topic, ps in one.assignment.items()},
                 instance=one.group_instance_id,
                 rack=one.rack_id,
-                weight=_weight(said),
+                weight=_weight(subscription),
             )
         )
     return Situation(
@@ -120,9 +120,9 @@ def _subscription(metadata: bytes) -> Subscription:
         return Subscription([])
 
 
-def _weight(said: Subscription) -> float:
+def _weight(subscription: Subscription) -> float:
     try:
-        return WeightUserData.decode(said.user_data or b"").weight
+        return WeightUserData.decode(subscription.user_data or b"").weight
     except MalformedError:
         return 1.0
 

@@ -70,10 +70,10 @@ def batch_bounds(
         start, end = starts[tp], ends[tp]
         low, high = first.get(tp, start), last.get(tp, end)
         if start > high or (start < end and (start < low or end > high)):
-            said = f"{tp[0]}-{tp[1]} should be read from {start} to {end}, but the log holds {low} to {high}"
+            text = f"{tp[0]}-{tp[1]} should be read from {start} to {end}, but the log holds {low} to {high}"
             if options.fail_on_data_loss:
-                raise DataLossError(f"{said}. Set failOnDataLoss=false to read what is there.")
-            logger.warning("%s; reading what is there (failOnDataLoss=false)", said)
+                raise DataLossError(f"{text}. Set failOnDataLoss=false to read what is there.")
+            logger.warning("%s; reading what is there (failOnDataLoss=false)", text)
         starts[tp], ends[tp] = max(low, start), min(high, end)
     return starts, ends
 

@@ -80,10 +80,10 @@ def plan_read(options: Mapping[str, str]) -> PlannedRead:
     ranges = {tp: OffsetRange(start, max(start, ends.get(tp, start))) for tp, start in starts.items()}
     with GroupCoordinator(parsed.coordinators, parsed.group_id, timeout_s) as group:
         committed = _offsets(group, ranges)
-    said = {"subscribe", "subscribepattern", "assign", "startingoffsets", "startingtimestamp"}
-    said |= {"startingoffsetsbytimestamp", "startingoffsetsbytimestampstrategy"}
-    said |= {"endingoffsets", "endingtimestamp", "endingoffsetsbytimestamp"}
-    fixed = {name: value for name, value in options.items() if name.lower() not in said}
+    fixing = {"subscribe", "subscribepattern", "assign", "startingoffsets", "startingtimestamp"}
+    fixing |= {"startingoffsetsbytimestamp", "startingoffsetsbytimestampstrategy"}
+    fixing |= {"endingoffsets", "endingtimestamp", "endingoffsetsbytimestamp"}
+    fixed = {name: value for name, value in options.items() if name.lower() not in fixing}
     fixed |= _exactly(ranges)
     return PlannedRead(parsed.group_id, ranges, fixed, committed, parsed.coordinators, timeout_s)
 

@@ -54,7 +54,7 @@ def sources(file: Path) -> dict[str, str]:
     if version == "v1":
         found = {str(number): line for number, line in enumerate(lines[1:])}
     elif version == "v2":
-        found = {name: said for name, _, said in (line.partition(":") for line in lines[1:])}
+        found = {name: value for name, _, value in (line.partition(":") for line in lines[1:])}
     if not found:
         raise MovingError(
             f"{file} is no file of offsets of version v1 or v2: its first line is {version!r:.40}"

@@ -1,4 +1,4 @@
-"""Values that every room of the source knows: offsets and what is said of them."""
+"""Values that every room of the source knows: offsets, and the facts about them."""
 
 from __future__ import annotations
 

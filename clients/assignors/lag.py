@@ -90,7 +90,7 @@ def _last(member: AssignorMember) -> Claim:
     if member.user_data is None:
         return {}, -1
     try:
-        said = StickyUserData.decode(member.user_data)
+        data = StickyUserData.decode(member.user_data)
     except MalformedError:
         return {}, -1
-    return said.partitions, said.generation
+    return data.partitions, data.generation

@@ -102,10 +102,10 @@ def eager_claim(member: AssignorMember) -> Claim:
     if member.user_data is None:
         return _NOTHING
     try:
-        said = StickyUserData.decode(member.user_data)
+        data = StickyUserData.decode(member.user_data)
     except MalformedError:
         return _NOTHING
-    return said.partitions, said.generation
+    return data.partitions, data.generation
 
 
 def cooperative_claim(member: AssignorMember) -> Claim:

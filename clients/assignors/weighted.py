@@ -50,17 +50,17 @@ def assign(
     if not members:
         return {}
     table = Table(members, partitions)
-    said = [_said(member) for member in table.members]
-    claims = Claims(table, [claims_of(m, _last(one)) for m, one in zip(table.members, said, strict=True)])
+    data = [_user_data(member) for member in table.members]
+    claims = Claims(table, [claims_of(m, _last(one)) for m, one in zip(table.members, data, strict=True)])
     if not table.size:
         return table.assignment([[] for _ in table.members])
-    weights = [1.0 if one is None else one.weight for one in said]
+    weights = [1.0 if one is None else one.weight for one in data]
     work = Evened(table, claims, [1.0] * table.size, weights, 0.0)
     work.run()
     return table.assignment(withhold(table, claims, work.shares))
 
 
-def _said(member: AssignorMember) -> WeightUserData | None:
+def _user_data(member: AssignorMember) -> WeightUserData | None:
     if member.user_data is None:
         return None
     try:
@@ -69,8 +69,8 @@ def _said(member: AssignorMember) -> WeightUserData | None:
         return None
 
 
-def _last(said: WeightUserData | None) -> Claim:
-    return ({}, -1) if said is None else (said.last.partitions, said.last.generation)
+def _last(data: WeightUserData | None) -> Claim:
+    return ({}, -1) if data is None else (data.last.partitions, data.last.generation)
 
 
 WEIGHTED = Assignor("weighted", assign, cooperative=True)

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable
 from typing import TypeVar
 
-from ringleader.clients.blocking.connection import Connection
+from ringleader.clients.blocking.connection import BlockingConnection
 from ringleader.clients.blocking.endpoint import Endpoint
 from ringleader.clients.connection.failures import Failures
 from ringleader.clients.connection.requests import Request, plain
@@ -25,14 +25,14 @@ logger = logging.getLogger("ringleader.clients.blocking")
 R = TypeVar("R", bound=Message)
 
 
-class Cluster:
+class BlockingCluster:
     """Connections to the brokers of one cluster, and who leads which partition."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
-        self._connections: dict[int, Connection] = {}
+        self._connections: dict[int, BlockingConnection] = {}
         self._brokers: dict[int, tuple[str, int]] = {}
-        self._bootstrap: Connection | None = None
+        self._bootstrap: BlockingConnection | None = None
         self._leaders: dict[TopicPartition, int] = {}
         self._failures: dict[tuple[str, int], Failures] = {}
 
@@ -74,7 +74,7 @@ class Cluster:
         """A node answered that it does not lead this partition: ask again."""
         self._leaders.pop(tp, None)
 
-    def connection(self, node: int) -> Connection:
+    def connection(self, node: int) -> BlockingConnection:
         """The connection to a node, made when needed. Raises ConnectionLostError."""
         found = self._connections.get(node)
         if found is not None and found.stale and not found.waiting:
@@ -85,15 +85,15 @@ class Cluster:
             found = self._connections[node] = self.open(host, port)
         return found
 
-    def open(self, host: str, port: int) -> Connection:
-        """A connection of its own, which the caller closes. Raises as ``Connection`` does."""
+    def open(self, host: str, port: int) -> BlockingConnection:
+        """A connection of its own, which the caller closes. Raises as ``BlockingConnection`` does."""
         failures = self._failures.setdefault((host, port), Failures())
 
         def tell(error: ClientError) -> None:
             if (line := failures.failed(error, time.monotonic())) is not None:
                 logger.warning("%s: %s", self._endpoint.client_id, line)
 
-        found = Connection(host, port, self._endpoint, tell)
+        found = BlockingConnection(host, port, self._endpoint, tell)
         if failures.works():
             logger.info("%s: connected to %s again", self._endpoint.client_id, found.name)
         return found

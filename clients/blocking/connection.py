@@ -43,7 +43,7 @@ R = TypeVar("R", bound=Message)
 T = TypeVar("T")
 
 
-class Connection:
+class BlockingConnection:
     """One connection to one broker. Requests may be sent ahead; answers come in the order of requests.
 
     Raises ConnectionLostError from every method; the connection is of no use after that. To make one raises

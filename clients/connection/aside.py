@@ -1,4 +1,5 @@
-"""Long computations beside the event loop: heartbeats go on, and nobody waits for what nobody wants."""
+"""Long computations in a thread next to the event loop: heartbeats go on, and an unwanted result is not
+waited for."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ class LastingChannel(Channel, Protocol):
     """One whose session is renewed."""
 
     def session(self, lifetime_ms: int) -> None:
-        """From now on the broker takes requests for so long; 0: as long as the connection lives."""
+        """From now on the broker accepts requests for this time; 0: as long as the connection lives."""
 
 
 async def log_in(channel: Channel, sasl: Sasl, timeout_s: float) -> int:
@@ -173,14 +173,14 @@ async def _handshake(channel: Channel, sasl: Sasl, timeout_s: float) -> None:
 
 
 def _refused(channel: Channel, sasl: Sasl, response: Any) -> AuthenticationError:
-    said = printable(response.error_message or error_name(response.error_code))
+    reason = printable(response.error_message or error_name(response.error_code))
     match sasl:
         case SaslOAuthBearer():
             who, check = "the token", "check what the token callback gives, and the broker's validator"
         case _:
             who = f"user {sasl.username!r}"
             check = f"check user name and password, and that the broker knows the user for {sasl.mechanism}"
-    text = f"{channel.address} refused {who} ({sasl.mechanism}): {said}: {check}"
+    text = f"{channel.address} refused {who} ({sasl.mechanism}): {reason}: {check}"
     return AuthenticationError(text, response.error_code)
 
 

@@ -38,7 +38,7 @@ logger = logging.getLogger("ringleader.clients.connection")
 DEFAULT_PORT = 9092
 CLOSED = "the client was closed"
 NEXT_ADDRESS_S = 1.0
-"""When no broker in particular is asked, the next address is tried beside one that takes longer."""
+"""When no broker in particular is asked, the next address is tried in parallel to one that takes longer."""
 
 T = TypeVar("T")
 _Key = tuple[str, int, str]
@@ -236,7 +236,7 @@ class Cluster:
     async def _connected(
         self, addresses: Sequence[tuple[str, int]], purpose: str, deadline_s: float
     ) -> Connection:
-        """The first that stands. Each gets a little time before the next one is tried beside it."""
+        """The first that stands. Each gets a little time before the next one is tried in parallel."""
         now_s = asyncio.get_running_loop().time
         left_s = deadline_s - now_s()
         opening: dict[asyncio.Task[Connection], tuple[str, int]] = {}
@@ -294,7 +294,7 @@ class Cluster:
         return await self._connect(node.host, node.port, make)
 
     def know(self, brokers: Mapping[int, Node]) -> None:
-        """These brokers can be asked, too, when it does not matter whom."""
+        """These brokers can be asked, too, when any broker will do."""
         self._brokers = dict(brokers)
 
     async def _opened(self, key: _Key) -> Connection:

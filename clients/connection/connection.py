@@ -220,7 +220,7 @@ class Connection(asyncio.BufferedProtocol):
             self._open.set()
 
     def session(self, lifetime_ms: int) -> None:
-        """From now on the broker takes requests for so long; 0: as long as the connection lives."""
+        """From now on the broker accepts requests for this time; 0: as long as the connection lives."""
         ends_s = asyncio.get_running_loop().time() + lifetime_ms / 1000
         self._session_ends_s = ends_s if lifetime_ms else math.inf
 

@@ -9,7 +9,7 @@ from ringleader.clients.errors import ClientError
 AGAIN_AFTER_S = (1.0, 10.0, 60.0, 600.0)
 """Pauses between two lines about the same kind of failure; the last one stays."""
 FORGOTTEN_AFTER_S = 120.0
-"""A kind of failure that did not come for so long is new again."""
+"""A kind of failure that did not come for this time is new again."""
 
 
 @dataclass(slots=True)
@@ -18,7 +18,7 @@ class _Kind:
     last_s: float
     say_at_s: float
     count: int = 0
-    said: int = 0
+    logged: int = 0
 
 
 class Failures:
@@ -26,7 +26,7 @@ class Failures:
 
     def __init__(self) -> None:
         self._kinds: dict[tuple[type, int | None], _Kind] = {}
-        self._told = False
+        self._logged = False
         self.last: ClientError | None = None
         """The newest one; None since it works."""
 
@@ -41,14 +41,14 @@ class Failures:
         kind.count += 1
         if now_s < kind.say_at_s:
             return None
-        kind.say_at_s = now_s + AGAIN_AFTER_S[min(kind.said, len(AGAIN_AFTER_S) - 1)]
-        kind.said += 1
-        self._told = True
+        kind.say_at_s = now_s + AGAIN_AFTER_S[min(kind.logged, len(AGAIN_AFTER_S) - 1)]
+        kind.logged += 1
+        self._logged = True
         so_far = f" ({kind.count} times in {now_s - kind.first_s:.0f} s)" if kind.count > 1 else ""
         return f"{error}{so_far}"
 
     def works(self) -> bool:
         """It worked: whether that is worth a line, as a failure was logged."""
-        told, self._told = self._told, False
+        logged, self._logged = self._logged, False
         self.last = None
-        return told
+        return logged

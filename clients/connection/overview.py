@@ -26,7 +26,7 @@ INLINE_BYTES = 32_768
 
 
 def in_trouble(topic: TopicOverview) -> bool:
-    """Whether nothing can be said about it for the moment; one that does not exist is not in trouble."""
+    """Whether nothing is known about it for the moment; one that does not exist is not in trouble."""
     code = topic.error_code
     return code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION and is_retriable(code)
 

@@ -101,7 +101,7 @@ async def speaks_plain(host: str, port: int, timeout_s: float) -> TlsError | Non
 
 
 async def speaks_tls(host: str, port: int, timeout_s: float) -> TlsError | None:
-    """Whether somebody answers there with TLS; nothing but the greeting is said."""
+    """Whether the port answers with TLS; nothing but the greeting is sent."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE

@@ -258,7 +258,7 @@ class BaseConsumer(ABC):
             for batch, error in refused:
                 self._reader.refuse(batch, error)
             if raised is not None:
-                self._reader.told(raised)
+                self._reader.reported(raised)
 
     def _take_back(self) -> None:
         """The last answer has not reached the application."""

@@ -256,8 +256,8 @@ class GroupConsumer(BaseConsumer):
         self._running()
         check("on_done", on_done, Callable[..., object] | None)
         if wanted := self._made(asked_here) if offsets is None else checked(next_offsets(offsets)):
-            heard = None if on_done is None else self._guarded(on_done)
-            self._consumed.commit_nowait(self.member, wanted, heard)
+            guarded = None if on_done is None else self._guarded(on_done)
+            self._consumed.commit_nowait(self.member, wanted, guarded)
 
     async def committed(
         self, partitions: Iterable[TopicPartition] | None = None, *, timeout_s: float = COMMIT_TIMEOUT_S

@@ -43,7 +43,7 @@ class PartitionConsumer(BaseConsumer):
         cannot work.
 
         `partitions`: ("orders", 3), or "orders" for all that the topic has at the start; later `assign` takes
-        others. `options`: the fields of `ConsumerSettings` but those of commits. Where `seek` has not said
+        others. `options`: the fields of `ConsumerSettings` but those of commits. Where `seek` has not set
         otherwise, reading begins where `auto_offset_reset` says.
         """
         call = "PartitionConsumer()"

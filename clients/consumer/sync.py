@@ -258,11 +258,11 @@ class _SyncConsumer(Generic[C]):
             question.result = None
             # Here, as a deserializer may take long, or care which thread it is in.
             batches, refused = deserialized(found, consumer.settings)
-            told = refused[0][1] if refused and not batches else None
+            raised = refused[0][1] if refused and not batches else None
             if refused:
-                self._call(consumer._refuse, refused, told)
-            if told is not None:
-                raise told
+                self._call(consumer._refuse, refused, raised)
+            if raised is not None:
+                raise raised
         finally:
             self._asker = None
         # Python lets a signal handler run when a function has been called. None is called from here on: the

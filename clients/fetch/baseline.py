@@ -14,8 +14,8 @@ from ringleader.clients.model import TopicPartition
 from ringleader.protocol.errors import ErrorCode
 
 CONFIRM_S = 0.2
-"""A topic that seems to be missing is looked for again after so long: a broker that has just started may not
-know it yet."""
+"""A topic that seems to be missing is looked for again after this time: a broker that has just started may
+not know it yet."""
 
 
 class Baseline:

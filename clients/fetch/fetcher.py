@@ -38,7 +38,7 @@ PURPOSES = ("fetch", "fetch 2", "fetch 3")
 """The last one never waits at the end of a log."""
 RETRY_S = 0.1
 REPLICA_S = 300.0
-"""So long a follower is read from, as the leader said, before the leader is asked again."""
+"""The time that a follower named by the leader is read from before the leader is asked again."""
 FLOOR_MAX_BYTES = 64 * 1024 * 1024
 
 

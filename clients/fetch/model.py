@@ -84,7 +84,7 @@ class Batch:
         lag: int,
         handed: Handed | None = None,
     ) -> None:
-        """`handed`: what is to hear of the looks at it."""
+        """`handed`: called at each look at it."""
         self.topic = topic
         self.partition = partition
         self.next_offset = next_offset

@@ -75,7 +75,7 @@ class PositionLookup:
             self._left[state.topic_partition] = state.topic_id, offsets
 
     def _of_another_topic(self, tp: TopicPartition, offset: int) -> bool | None:
-        """Whether a committed offset is of a topic that is gone; None: cannot be said before the topic is
+        """Whether a committed offset is of a topic that is gone; None: not known before the topic is
         seen."""
         if tp not in self._left or offset not in self._left[tp][1]:
             return False

@@ -190,9 +190,9 @@ class Reader:
             self.in_hand.pop(state.topic_partition, None)
             self._tell_put_down()
 
-    def told(self, error: PartitionError) -> None:
-        """The application hears of it. A deserializer is asked again, as it may have failed for the moment,
-        or have been interrupted by somebody else's exception."""
+    def reported(self, error: PartitionError) -> None:
+        """The application has got this error. A deserializer is asked again, as it may have failed for the
+        moment, or have been interrupted by somebody else's exception."""
         state = self.states.get((error.topic, error.partition))
         if isinstance(error, RecordDeserializationError) and state is not None and state.error is error:
             state.error = None
@@ -392,7 +392,7 @@ class Reader:
             if batch is not None:
                 return batch
             if (error := state.error) is not None and not state.suspended and not state.paused:
-                self.told(error)
+                self.reported(error)
                 raise error.with_traceback(None)
         return None
 

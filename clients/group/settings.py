@@ -43,7 +43,7 @@ class MemberSettings:
     group_instance_id: str | None = None
     """Makes the member static (KIP-345)."""
     session_timeout_ms: int = 45_000
-    """The coordinator removes a member that is silent for so long."""
+    """The coordinator removes a member that is silent for this time."""
     rebalance_timeout_ms: int = 300_000
     """How long a rebalance waits for this member to give up its assignment and to join again."""
     heartbeat_interval_ms: int = 3_000
@@ -57,17 +57,17 @@ class MemberSettings:
     what is not in the new one, and joins once more so that others can have it. Without it, and after a
     generation with a protocol that is `eager`, the member gives up everything before it joins."""
     max_poll_interval_ms: int | None = None
-    """A member whose application holds an assignment for so long without a sign of progress (`polled`)
+    """A member whose application holds an assignment for this time without a sign of progress (`polled`)
     leaves; None: never. The Java consumer's default is 300000; other than there it is not the rebalance
     timeout."""
     quiesce_timeout_ms: int | None = None
-    """A revocation waits at most so long for work in hand and `on_revoked` together; None: as long as the
+    """A revocation waits at most this time for work in hand and `on_revoked` together; None: as long as the
     rebalance allows."""
     auto_commit_interval_ms: int | None = None
-    """Stored offsets are committed so often, and before each rejoin, revocation's end and leaving; None: not
-    at all."""
+    """Stored offsets are committed at this interval, and before each rejoin, revocation's end and leaving;
+    None: not at all."""
     auto_commit_timeout_ms: int = 5_000
-    """Before a rejoin, a revocation's end and leaving, commits get at most so long."""
+    """Before a rejoin, a revocation's end and leaving, commits get at most this time."""
     leave_timeout_ms: int = 5_000
     """How long leaving waits for the coordinator's answer; without it the session timeout does the rest."""
 
@@ -99,12 +99,13 @@ class MemberSettings:
 
     @property
     def heartbeat_timeout_ms(self) -> int:
-        """A heartbeat unanswered for so long is repeated on a new connection, before the session ends."""
+        """A heartbeat unanswered for this time is repeated on a new connection, before the session ends."""
         return min(self.request_timeout_ms, max(self.heartbeat_interval_ms, self.session_timeout_ms // 3))
 
     @property
     def hold_margin_ms(self) -> int:
-        """So much before the end of the rebalance timeout the wait for `on_revoked` ends, to be in time."""
+        """The wait for `on_revoked` ends this time before the end of the rebalance timeout, to be early
+        enough."""
         return min(1_000, self.rebalance_timeout_ms // 10)
 
 

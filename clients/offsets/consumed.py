@@ -63,13 +63,13 @@ class ConsumedOffsets:
         self._tell_change()
 
     def revoked(self, states: Mapping[TopicPartition, PartitionState], generation: int) -> None:
-        """These partitions are not read any more; what else there is goes on as of that generation."""
+        """These partitions are not read any more; the others go on in that generation."""
         self._revoked = dict(states)
         self._generation = generation
         self._tell_change()
 
     def lost(self, states: Mapping[TopicPartition, PartitionState], generation: int) -> None:
-        """These partitions are gone; what else there is goes on as of that generation. Their offsets that
+        """These partitions are gone; the others go on in that generation. Their offsets that
         are not committed are not this consumer's any more."""
         self._revoked.clear()
         self._generation = generation

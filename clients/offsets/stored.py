@@ -26,8 +26,7 @@ class StoredOffsets:
         self._generation: int | None = None
 
     def assigned(self, generation: int) -> None:
-        """There is an assignment, as of that generation; of a cooperative member perhaps the same as
-        before."""
+        """There is an assignment of that generation; of a cooperative member perhaps the same as before."""
         with self._lock:
             self._generation = generation
 

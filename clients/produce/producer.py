@@ -13,7 +13,7 @@ import time
 from collections import deque
 from dataclasses import dataclass
 
-from ringleader.clients.blocking.cluster import Cluster
+from ringleader.clients.blocking.cluster import BlockingCluster
 from ringleader.clients.connection.failures import Failures
 from ringleader.clients.connection.requests import plain
 from ringleader.clients.errors import ClientError, ConnectionLostError, RetriableError, is_retriable
@@ -84,7 +84,7 @@ class Producer:
     Raises ProduceError, and then nothing is promised of any row.
     """
 
-    def __init__(self, cluster: Cluster, settings: ProduceSettings) -> None:
+    def __init__(self, cluster: BlockingCluster, settings: ProduceSettings) -> None:
         self._settings = settings
         self._cluster = cluster
         self._topics: dict[str, _Target] = {}

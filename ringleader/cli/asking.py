@@ -13,7 +13,7 @@ from ringleader.cli.common import WRONG_INPUT, fail
 
 if TYPE_CHECKING:
     from ringleader.clients.admin import Admin
-    from ringleader.clients.blocking.cluster import Cluster
+    from ringleader.clients.blocking.cluster import BlockingCluster
     from ringleader.clients.connection.security import ClientSecurity
     from ringleader.clients.descriptions import GroupDescription
 
@@ -64,14 +64,14 @@ def members_in_words(group: GroupDescription) -> str:
 
 
 @contextmanager
-def connect(bootstrap: str, command_config: Path | None = None) -> Iterator[Cluster]:
+def connect(bootstrap: str, command_config: Path | None = None) -> Iterator[BlockingCluster]:
     """Blocking connections, for commands that write. Ends the command when the options cannot be used."""
-    from ringleader.clients.blocking.cluster import Cluster
+    from ringleader.clients.blocking.cluster import BlockingCluster
     from ringleader.clients.blocking.endpoint import Endpoint
 
     properties, _ = security_of(command_config)
     logging.getLogger("ringleader.clients").addHandler(NOWHERE)
-    cluster = Cluster(
+    cluster = BlockingCluster(
         Endpoint(tuple(servers_of(bootstrap)), "ringleader-produce", security=tuple(properties.items()))
     )
     try:

@@ -136,18 +136,18 @@ def _said(subscription: Subscription) -> Any:
     return sorted(subscription.topics) if subscription.pattern is None else subscription.pattern
 
 
-def _subscription(said: Any) -> Subscription:
-    match said:
+def _subscription(value: Any) -> Subscription:
+    match value:
         case str():
-            return Subscription((), said)
-        case list() if all(isinstance(topic, str) for topic in said):
-            return Subscription(tuple(said), None)
+            return Subscription((), value)
+        case list() if all(isinstance(topic, str) for topic in value):
+            return Subscription(tuple(value), None)
         case dict() if all(
-            isinstance(of, list) and all(isinstance(number, int) for number in of) for of in said.values()
+            isinstance(of, list) and all(isinstance(number, int) for number in of) for of in value.values()
         ):
-            partitions = tuple((topic, number) for topic, of in said.items() for number in of)
-            return Subscription(tuple(said), None, partitions)
-    raise OffsetDocumentError(f"field 's' of the offset document is {said!r:.40}, not a subscription")
+            partitions = tuple((topic, number) for topic, of in value.items() for number in of)
+            return Subscription(tuple(value), None, partitions)
+    raise OffsetDocumentError(f"field 's' of the offset document is {value!r:.40}, not a subscription")
 
 
 def _flat(document: dict[str, Any], key: str) -> list[tuple[TopicPartition, Any]]:

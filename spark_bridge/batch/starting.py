@@ -88,15 +88,15 @@ def _times(
 
 
 def _by_offsets(
-    wanted: Sequence[TopicPartition], said: str | Mapping[TopicPartition, int], log: Lookup, name: str
+    wanted: Sequence[TopicPartition], given: str | Mapping[TopicPartition, int], log: Lookup, name: str
 ) -> dict[TopicPartition, int]:
-    if isinstance(said, str):
-        if said == "latest":
+    if isinstance(given, str):
+        if given == "latest":
             return log.ends(wanted) if name == "endingOffsets" else _ask(log, dict.fromkeys(wanted, LATEST))
         return _ask(log, dict.fromkeys(wanted, EARLIEST))
-    _check_named(said, wanted, name)
-    exact = {tp: said[tp] for tp in wanted if said[tp] >= 0}
-    special = {tp: said[tp] for tp in wanted if said[tp] < 0}
+    _check_named(given, wanted, name)
+    exact = {tp: given[tp] for tp in wanted if given[tp] >= 0}
+    special = {tp: given[tp] for tp in wanted if given[tp] < 0}
     if name == "endingOffsets":
         return exact | (log.ends(special) if special else {})
     return exact | _ask(log, special)

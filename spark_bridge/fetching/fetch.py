@@ -41,7 +41,7 @@ GUESSED_ROW_BYTES = 2 * 1024
 # Versions without topic ids; 12 is the flexible one.
 HIGHEST_FETCH = 12
 RETRY_PAUSE_S = 0.1
-# A partition that the cluster does not know is taken for deleted after so long, not at a broker's first word.
+# A partition that the cluster does not know counts as deleted after this time, not at a broker's first word.
 MISSING_S = 10.0
 _NO_TOPIC = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
 
@@ -267,15 +267,15 @@ class _SliceFetcher:
             f"holds {start} to {end}",
         )
 
-    def _skip(self, part: _Part, resume_at: int, said: str) -> None:
+    def _skip(self, part: _Part, resume_at: int, text: str) -> None:
         """Records of the range are lost. Raises DataLossError when that must not pass."""
         if self._settings.fail_on_data_loss:
             raise DataLossError(
-                f"{said}. Records were deleted, or the topic was made again. Set failOnDataLoss=false to "
+                f"{text}. Records were deleted, or the topic was made again. Set failOnDataLoss=false to "
                 f"go on with what "
                 "is there."
             )
-        logger.warning("%s; skipped (failOnDataLoss=false)", said)
+        logger.warning("%s; skipped (failOnDataLoss=false)", text)
         part.position = resume_at
         if part.position >= part.end:
             self._parts.remove(part)
@@ -314,8 +314,8 @@ class _SliceFetcher:
             name = f"{part.topic}-{part.partition}"
             self._why = f"{name} is not known to the cluster"
             if now_s - self._missing_since.setdefault(key, now_s) >= MISSING_S:
-                said = f"{name} does not exist any more: offsets {part.position} to {part.end} are gone"
-                self._skip(part, part.end, said)
+                text = f"{name} does not exist any more: offsets {part.position} to {part.end} are gone"
+                self._skip(part, part.end, text)
 
     def _give_up_late(self) -> None:
         now_s = time.monotonic()
@@ -324,11 +324,11 @@ class _SliceFetcher:
         if not self._parts or waited_s < min(SLOW_S, limit_s):
             return
         part = self._parts[0]
-        said = (
+        text = (
             f"no progress for {waited_s:.0f} s (kafkaConsumer.pollTimeoutMs is {limit_s:g} s) at "
             f"{part.topic}-{part.partition} offset {part.position}, range up to {part.end}: {self._why}"
         )
         if waited_s > limit_s:
-            raise FetchError(said)
-        if (line := self._failures.failed(RetriableError(said), now_s)) is not None:
+            raise FetchError(text)
+        if (line := self._failures.failed(RetriableError(text), now_s)) is not None:
             logger.warning("%s; trying on", line)

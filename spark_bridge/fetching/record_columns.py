@@ -268,8 +268,8 @@ class _Decoding:
         found = pc.add(_signed(deltas), self._each(batches.timestamps_ms))
         if any(batches.append_time):
             # One time for all records of such a batch, whatever they say.
-            told = pc.equal(self._each(batches.append_time), _ONE)
-            found = pc.if_else(told, self._each(batches.timestamps_ms), found)
+            appended = pc.equal(self._each(batches.append_time), _ONE)
+            found = pc.if_else(appended, self._each(batches.timestamps_ms), found)
         return found
 
     def _kinds(self, first: int, count: int) -> Any:

@@ -76,7 +76,7 @@ class BatchCommits:
                 logger.debug("the commit of a finished batch waits for the rebalance: %s", outcome)
             else:
                 self.unknown_topic = self.unknown_topic or outcome.unknown_topic
-                self._outage.told("the commit of a finished batch waits for the coordinator: %s", outcome)
+                self._outage.report("the commit of a finished batch waits for the coordinator: %s", outcome)
         if batch.commits:
             return False
         self._outage.over()

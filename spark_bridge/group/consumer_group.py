@@ -44,7 +44,7 @@ logger = logging.getLogger("ringleader.spark")
 
 # One try; the source asks again at the next trigger.
 CALL_TIMEOUT_S = 10.0
-# Leaving waits so long for the coordinator's answer; the request itself goes out at once.
+# Leaving waits this time for the coordinator's answer; the request itself goes out at once.
 LEAVE_TIMEOUT_S = 2.0
 
 Outcome = CommitRefusedError | GroupUnavailableError | None
@@ -138,8 +138,8 @@ class ConsumerGroup:
         if self._consumer_protocol:
             return self._reconciled()
         generations = {machine.state.generation for machine in machines}
-        heard = {self._ownership.generation(index) for index in range(len(machines))}
-        return len(generations) == 1 and generations == heard
+        known = {self._ownership.generation(index) for index in range(len(machines))}
+        return len(generations) == 1 and generations == known
 
     def newest_generation(self) -> int:
         """The newest that a member is in; -1: none yet."""
@@ -171,7 +171,7 @@ class ConsumerGroup:
 
     def _reconciled(self) -> bool:
         """Consumer protocol: whether all members of the group have what they are to have, and those of this
-        query have heard it. A member that was killed counts until its session ends."""
+        query know it. A member that was killed counts until its session ends."""
         owned = self._ownership.members()
         for member in self._members:
             held = member.machine.state.held
@@ -190,12 +190,12 @@ class ConsumerGroup:
             for member in group.members
         }
         epochs = {member.member_id: member.member_epoch for member in group.members}
-        heard = all(
+        known = all(
             epochs.get(member.member_id) == member.generation
             and given[member.member_id] == owned[member.member_id]
             for member in self._members
         )
-        return group.state == "Stable" and heard
+        return group.state == "Stable" and known
 
     def leave(self, reason: str, for_good: bool = False) -> None:
         """End all threads, leaving at once. Static members stay in the group until their session ends
@@ -251,8 +251,8 @@ class ConsumerGroup:
             return GroupUnavailableError("not a member")
         try:
             member = self._members[part.index]
-            said = part.token.text() if part.token is not None else ""
-            offsets = {tp: OffsetAndMetadata(offset, said) for tp, offset in part.offsets.items()}
+            metadata = part.token.text() if part.token is not None else ""
+            offsets = {tp: OffsetAndMetadata(offset, metadata) for tp, offset in part.offsets.items()}
             member.commit(offsets, generation=part.generation, timeout_s=CALL_TIMEOUT_S)
         except (CommitFailedError, RebalanceInProgressError, MembershipError) as error:
             return CommitRefusedError(str(error))
@@ -298,23 +298,23 @@ class ConsumerGroup:
 
 def _sentence(options: StreamOptions, error: MembershipError, consumer_protocol: bool) -> str:
     """The error that ended a membership, and its remedy."""
-    said = f"the membership in group {options.group_id} ended: {error}"
+    text = f"the membership in group {options.group_id} ended: {error}"
     if isinstance(error, FencedInstanceIdError):
         return (
-            f"{said}. Another query or process runs with kafka.group.instance.id "
+            f"{text}. Another query or process runs with kafka.group.instance.id "
             f"{options.group_instance_id}: only one may at a time. Stop the other one, or give each its own."
         )
     if consumer_protocol and error.code == ErrorCode.UNSUPPORTED_ASSIGNOR:
-        return f"{said}. Set kafka.group.remote.assignor to one that it has, or leave it out."
+        return f"{text}. Set kafka.group.remote.assignor to one that it has, or leave it out."
     if consumer_protocol and isinstance(error, MembershipUnsupportedError | InconsistentGroupProtocolError):
-        return f"{said}. Set kafka.group.protocol=classic."
+        return f"{text}. Set kafka.group.protocol=classic."
     if isinstance(error, InconsistentGroupProtocolError):
         return (
-            f"{said}. This query offers {', '.join(options.strategy)}; every member of a group has to know "
+            f"{text}. This query offers {', '.join(options.strategy)}; every member of a group has to know "
             "one assignor in common. Set kafka.partition.assignment.strategy to what the others use, for "
             "example range,roundrobin beside aiokafka or kafka-python with their defaults."
         )
-    return said
+    return text
 
 
 def _connection(options: StreamOptions) -> dict[str, Any]:

@@ -40,10 +40,10 @@ logger = logging.getLogger("ringleader.spark")
 # So long an assignment is waited for before a trigger goes by empty; the first takes Kafka's initial delay.
 FIRST_ASSIGNMENT_WAIT_S = 30.0
 ASSIGNMENT_WAIT_S = 2.0
-# At most so long an idle source blocks a call of Spark's.
+# The longest time that an idle source blocks a call of Spark's.
 IDLE_WAIT_S = 0.25
 IDLE_POLL_S = 0.05
-# A partition that the cluster does not know is taken for deleted after so long, not at a broker's first word.
+# A partition that the cluster does not know counts as deleted after this time, not at a broker's first word.
 MISSING_S = 10.0
 # A topic that was just created may not be known to the broker that is asked.
 NO_TOPIC_S = 2.0
@@ -468,7 +468,7 @@ class SourceDriver:
                 committed = self._group.committed(frozenset(document.ranges))
             except GroupUnavailableError as error:
                 self._ownership.end(begun)
-                self._outage.told("a replay waits for the coordinator: %s", error)
+                self._outage.report("a replay waits for the coordinator: %s", error)
                 self._ownership.wait_change(self._timing.idle_poll_s)
                 continue
             self._outage.over()

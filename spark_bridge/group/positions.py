@@ -35,7 +35,7 @@ class Outage:
     def __init__(self) -> None:
         self._told = False
 
-    def told(self, message: str, error: Exception) -> None:
+    def report(self, message: str, error: Exception) -> None:
         """It goes on."""
         if not self._told:
             self._told = True
@@ -88,7 +88,7 @@ class Positions:
             except CommitRefusedError as error:
                 logger.debug("the positions of new partitions wait for the rebalance: %s", error)
             except GroupUnavailableError as error:
-                self._outage.told("the positions of new partitions wait for the coordinator: %s", error)
+                self._outage.report("the positions of new partitions wait for the coordinator: %s", error)
             else:
                 self._outage.over()
         return {tp: self._at[own] for tp, own in owned.items() if own in self._at}
@@ -198,13 +198,13 @@ class Positions:
             since_s = self._missing_since[tp] = before.get(tp, now_s)
             if now_s - since_s < self._missing_s or since_s < 0:
                 continue
-            said = f"{tp[0]}-{tp[1]} does not exist any more"
+            text = f"{tp[0]}-{tp[1]} does not exist any more"
             if self._options.fail_on_data_loss:
                 raise DataLossError(
-                    f"{said}: its topic was deleted, with what was not read of it. Set failOnDataLoss=false "
+                    f"{text}: its topic was deleted, with what was not read of it. Set failOnDataLoss=false "
                     "to go on without it."
                 )
-            logger.warning("%s; going on without it (failOnDataLoss=false)", said)
+            logger.warning("%s; going on without it (failOnDataLoss=false)", text)
             self._missing_since[tp] = -1.0
 
     def _within_log(self, positions: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
@@ -219,13 +219,13 @@ class Positions:
             start, end = starts.get(tp, position), ends.get(tp, position)
             if start <= position <= end:
                 continue
-            said = f"{tp[0]}-{tp[1]} should go on at offset {position}, but the log holds {start} to {end}"
+            text = f"{tp[0]}-{tp[1]} should go on at offset {position}, but the log holds {start} to {end}"
             if self._options.fail_on_data_loss:
                 raise DataLossError(
-                    f"{said}. Records were deleted, or the topic was made again. Set failOnDataLoss=false "
+                    f"{text}. Records were deleted, or the topic was made again. Set failOnDataLoss=false "
                     "to go on from what is there."
                 )
-            logger.warning("%s; going on at %d (failOnDataLoss=false)", said, start)
+            logger.warning("%s; going on at %d (failOnDataLoss=false)", text, start)
             fixed[tp] = start
         return fixed
 

@@ -99,7 +99,7 @@ class Triggers:
         self._idle_since_ms = None
 
     def batch_committed(self, took_ms: int) -> None:
-        """That batch was over with the next call, so long after its plan."""
+        """That batch was over with the next call, this time after its plan."""
         self.hold_ms = took_ms
         self._warn()
 

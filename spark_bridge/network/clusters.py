@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from ringleader.clients.blocking.cluster import Cluster
-from ringleader.clients.blocking.connection import Connection
+from ringleader.clients.blocking.cluster import BlockingCluster
+from ringleader.clients.blocking.connection import BlockingConnection
 from ringleader.clients.blocking.endpoint import Endpoint
 from ringleader.clients.errors import AuthenticationError
 from ringleader.spark_bridge.errors import SourceError
@@ -14,11 +14,11 @@ MAX_CLUSTERS = 8
 """So many clusters keep their connections in a worker; the one unused for longest goes first."""
 
 
-class SourceCluster(Cluster):
+class SourceCluster(BlockingCluster):
     """One that does not let this client in is a SourceError, as all else that ends a query."""
 
-    def open(self, host: str, port: int) -> Connection:
-        """As ``Cluster``; raises SourceError in place of AuthenticationError."""
+    def open(self, host: str, port: int) -> BlockingConnection:
+        """As ``BlockingCluster``; raises SourceError in place of AuthenticationError."""
         try:
             return super().open(host, port)
         except AuthenticationError as error:
@@ -26,12 +26,12 @@ class SourceCluster(Cluster):
 
 
 class Clusters:
-    """One ``Cluster`` for each endpoint. Spark runs one task at a time in a Python worker."""
+    """One ``BlockingCluster`` for each endpoint. Spark runs one task at a time in a Python worker."""
 
     def __init__(self) -> None:
-        self._found: dict[tuple[int, Endpoint], Cluster] = {}
+        self._found: dict[tuple[int, Endpoint], BlockingCluster] = {}
 
-    def get(self, endpoint: Endpoint) -> Cluster:
+    def get(self, endpoint: Endpoint) -> BlockingCluster:
         """This process's connections to a cluster."""
         key = (os.getpid(), endpoint)
         found = self._found.pop(key, None)

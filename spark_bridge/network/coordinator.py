@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 from typing import NamedTuple, Self, TypeVar
 
-from ringleader.clients.blocking.connection import Connection
+from ringleader.clients.blocking.connection import BlockingConnection
 from ringleader.clients.blocking.endpoint import Endpoint
 from ringleader.clients.connection.failures import Failures
 from ringleader.clients.connection.requests import Request, find_coordinator, found_coordinator, plain
@@ -67,7 +67,7 @@ class GroupCoordinator:
         self._group_id = group_id
         self._timeout_s = timeout_s
         self._cluster = SourceCluster(endpoint)
-        self._coordinator: Connection | None = None
+        self._coordinator: BlockingConnection | None = None
         self._failures = Failures()
 
     def __enter__(self) -> Self:
@@ -91,8 +91,8 @@ class GroupCoordinator:
 
     def commit(self, offsets: Mapping[TopicPartition, int], token: CommitToken | None = None) -> None:
         """Commit next offsets to read. The coordinator takes them while the group has no members."""
-        said = "" if token is None else token.text()
-        positions = {tp: OffsetAndMetadata(offset, said) for tp, offset in sorted(offsets.items())}
+        metadata = "" if token is None else token.text()
+        positions = {tp: OffsetAndMetadata(offset, metadata) for tp, offset in sorted(offsets.items())}
         request = offset_commit(self._group_id, -1, "", None, positions)
         deadline = time.monotonic() + self._timeout_s
         while True:
@@ -136,7 +136,7 @@ class GroupCoordinator:
     def _serves(self, request: Request, deadline: float) -> bool:
         return self._retry(lambda connection: connection.serves(request.message), deadline)
 
-    def _retry(self, ask: Callable[[Connection], T], deadline: float) -> T:
+    def _retry(self, ask: Callable[[BlockingConnection], T], deadline: float) -> T:
         while True:
             try:
                 if self._coordinator is None or self._coordinator.stale:
@@ -147,7 +147,7 @@ class GroupCoordinator:
                 self._drop()
                 self._pause(str(error), deadline)
 
-    def _find(self, deadline: float) -> Connection:
+    def _find(self, deadline: float) -> BlockingConnection:
         while True:
             answer = self._cluster.ask_any(find_coordinator(self._group_id), FindCoordinatorResponse)
             code, node = found_coordinator(answer)

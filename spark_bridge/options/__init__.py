@@ -362,8 +362,8 @@ def batch_options(options: Mapping[str, str]) -> BatchOptions:
     """
     built = build(BatchOptions, options, REFUSED, STREAM_ONLY.keys(), CONSUMER)
     idle = [STREAM_ONLY[name] for given in options if (name := given.lower()) in STREAM_ONLY]
-    if said := [name for name in idle if not name.startswith("kafka.")]:
-        logger.warning("a batch read has no use for %s", ", ".join(sorted(said)))
+    if unused := [name for name in idle if not name.startswith("kafka.")]:
+        logger.warning("a batch read has no use for %s", ", ".join(sorted(unused)))
     return built
 
 

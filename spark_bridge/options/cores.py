@@ -30,9 +30,11 @@ def master_of(command: Sequence[str]) -> str | None:
     after = dict(pairwise(command))
     if (master := after.get("--master")) is not None:
         return master
-    said = [word for arg in command for word in (arg.removeprefix("-D"),) if word.startswith("spark.master=")]
-    if said:
-        return said[-1].partition("=")[2]
+    masters = [
+        word for arg in command for word in (arg.removeprefix("-D"),) if word.startswith("spark.master=")
+    ]
+    if masters:
+        return masters[-1].partition("=")[2]
     conf = Path(os.environ.get("SPARK_CONF_DIR", ""), "spark-defaults.conf")
     try:
         lines = Path(after.get("--properties-file", conf)).read_text().splitlines()

@@ -136,7 +136,7 @@ def test_a_broker_that_is_slow_to_take_a_request_is_waited_for(
     with Broker(topics(), tls=tls) as broker:
         # Far longer than a part of the patience; it reads nothing meanwhile.
         broker.script = lambda request: not isinstance(request, MetadataRequest) or not never.wait(0.5)
-        found = connection.Connection(
+        found = connection.BlockingConnection(
             broker.host, broker.port, Endpoint((), security=security if secured else ())
         )
         large = MetadataRequest(topics=[MetadataRequestTopic(name="n" * 30_000)] * 1_000)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ringleader.clients.blocking import security
-from ringleader.clients.blocking.cluster import Cluster
+from ringleader.clients.blocking.cluster import BlockingCluster
 from ringleader.clients.blocking.endpoint import Endpoint
 from ringleader.protocol.records import Record, build_batch
 from ringleader.spark_bridge.errors import SourceError
@@ -89,7 +89,7 @@ def test_a_certificate_of_nobody_known(certificates: Certificates) -> None:
 
 def test_a_connection_is_made_anew_before_its_session_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     with Broker(topics(), users={USER: PASSWORD}, lifetime_ms=3_600_000) as broker:
-        cluster = Cluster(plain(broker, "SASL_PLAINTEXT").endpoint)
+        cluster = BlockingCluster(plain(broker, "SASL_PLAINTEXT").endpoint)
         cluster.refresh(["t"])
         first = cluster.connection(0)
         assert cluster.connection(0) is first

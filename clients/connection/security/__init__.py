@@ -107,8 +107,8 @@ def security_from_properties(properties: Mapping[str, str]) -> ClientSecurity:
 def _sasl(properties: Mapping[str, str]) -> Sasl:
     mechanism = properties.get("sasl.mechanism") or properties.get("sasl.mechanisms") or ""
     if mechanism not in MODULES:
-        said = f"is {mechanism!r}" if mechanism else "is not set (Kafka's default, GSSAPI, is not supported)"
-        raise ValueError(f"sasl.mechanism {said}; there are {', '.join(MODULES)}")
+        found = f"is {mechanism!r}" if mechanism else "is not set (Kafka's default, GSSAPI, is not supported)"
+        raise ValueError(f"sasl.mechanism {found}; there are {', '.join(MODULES)}")
     module = _module(properties, mechanism)
     if mechanism == "OAUTHBEARER":
         # It loads an HTTP client, which nobody else needs.

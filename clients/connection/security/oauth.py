@@ -138,7 +138,7 @@ class ClientCredentials:
         )
         try:
             with urllib.request.build_opener(_NoRedirect).open(request, timeout=ENDPOINT_TIMEOUT_S) as answer:
-                said = json_text.loads(answer.read(MAX_ANSWER_BYTES + 1))
+                content = json_text.loads(answer.read(MAX_ANSWER_BYTES + 1))
         except urllib.error.HTTPError as error:
             with error:
                 why = " ".join(error.read(MAX_SAID_CHARACTERS).decode("utf-8", "replace").split())
@@ -148,12 +148,12 @@ class ClientCredentials:
             raise TokenUnavailableError(text) from None
         except (OSError, ValueError) as error:
             raise TokenUnavailableError(f"the token endpoint {self._where()}: {error}") from None
-        token = said.get("access_token") if isinstance(said, dict) else None
+        token = content.get("access_token") if isinstance(content, dict) else None
         if not isinstance(token, str) or not token:
             raise TokenUnavailableError(
                 f"the token endpoint {self._where()} answered without an access_token"
             )
-        lives_s = said.get("expires_in", 0)
+        lives_s = content.get("expires_in", 0)
         return token, float(lives_s) if isinstance(lives_s, int | float) and 0 < lives_s < 1e9 else 0.0
 
     def _where(self) -> str:

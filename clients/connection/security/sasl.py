@@ -235,10 +235,10 @@ def _oauth_error(answer: bytes) -> str:
     """In words what a server says about a token: `status`, `scope` and `openid-configuration` of its JSON."""
     text = _text(answer)
     try:
-        said = json_text.loads(text)
+        refusal = json_text.loads(text)
     except ValueError:
         return text
-    if not isinstance(said, dict):
+    if not isinstance(refusal, dict):
         return text
     names = ("status", "scope", "openid-configuration")
-    return ", ".join(f"{name} {said[name]}" for name in names if said.get(name)) or text
+    return ", ".join(f"{name} {refusal[name]}" for name in names if refusal.get(name)) or text

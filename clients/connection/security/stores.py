@@ -73,7 +73,7 @@ def _versions(context: ssl.SSLContext, properties: Mapping[str, str]) -> None:
     context.minimum_version, context.maximum_version = versions[0], versions[-1]
 
 
-# ---- whom to trust ----
+# ---- trusted certificates ----
 
 
 def _trusting(properties: Mapping[str, str]) -> ssl.SSLContext:

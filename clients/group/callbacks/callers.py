@@ -21,7 +21,7 @@ logger = logging.getLogger("ringleader.clients")
 
 
 LEAST_CLOSE_S = 0.1
-"""The least time that callbacks get at the end, and those that are cancelled to hear of it."""
+"""The least time that callbacks get at the end, and cancelled ones to react to it."""
 
 
 class CallerGoneError(Exception):

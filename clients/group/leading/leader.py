@@ -210,7 +210,7 @@ class Leading:
     # ---- watching ----
 
     async def watch(self, driver: Driver, cluster: Cluster) -> None:
-        """Rejoin when topics, or lags, are not any more what the assignment was computed for."""
+        """Rejoin when topics or lags differ from those that the assignment was computed for."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._watch_topics(driver, cluster))
             if self._settings.lag_check_ms is not None:
@@ -412,20 +412,20 @@ def _read_members(infos: Sequence[MemberInfo]) -> tuple[list[AssignorMember], li
 
 def _read_member(info: MemberInfo, lists: dict[tuple[str, ...], tuple[str, ...]]) -> AssignorMember:
     try:
-        said = Subscription.decode(info.metadata)
+        subscription = Subscription.decode(info.metadata)
     except MalformedError as error:
         # The others should not pay for it: this one gets nothing.
         logger.warning("member %s has a subscription that cannot be read: %s", info.member_id, error)
-        said = Subscription([])
-    topics = tuple(said.topics)
+        subscription = Subscription([])
+    topics = tuple(subscription.topics)
     return AssignorMember(
         info.member_id,
         info.group_instance_id,
         lists.setdefault(topics, topics),
-        said.owned_partitions,
-        said.generation,
-        said.rack_id,
-        said.user_data,
+        subscription.owned_partitions,
+        subscription.generation,
+        subscription.rack_id,
+        subscription.user_data,
     )
 
 

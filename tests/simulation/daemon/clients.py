@@ -9,7 +9,7 @@ from collections.abc import Awaitable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ringleader.clients.admin import Admin
-from ringleader.clients.blocking.cluster import Cluster
+from ringleader.clients.blocking.cluster import BlockingCluster
 from ringleader.clients.blocking.endpoint import Endpoint
 from ringleader.clients.connection.security.sasl import SaslScram
 from ringleader.clients.consumer.group import GroupConsumer
@@ -342,7 +342,7 @@ class Writer(Client):
         self._made = 0
 
     def _run(self) -> None:
-        cluster = Cluster(Endpoint(((HOST, PORT),), self.name, request_timeout_ms=5_000))
+        cluster = BlockingCluster(Endpoint(((HOST, PORT),), self.name, request_timeout_ms=5_000))
         producer = Producer(cluster, ProduceSettings(delivery_timeout_s=300, max_block_s=300))
         while not self.stopping:
             self.settled = not self.wants
