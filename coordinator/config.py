@@ -142,7 +142,7 @@ class Settings(GroupSettings, TransactionSettings, TopicSettings, TlsSettings):
     )
     advertised_address: AddressField | None = Field(
         None,
-        description="Address (HOST:PORT) that clients are told to connect to. They must be able to reach "
+        description="Address (HOST:PORT) that clients connect to. They must be able to reach "
         "it. Default: the address of `listen`.",
     )
     listeners: ListenersField = Field(
@@ -610,9 +610,9 @@ class Settings(GroupSettings, TransactionSettings, TopicSettings, TlsSettings):
         asks = protocol.tls and self.for_listener(listener).ssl_client_auth == "required"
         if not asks and not self.allow_plaintext and not listener.address.is_loopback:
             raise ValueError(
-                f"whoever reaches {listener} could do everything, as it asks nobody who they are: listen on "
-                f"127.0.0.1, set ssl.client.auth to required where it is SSL, or give --allow-plaintext if "
-                f"the network lets nobody else in"
+                f"every client that reaches {listener} could do everything, as clients do not authenticate "
+                "there: listen on 127.0.0.1, set ssl.client.auth to required where it is SSL, or give "
+                f"--allow-plaintext if the network lets nobody else in"
             )
 
     def _check_sasl(self, listener: Listener) -> None:

@@ -59,7 +59,9 @@ def assign(
         except MapError as error:
             # It goes without: its partitions go to others.
             if log is not None:
-                log.error("a member tells what cannot be read", member_id=member.member_id, reason=str(error))
+                log.error(
+                    "the state of a member cannot be read", member_id=member.member_id, reason=str(error)
+                )
     data = next_map(states, controller, partitions, leaders()).encode()
     return {member.member_id: data for member in members}
 

@@ -366,7 +366,7 @@ class ClusterNode(ServingNode):
         elif own not in (self._info, self._info._replace(rack=None)):
             # The group knows an earlier process of this node. An older controller tells no
             # racks, however often it is told of them.
-            self._spawn(None, self._membership.rejoin("it started anew"))
+            self._spawn(None, self._membership.rejoin("it has restarted"))
         self._changed.set()
 
     def _settled(self) -> None:
@@ -465,7 +465,7 @@ class ClusterNode(ServingNode):
         brokers = [broker for broker, silence_s in self.reach.silence_s(now_s).items() if silence_s >= LOST_S]
         partitions = sorted((lost | late) & wanted)
         say = self.log.warning if partitions else self.log.info
-        say("the controller is told", reason=reason, partitions=partitions, silent_brokers=brokers)
+        say("state reported to the controller", reason=reason, partitions=partitions, silent_brokers=brokers)
         self._spawn(None, self._membership.rejoin(reason))
 
     def _look_at_load(self, now_s: float) -> None:

@@ -66,7 +66,7 @@ def _read(key: bytes, data: bytes) -> Any:
             "all nodes, or a newer one"
         )
     if value is None:
-        raise ValueError(f"{_told(key)} says nothing")
+        raise ValueError(f"{_told(key)} has no value")
     return value
 
 

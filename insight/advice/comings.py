@@ -339,8 +339,8 @@ def flapping_member(past: Past) -> Iterator[Draft]:
         if wanted_ms <= SESSION_AT_MOST_MS
         else None,
         (
-            "Who came back is taken to be the same process. One that had crashed needs a group.instance.id"
-            " besides.",
+            "The member that came back is taken to be the same process. One that had crashed needs a "
+            "group.instance.id besides.",
         ),
     )
 
@@ -389,7 +389,7 @@ def zombies(past: Past) -> Iterator[Draft]:
                     "consumer.close() on SIGTERM",
                     "leave the group before the process ends; terminationGracePeriodSeconds longer than one"
                     " round of poll()",
-                    why="Who leaves gives its partitions up at once.",
+                    why="A member that leaves gives its partitions up at once.",
                 ),
                 Change(
                     "group.instance.id",

@@ -198,7 +198,8 @@ ERRORS: tuple[Known, ...] = (
         "GroupAuthorizationFailedError",
         means="The principal may not READ (or, to look, DESCRIBE) the group.",
         client="It ends: the error is fatal.",
-        do="Grant READ on the group. Ringleader's journal says who was refused; on Kafka no history does.",
+        do="Grant READ on the group. Ringleader's journal has the principal that was refused; on Kafka no "
+        "history has it.",
         events=(EventKind.JOIN_REFUSED,),
     ),
     _known(

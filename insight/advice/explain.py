@@ -138,7 +138,7 @@ def remedies(going: Going) -> list[Change]:
                 "session.timeout.ms",
                 str(wanted_ms),
                 str(session_ms) if session_ms else None,
-                f"It was back {length(away_ms)} after it had been heard of last.",
+                f"It was back {length(away_ms)} after its last request.",
             ),
             Change("the process", "look for pauses: garbage collection, CPU throttling, the network"),
         ]
@@ -157,7 +157,7 @@ def remedies(going: Going) -> list[Change]:
     if why is Departure.NOT_SYNCED:
         return [Change("the leader", "look at what it computes: the assignment did not come in time")]
     if why is Departure.NEW_MEMBER_TIMEOUT:
-        return [Change("max.poll.interval.ms", "shorter: so long the group waited for other members")]
+        return [Change("max.poll.interval.ms", "shorter: the group waited this long for other members")]
     if why is Departure.GROUP_FULL:
         return [Change("group.max.size", "larger (on the brokers), or fewer members")]
     if why is Departure.FENCED:

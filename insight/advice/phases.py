@@ -73,14 +73,14 @@ def slow_poll_loop(past: Past) -> Iterator[Draft]:
                     "max.poll.interval.ms",
                     str(wanted_ms),
                     str(now_ms) if now_ms else None,
-                    "Or grant it the time; then rebalances wait for it so long, too.",
+                    "Or allow it the time; then rebalances wait for it as long.",
                 ),
             ),
             names,
             tuple(dict.fromkeys(one.rebalance.id for one in goings)),
         ),
         Policy(f"max.poll.interval.ms {length(wanted_ms)}", max_poll_interval_ms=wanted_ms),
-        ("Who came back is taken to be the same process, busy until then.",),
+        ("The member that came back is taken to be the same process, busy until then.",),
     )
 
 
@@ -321,7 +321,7 @@ def eager(past: Past) -> Iterator[Draft]:
             rebalance_ids=tuple(one.id for one in rebalances),
         ),
         Policy("assignor cooperative-sticky", assignor="cooperative-sticky"),
-        ("What changes hands takes a second, short rebalance; all else goes on meanwhile.",),
+        ("Partitions that change hands take a second, short rebalance; all others go on meanwhile.",),
         counts=saves,
         by_saving=True,
     )

@@ -331,5 +331,5 @@ def sentence(path: Path, error: sqlite3.Error) -> str:
     if code == sqlite3.SQLITE_READONLY:
         return f"{path} cannot be written: check the rights of the file and its directory"
     if code == sqlite3.SQLITE_CORRUPT:
-        return f"{path} is damaged ({error}): move it away, and the history begins anew"
+        return f"{path} is damaged ({error}): move it away, and the history begins again"
     return f"{path}: {error}"

@@ -88,7 +88,9 @@ class Exact(Restorable):
             member_id=said.member.member_id, client_id=said.member.client_id, host=said.member.host
         )
         silent_ms = None if said.last_heard_ms is None else at_ms - said.last_heard_ms
-        heard = () if silent_ms is None else (f"{old.name} was last heard of {seconds(silent_ms)} before",)
+        heard = (
+            () if silent_ms is None else (f"{old.name} sent its last request {seconds(silent_ms)} before",)
+        )
         made = Rebalance(
             id=f"journal-{source.partition}-{source.offset}",
             group=self.group,

@@ -219,7 +219,7 @@ def _member(one: Mapping[str, Any]) -> Member:
 def _gone(said: Mapping[str, Any], member: Member | None) -> Gone:
     why = _word(Departure, said["why"])
     silent_ms = said["silent_ms"]
-    text = f"{said['why']}, last heard of {seconds(silent_ms)} before"
+    text = f"{said['why']}, last request {seconds(silent_ms)} before"
     if why is Departure.SESSION_EXPIRED and member is not None and member.session_timeout_ms is not None:
         text += f"; its session timeout is {seconds(member.session_timeout_ms)}"
     return Gone(why, Confidence.EXACT, silent_ms, (text,))

@@ -101,7 +101,7 @@ def cost(
         raise typer.Exit(ABOVE_LIMIT)
     if max_unowned_seconds is not None and found.unowned_unknown:
         fail(
-            f"It cannot be told whether the limit is kept: of {found.unowned_unknown} of {found.rebalances}"
+            f"It is not known whether the limit is kept: of {found.unowned_unknown} of {found.rebalances}"
             " rebalances it is not known how long partitions had no owner."
         )
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ringleader.insight.model import MemberSpan
 
 HELP = (
-    "Tell why members are no longer in a group: when, why, how long nothing had been heard of them, from"
+    "Tell why members are no longer in a group: when, why, how long they had been silent, from"
     " where,"
     " and what to change.\n\n"
     "With a MEMBER (its client id, host, instance id or member id, or the beginning of one) only of that one;"
@@ -144,7 +144,7 @@ def _say_incidents(out: Console, found: list[Incident], times: Times) -> None:
         )
         lines = [f"from {where(one.member)}, generation {one.generation}"]
         if one.silent_ms is not None and one.why not in ("left", "restarted", "fenced"):
-            lines.append(f"nothing was heard of it for {length(one.silent_ms)}{_limit(one)}")
+            lines.append(f"it was silent for {length(one.silent_ms)}{_limit(one)}")
         if one.partitions:
             heirs = f", then of {some(one.heirs)}" if one.heirs else ""
             lines.append(f"it had {_partitions(one.partitions)}{heirs}")

@@ -34,7 +34,7 @@ MOVE_TIMEOUT_S = 120.0
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Who the nodes in front of a Kafka cluster are, and which groups each of them has. The groups are "
+    help="Show the nodes in front of a Kafka cluster, and the groups of each. The groups are "
     "spread over shards by their ids; a shard is on one node at a time.\n\n"
     "Examples:\n\n"
     "  ringleader nodes list --cluster k1:9092,k2:9092\n\n"

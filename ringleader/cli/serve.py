@@ -36,7 +36,7 @@ PANELS = {
 }
 
 PARAGRAPHS = (
-    "Run the coordinator until it is told to stop.",
+    "Run the coordinator until it is stopped.",
     "Prints one line on standard output, `ready HOST:PORT`, once clients can come; log lines go to standard "
     "error. SIGTERM or Ctrl-C stops it cleanly, a second one at once. SIGHUP reads the files of certificates "
     "again.",

@@ -51,7 +51,7 @@ class State:
             return cls(path)
         except (ValueError, KeyError, TypeError, AttributeError):
             raise StateError(
-                f"{path} cannot be read: to begin anew delete it, and the topics that are on the cluster"
+                f"{path} cannot be read: to begin again, delete it, and the topics that are on the cluster"
             ) from None
 
     def save(self) -> None:

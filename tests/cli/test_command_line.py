@@ -65,7 +65,7 @@ def test_only_serve_loads_the_coordinator() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
-    assert "Run the coordinator until it is told to stop." in done.stdout
+    assert "Run the coordinator until it is stopped." in done.stdout
 
 
 def test_a_command_loads_no_other_and_no_tables_before_it_prints_one() -> None:

@@ -157,7 +157,7 @@ def test_explain_says_when_why_and_what_to_change(made: Path) -> None:
     done = asked(made, "explain", "billing", "app-2", "--since", "140m")
     assert (done.code, done.err) == (0, "")
     assert re.search(r"app-2@10\S+ went .* ago: session expired, likely", done.out)
-    assert "nothing was heard of it for 45.3 s (session timeout 45 s)" in done.out
+    assert "it was silent for 45.3 s (session timeout 45 s)" in done.out
     assert "back 30.2 s later" in done.out
     assert "→ session.timeout.ms: 120000 (now 45000)" in done.out
     assert "is in the group since" in done.out

@@ -68,7 +68,7 @@ def test_a_note_of_an_earlier_run_that_cannot_be_read(stopped: Path) -> None:
     (stopped / FILE).write_text("{")
     done = migrate(stopped, NOWHERE)
     assert done.code == 1
-    assert "to begin anew delete it" in done.err
+    assert "to begin again, delete it" in done.err
 
 
 def test_records_that_are_there_already_stop_it_before_anything_is_made(stopped: Path) -> None:

@@ -175,12 +175,12 @@ async def test_what_a_node_cannot_serve_goes_to_another_and_comes_back_when_all_
         await until(lambda: lost <= one.runtime.serving)
         assert two._state().wary
         assert two._state().unable == lost
-        told = lines.of("the controller is told")
+        told = lines.of("state reported to the controller")
         assert set(told[0]["partitions"]) < lost, "what is its own alone"
         assert told[0]["level"] == "warning"
     await until(lambda: len(two.runtime.serving) == 25)
     assert not two._state().wary
-    assert lines.of("the controller is told")[-1]["reason"] == "it can serve all partitions again"
+    assert lines.of("state reported to the controller")[-1]["reason"] == "it can serve all partitions again"
 
 
 @pytest.mark.leaves("logged by a node")

@@ -60,7 +60,7 @@ async def test_a_node_tells_its_rack_anew_when_the_map_has_another_of_it(
     changed = tuple(one._replace(rack=rack) for one in known.nodes)
     node._follow(replace(known, nodes=changed))
     monkeypatch.undo()
-    assert reasons == ["it started anew"] * joins
+    assert reasons == ["it has restarted"] * joins
 
 
 async def test_no_rack_is_told_while_a_node_of_an_older_version_is_there(nodes: Nodes) -> None:

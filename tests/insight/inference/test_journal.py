@@ -166,7 +166,7 @@ def test_a_rebalance_is_what_the_daemon_says() -> None:
     assert second.left["b-1"].silent_ms == 45_000
     assert second.evidence == (
         "the journal says: session expired, i-b",
-        "i-b: session expired, last heard of 45 s before; its session timeout is 45 s",
+        "i-b: session expired, last request 45 s before; its session timeout is 45 s",
     )
     assert [one[:4] for one in second.moves] == [("orders", 1, "b-1", "a-1")]
     assert second.unowned_ms == sum(one.unowned_ms or 0 for one in second.moves)
