@@ -71,6 +71,8 @@ class Text(html.parser.HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Code counts, and what a browser loads by itself is kept."""
         self._code += tag in ("code", "pre", "script", "style")
+        if tag == "td":
+            self.words.append("cell: ")  # its text may begin with a number, and is no list
         given = dict(attrs)
         if tag in ("script", "img", "iframe") and given.get("src"):
             self.loaded.append(str(given["src"]))
