@@ -1,0 +1,224 @@
+"""A group of the consumer protocol: its epochs, its members, and which member holds which partition.
+
+All of it is durable: it is what the group's records say (see `records`), live and after a load alike. The
+safety of the protocol rests on one index, partition -> holder, which is derived from the records alone.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from ringleader.coordinator.consumer_groups.member import (
+    AWAY_EPOCH,
+    ConsumerMember,
+    Current,
+    MemberState,
+    Subscription,
+    Target,
+)
+
+
+class ConsumerGroupState(StrEnum):
+    """A group's state, as ConsumerGroupDescribe and ListGroups name it."""
+
+    EMPTY = "Empty"
+    ASSIGNING = "Assigning"
+    """The target is older than what it has to answer to."""
+    RECONCILING = "Reconciling"
+    """Members are on their way to the target."""
+    STABLE = "Stable"
+
+
+class TwoHoldersError(AssertionError):
+    """Two members have one partition: the records contradict the protocol."""
+
+
+@dataclass(slots=True, eq=False)
+class Regex:
+    """The topics that a regular expression matched (record 16)."""
+
+    topics: frozenset[str]
+    version: int
+    resolved_ms: int
+    """Unix time."""
+
+
+@dataclass(slots=True, eq=False)
+class ConsumerGroup:
+    """See the module. Fields are read by all; they are changed by the methods only."""
+
+    group_id: str
+    epoch: int = 0
+    metadata_hash: int = 0
+    assignment_epoch: int = 0
+    assigned_ms: int = 0
+    """Unix time of the last computation of the target; 0: unknown."""
+    members: dict[str, ConsumerMember] = field(default_factory=dict)
+    static_members: dict[str, str] = field(default_factory=dict)
+    """Group instance id -> member id."""
+    regexes: dict[str, Regex] = field(default_factory=dict)
+    subscribers: Counter[str] = field(default_factory=Counter)
+    """Topic name -> number of members that name it."""
+    regex_subscribers: Counter[str] = field(default_factory=Counter)
+    assignors: Counter[str] = field(default_factory=Counter)
+    """Server assignor -> number of members that ask for it."""
+    classic_members: int = 0
+    checked_version: int = -1
+    """The version of the topics that `metadata_hash` was last compared with; -1: not since the load."""
+    _holders: dict[bytes, dict[int, str]] = field(default_factory=dict)
+
+    # ---- what the records change ----
+
+    def member(self, member_id: str) -> ConsumerMember:
+        """The member, made if it is missing: records of one member may come in any order in a compacted
+        log."""
+        found = self.members.get(member_id)
+        if found is None:
+            found = self.members[member_id] = ConsumerMember(member_id)
+        return found
+
+    def subscribe(self, member_id: str, subscription: Subscription) -> None:
+        """Record 5: a member describes itself."""
+        member = self.member(member_id)
+        self._count(member, -1)
+        member.subscription = subscription
+        self._count(member, 1)
+
+    def unsubscribe(self, member_id: str) -> None:
+        """The tombstone of record 5: the member is gone, whatever else was known of it."""
+        member = self.members.get(member_id)
+        if member is None:
+            return
+        self._count(member, -1)
+        self.move(member_id, None)
+        del self.members[member_id]
+
+    def aim(self, member_id: str, target: Target | None) -> None:
+        """Record 7: the target of a member; None: its tombstone."""
+        if target is not None or member_id in self.members:
+            self.member(member_id).target = target or {}
+
+    def move(self, member_id: str, current: Current | None) -> None:
+        """Record 8: the partitions that a member has; None: its tombstone."""
+        if current is None and member_id not in self.members:
+            return
+        member = self.member(member_id)
+        for some in (member.current.assigned, member.current.pending_revocation):
+            for topic_id, partitions in some.items():
+                self._release(topic_id, partitions, member_id)
+        member.current = current or Current()
+        for some in (member.current.assigned, member.current.pending_revocation):
+            for topic_id, partitions in some.items():
+                self._holders.setdefault(topic_id, {}).update(dict.fromkeys(partitions, member_id))
+
+    def _release(self, topic_id: bytes, partitions: Iterable[int], member_id: str) -> None:
+        held = self._holders.get(topic_id)
+        if held is None:
+            return
+        for one in partitions:
+            if held.get(one) == member_id:
+                del held[one]
+        if not held:
+            del self._holders[topic_id]
+
+    def _count(self, member: ConsumerMember, by: int) -> None:
+        described = member.subscription
+        for name in described.topic_names:
+            _add(self.subscribers, name, by)
+        if described.topic_regex:
+            _add(self.regex_subscribers, described.topic_regex, by)
+        if described.server_assignor is not None:
+            _add(self.assignors, described.server_assignor, by)
+        if described.classic is not None:
+            self.classic_members += by
+        if described.instance_id is not None:
+            if by > 0:
+                self.static_members[described.instance_id] = member.member_id
+            elif self.static_members.get(described.instance_id) == member.member_id:
+                del self.static_members[described.instance_id]
+
+    # ---- what is asked of it ----
+
+    @property
+    def exists(self) -> bool:
+        """Whether the log has anything of it."""
+        return bool(self.epoch or self.assignment_epoch or self.members or self.regexes)
+
+    def holder(self, topic_id: bytes, partition: int) -> str | None:
+        """The member that has a partition, or has not given it up yet."""
+        return self._holders.get(topic_id, {}).get(partition)
+
+    def index(self) -> None:
+        """Derive the holders from the members again: at the end of a load, when records that were compacted
+        away no longer stand between two holders. Raises `TwoHoldersError`."""
+        self._holders = {}
+        for member in self.members.values():
+            for some in (member.current.assigned, member.current.pending_revocation):
+                for topic_id, partitions in some.items():
+                    held = self._holders.setdefault(topic_id, {})
+                    for one in partitions:
+                        other = held.setdefault(one, member.member_id)
+                        if other != member.member_id:
+                            raise TwoHoldersError(
+                                f"{self.group_id}: partition {one} of topic {topic_id.hex()} has two "
+                                f"holders, {other} and {member.member_id}"
+                            )
+
+    def topic_names(self, member: ConsumerMember) -> frozenset[str]:
+        """The topics to which a member subscribes, by name or by a regular expression that was resolved."""
+        described = member.subscription
+        regex = self.regexes.get(described.topic_regex) if described.topic_regex else None
+        return described.topic_names if regex is None else described.topic_names | regex.topics
+
+    def subscribed_topics(self) -> Iterator[str]:
+        """The topics to which any member subscribes, each once."""
+        yield from self.subscribers
+        seen = set(self.subscribers)
+        for name in self.regex_subscribers:
+            regex = self.regexes.get(name)
+            for topic in regex.topics if regex is not None else ():
+                if topic not in seen:
+                    seen.add(topic)
+                    yield topic
+
+    def preferred_assignor(self) -> str | None:
+        """The one that most members ask for, the first by name of several; None: no member asks for any."""
+        if not self.assignors:
+            return None
+        return min(self.assignors, key=lambda name: (-self.assignors[name], name))
+
+    @property
+    def state(self) -> ConsumerGroupState:
+        """Derived from the epochs, as Kafka's."""
+        if not self.members:
+            return ConsumerGroupState.EMPTY
+        if self.epoch > self.assignment_epoch:
+            return ConsumerGroupState.ASSIGNING
+        for member in self.members.values():
+            current = member.current
+            if current.state is not MemberState.STABLE or current.epoch != self.assignment_epoch:
+                return ConsumerGroupState.RECONCILING
+        return ConsumerGroupState.STABLE
+
+    def waits_for(self, member: ConsumerMember) -> dict[str, list[tuple[bytes, int]]]:
+        """The partitions of a member's target that others have not given up yet, by their holder."""
+        found: dict[str, list[tuple[bytes, int]]] = {}
+        for topic_id, partitions in member.target.items():
+            for one in sorted(partitions):
+                holder = self.holder(topic_id, one)
+                if holder is not None and holder != member.member_id:
+                    found.setdefault(holder, []).append((topic_id, one))
+        return found
+
+    def away(self) -> Iterator[ConsumerMember]:
+        """Static members that left for a while."""
+        return (one for one in self.members.values() if one.current.epoch == AWAY_EPOCH)
+
+
+def _add(counter: Counter[str], name: str, by: int) -> None:
+    counter[name] += by
+    if counter[name] <= 0:
+        del counter[name]

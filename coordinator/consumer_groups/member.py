@@ -1,0 +1,100 @@
+"""A member of a group of the consumer protocol, and the partitions that it has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import TypeAlias
+
+Target: TypeAlias = Mapping[bytes, frozenset[int]]
+"""Topic id -> partitions that the assignor wants a member to have. No topic without partitions."""
+
+Owned: TypeAlias = Mapping[bytes, Mapping[int, int]]
+"""Topic id -> partition -> the epoch in which the member got it. No topic without partitions."""
+
+LEFT_EPOCH = -1
+"""The epoch of a request by which a member leaves."""
+
+AWAY_EPOCH = -2
+"""The epoch of a request by which a static member leaves for a while, and its epoch until it is back."""
+
+
+class MemberState(IntEnum):
+    """How far a member is on its way to its target. The numbers are those of Kafka's records."""
+
+    STABLE = 0
+    UNREVOKED_PARTITIONS = 1
+    """It has to give up partitions before it moves on."""
+    UNRELEASED_PARTITIONS = 2
+    """It waits for partitions that others have not given up yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClassicMember:
+    """What a member of the classic protocol offered in JoinGroup, inside a group of the consumer protocol."""
+
+    session_timeout_ms: int
+    protocols: tuple[tuple[str, bytes], ...]
+    """Name and metadata, in the member's order of preference."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """A member as it describes itself: all that it may change by a heartbeat."""
+
+    instance_id: str | None = None
+    rack_id: str | None = None
+    client_id: str = ""
+    client_host: str = ""
+    rebalance_timeout_ms: int = -1
+    topic_names: frozenset[str] = frozenset()
+    topic_regex: str = ""
+    """Empty: none."""
+    server_assignor: str | None = None
+    classic: ClassicMember | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Current:
+    """What a member has, and the epoch that it has reached."""
+
+    epoch: int = 0
+    previous_epoch: int = 0
+    state: MemberState = MemberState.STABLE
+    assigned: Owned = field(default_factory=dict)
+    pending_revocation: Owned = field(default_factory=dict)
+
+    def assignment_epoch(self, topic_id: bytes, partition: int) -> int | None:
+        """The epoch in which it got a partition that it has or still has to give up; None: neither."""
+        found = self.assigned.get(topic_id, {}).get(partition)
+        if found is not None:
+            return found
+        return self.pending_revocation.get(topic_id, {}).get(partition)
+
+
+@dataclass(slots=True, eq=False)
+class ConsumerMember:
+    """A member: its subscription, its target and what it has."""
+
+    member_id: str
+    subscription: Subscription = field(default_factory=Subscription)
+    current: Current = field(default_factory=Current)
+    target: Target = field(default_factory=dict)
+
+    @property
+    def is_away(self) -> bool:
+        """Whether it is static and left for a while (epoch -2)."""
+        return self.current.epoch == AWAY_EPOCH
+
+
+def partitions_of(some: Owned | Target) -> dict[bytes, frozenset[int]]:
+    """The partitions without their epochs."""
+    return {topic_id: frozenset(partitions) for topic_id, partitions in some.items()}
+
+
+def contains(owned: Owned, topics: Iterable[tuple[bytes, Iterable[int]]]) -> bool:
+    """Whether all these partitions are in `owned`."""
+    return all(
+        partition in owned.get(topic_id, ()) for topic_id, partitions in topics for partition in partitions
+    )
