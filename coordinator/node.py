@@ -121,6 +121,7 @@ class Node(ServingNode):
         )
         await topics.open()
         self.topics, self._topics_open = topics, True
+        topics.follow(self.runtime.topic_changed)
         await topics.finish_deletions(self.runtime.forget_topic)
         await self._open_journal(topics)
         if self.offsets is not None:

@@ -15,6 +15,9 @@ from ringleader.protocol.messages import (
     AddPartitionsToTxnResponse,
     AddPartitionsToTxnResponseAddPartitionsToTxnPartitionResult,
     AddPartitionsToTxnResponseAddPartitionsToTxnTopicResult,
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+    ConsumerGroupDescribeResponseDescribedGroup,
     DeleteGroupsRequest,
     DeleteGroupsResponse,
     DeleteGroupsResponseDeletableGroupResult,
@@ -191,6 +194,14 @@ def _fetch_offsets(request: OffsetFetchRequest, version: int, error_code: int) -
     )
 
 
+def _describe_consumer(
+    request: ConsumerGroupDescribeRequest, version: int, error_code: int
+) -> ConsumerGroupDescribeResponse:
+    described = ConsumerGroupDescribeResponseDescribedGroup
+    groups = [described(error_code, group_id=group_id) for group_id in request.group_ids]
+    return ConsumerGroupDescribeResponse(groups=groups)
+
+
 def _describe(request: DescribeGroupsRequest, version: int, error_code: int) -> DescribeGroupsResponse:
     return DescribeGroupsResponse(
         groups=[
@@ -235,6 +246,7 @@ _BUILDERS: dict[type[Any], Callable[[Any, int, int], Any]] = {
     ListOffsetsRequest: _list_offsets,
     OffsetFetchRequest: _fetch_offsets,
     DescribeGroupsRequest: _describe,
+    ConsumerGroupDescribeRequest: _describe_consumer,
     DeleteGroupsRequest: _delete,
     AddPartitionsToTxnRequest: _add_partitions,
 }

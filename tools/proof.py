@@ -56,6 +56,11 @@ JUDGES: Mapping[str, tuple[str, str, str]] = {
         " world moves.",
         "make simulate SEEDS=500 ARGS='--world transactions --proof'",
     ),
+    "simulation-consumer": (
+        "Groups of the consumer protocol under random schedules",
+        "Members stall, lose answers and change topics; the shard dies and is loaded from a compacted log.",
+        "make simulate SEEDS=2000 ARGS='--world consumer --proof'",
+    ),
     "simulation-daemon": (
         "The whole daemon and real clients under one clock",
         "From the bytes of a frame to the files: consumers, members, producers and admins, threads included;"

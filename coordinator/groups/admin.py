@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ringleader.coordinator.groups.core import STORE_FULL, Part
+from ringleader.coordinator.groups.group import Group
 from ringleader.coordinator.groups.states import GroupState
 from ringleader.coordinator.journal.entries import IncidentKind
 from ringleader.coordinator.machine import Phase, Ticket
@@ -18,8 +19,8 @@ from ringleader.protocol.messages import (
 
 _NONE = int(ErrorCode.NONE)
 _FIRST_WITH_GROUP_ID_NOT_FOUND = 6
-GROUP_TYPE = "classic"
-"""Type of all our groups in ListGroups v5 (KIP-848)."""
+CLASSIC_TYPE, CONSUMER_TYPE = "classic", "consumer"
+"""Types of groups in ListGroups v5 (KIP-848)."""
 
 
 class AdminHandler(Part):
@@ -34,7 +35,7 @@ class AdminHandler(Part):
         if core.refusal:
             return DescribeGroupsResponseDescribedGroup(error_code=core.refusal, group_id=group_id)
         group = core.find(group_id)
-        if group is None:
+        if group is None or group.consumer is not None:
             return core.reply(ticket, _missing(group_id, version), core.position_of(group_id))
         stable = group.state is GroupState.STABLE
         described = DescribeGroupsResponseDescribedGroup(
@@ -67,17 +68,14 @@ class AdminHandler(Part):
         if self.core.phase is Phase.LOADING:
             raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
         wanted = {state.strip().lower() for state in states}
-        if types and GROUP_TYPE not in {one.lower() for one in types}:
-            return []
+        wanted_types = {one.lower() for one in types}
         found = [
-            ListGroupsResponseListedGroup(
-                group_id=group.group_id,
-                protocol_type=group.protocol_type or "",
-                group_state=group.state.value,
-                group_type=GROUP_TYPE,
-            )
+            listed
             for group in self.core.groups.values()
-            if not group.is_absent and (not wanted or group.state.value.lower() in wanted)
+            if not group.is_absent
+            for listed in (_listed(group),)
+            if not wanted or listed.group_state.lower() in wanted
+            if not types or listed.group_type in wanted_types
         ]
         return self.core.reply(ticket, found, self.core.position)
 
@@ -101,6 +99,22 @@ class AdminHandler(Part):
         position = core.delete(group)
         core.reports.incident(group_id, IncidentKind.GROUP_DELETED, ticket, now_ms)
         return core.reply(ticket, result, position)
+
+
+def _listed(group: Group) -> ListGroupsResponseListedGroup:
+    if group.consumer is not None:
+        return ListGroupsResponseListedGroup(
+            group_id=group.group_id,
+            protocol_type=CONSUMER_TYPE,
+            group_state=group.consumer.state.value,
+            group_type=CONSUMER_TYPE,
+        )
+    return ListGroupsResponseListedGroup(
+        group_id=group.group_id,
+        protocol_type=group.protocol_type or "",
+        group_state=group.state.value,
+        group_type=CLASSIC_TYPE,
+    )
 
 
 def _missing(group_id: str, version: int) -> DescribeGroupsResponseDescribedGroup:

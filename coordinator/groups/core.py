@@ -24,6 +24,9 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import repeat
 from typing import Any
 
+from ringleader.coordinator.consumer_groups import records as consumer_records
+from ringleader.coordinator.consumer_groups.group import ConsumerGroup
+from ringleader.coordinator.consumer_groups.topics import Topics
 from ringleader.coordinator.deadlines import DeadlineHeap
 from ringleader.coordinator.groups import records
 from ringleader.coordinator.groups.committed import Uncommitted
@@ -56,10 +59,13 @@ class Core:
         unix_time: UnixTime | None = None,
         confirmed_reads: bool = False,
         memory: MemoryTotal | None = None,
+        topics: Topics | None = None,
     ) -> None:
         self.settings = settings
         self.memory = MemoryShare(memory or MemoryTotal())
         self.ids = ids
+        self.topics = topics if topics is not None else Topics()
+        """The cluster's; they change between calls only."""
         self.phase = Phase.LOADING
         self.full = False
         """The store is full: nothing that would write may begin."""
@@ -202,6 +208,8 @@ class Core:
             for member in group.members.values():
                 if not member.is_new:  # no session yet, but a longer time for its first join phase
                     self.arm_session(member, now_ms)
+            for deadlines in group.consumer_deadlines.values():
+                self.arm(deadlines.session, now_ms + self.settings.group_consumer_session_timeout_ms)
 
     def arm(self, deadline: GroupDeadline, due_ms: int) -> None:
         """Start or move any deadline."""
@@ -305,6 +313,20 @@ class Core:
             self.forget_if_absent(group)
         return position
 
+    def write_consumer(self, group: Group, content: Records) -> None:
+        """Emit records of the group as one of the consumer protocol, which took effect already."""
+        group.position = self.position = self.out.emit(content)
+        self.forget_if_absent(group)
+
+    def end_consumer(self, group: Group) -> None:
+        """Emit what deletes the group as one of the consumer protocol. Its offsets stay."""
+        assert group.consumer is not None
+        self.begin_change()
+        content: Records = consumer_records.tombstones(group.consumer)
+        for key, value in content:
+            self.apply(key, value)
+        self.write_consumer(group, content)
+
     def write_tombstones(self, group: Group, dead: list[records.Key]) -> int:
         """Emit what deletes these records of the group; their position."""
         return self.write_offsets(group, [(records.encode_key(key), None) for key in dead], dead)
@@ -314,8 +336,11 @@ class Core:
         for member_id in list(group.given_out):
             self.take_back(group, member_id)
         dead = records.keys_of(group)
-        if dead:
-            group.position = self.position = self.write_tombstones(group, dead)
+        modern = [] if group.consumer is None else consumer_records.tombstones(group.consumer)
+        if dead or modern:
+            content: Records = [*((records.encode_key(key), None) for key in dead), *modern]
+            keys = [*dead, *repeat(None, len(modern))]
+            group.position = self.position = self.write_offsets(group, content, keys)
         self.forget_if_absent(group)
         return max(group.position, group.offsets_position)
 
@@ -384,6 +409,7 @@ class Core:
         likewise the key."""
         decoded = named or records.decode_key(key)
         if decoded is None:
+            self._apply_consumer(key, value)
             return
         kind, group_id, topic, partition, producer_id = decoded
         group = self.groups.get(group_id)
@@ -403,6 +429,23 @@ class Core:
             group.set_record(None, 0)
         else:
             group.set_record(content or records.decode_group_value(value), len(value))
+
+    def _apply_consumer(self, key: bytes, value: bytes | None) -> None:
+        named = consumer_records.decode_key(key)
+        if named is None:
+            return
+        kind, group_id, second = named
+        group = self.groups.get(group_id)
+        if group is None or group.consumer is None:
+            if value is None:
+                return
+            if group is None:
+                group = self.groups[group_id] = Group(group_id, self.memory)
+            if group.consumer is None:
+                group.consumer = ConsumerGroup(group_id)
+        consumer_records.apply(group.consumer, kind, second, value)
+        if value is None and not group.consumer.exists:
+            group.consumer = None
 
     def _apply_offset(self, group: Group, topic: str, partition: int, value: bytes | None) -> None:
         partitions = group.offsets.get(topic)

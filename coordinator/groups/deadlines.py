@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import IntEnum
+from enum import IntEnum, unique
+from typing import NamedTuple
 
 from ringleader.coordinator.deadlines import Deadline
 
 
+@unique
 class Kind(IntEnum):
     """The purpose of a deadline; decides which handler is called when it is due."""
 
@@ -23,6 +25,10 @@ class Kind(IntEnum):
     """The next look for expired offsets and empty groups."""
     CONFIRM = 5
     """The next confirmation that the shard is still owned."""
+    CONSUMER_SESSION = 8
+    """Session of a member of the consumer protocol."""
+    CONSUMER_REVOCATION = 9
+    """Partitions that a member of the consumer protocol has to give up, within its rebalance timeout."""
     JOURNAL = 6
     """A rebalance whose last followers do not come for their shares is reported as it is."""
     WORK = 7
@@ -35,3 +41,18 @@ class GroupDeadline(Deadline):
 
     group_id: str | None
     kind: Kind
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class MemberDeadline(GroupDeadline):
+    """Of a member of the consumer protocol. `epoch`: the one in which its revocation was asked for."""
+
+    member_id: str
+    epoch: int = 0
+
+
+class MemberDeadlines(NamedTuple):
+    """The two of a member."""
+
+    session: MemberDeadline
+    revocation: MemberDeadline

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ringleader.coordinator.groups.deadlines import GroupDeadline, Kind
+from ringleader.coordinator.groups.deadlines import GroupDeadline, Kind, MemberDeadlines
 from ringleader.coordinator.groups.member import GivenOutId, Member
 from ringleader.coordinator.groups.memory import MemoryShare, group_bytes
 from ringleader.coordinator.groups.states import HEARTBEAT_CODES, GroupState, check_transition
@@ -25,6 +25,7 @@ from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import GroupMetadataValue
 
 if TYPE_CHECKING:
+    from ringleader.coordinator.consumer_groups.group import ConsumerGroup
     from ringleader.coordinator.groups.committed import Uncommitted
     from ringleader.coordinator.groups.progress import Progress
 
@@ -56,6 +57,8 @@ class Group:
     """The same ones by topic and partition, then by producer id."""
     later: set[tuple[int, str, int]] = field(default_factory=set)
     """Producer id, topic, partition: where the log says that such an offset is the later one."""
+    consumer: ConsumerGroup | None = None
+    """What the log says of it as a group of the consumer protocol; None: it is a classic one."""
     # --- which log positions answers about it depend on ---
     position: int = NOTHING  # its record and reserved generation
     offsets_position: int = NOTHING
@@ -85,6 +88,8 @@ class Group:
     new_member_added: bool = False
     initial_delay_ms: int = 0
     initial_remaining_ms: int = -1  # -1: the present rebalance did not start from Empty
+    consumer_deadlines: dict[str, MemberDeadlines] = field(default_factory=dict)
+    """By the id of a member of the consumer protocol."""
     # --- journal ---
     progress: Progress | None = None
     finishing: Progress | None = None
@@ -137,13 +142,13 @@ class Group:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the state is Empty."""
-        return self.state is GroupState.EMPTY
+        """Whether it has no members, and awaits none."""
+        return self.state is GroupState.EMPTY and not (self.consumer and self.consumer.members)
 
     @property
     def is_absent(self) -> bool:
         """Nothing durable and nothing alive: for clients such a group does not exist."""
-        if self.state is not GroupState.EMPTY:
+        if self.state is not GroupState.EMPTY or (self.consumer is not None and self.consumer.exists):
             return False
         return not (self.synced or self.offsets or self.uncommitted or self.given_out)
 

@@ -73,6 +73,14 @@ class JoinHandler(Membership):
         if self._is_too_much(request, protocols, ticket):
             return join_refusal(version, int(ErrorCode.POLICY_VIOLATION), request.member_id), None
         group = core.find(request.group_id)
+        if group is not None and group.consumer is not None:
+            if group.consumer.members:
+                mixed = int(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+                return join_refusal(version, mixed, request.member_id), group.position
+            if core.full:
+                return join_refusal(version, STORE_FULL, ""), None
+            core.end_consumer(group)
+            group = core.find(request.group_id)
         if group is None:
             if request.member_id:
                 refusal = join_refusal(version, int(ErrorCode.UNKNOWN_MEMBER_ID), request.member_id)

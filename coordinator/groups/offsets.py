@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Any
 
+from ringleader.coordinator.consumer_groups.group import ConsumerGroup
 from ringleader.coordinator.groups import records
 from ringleader.coordinator.groups.commit import PreparedCommit, write
 from ringleader.coordinator.groups.core import STORE_FULL, Core, Part
@@ -32,6 +33,8 @@ _NONE = int(ErrorCode.NONE)
 _KEEP_ALIVE = (_NONE, STORE_FULL)
 """Of what the check of a member's commit found: its session goes on."""
 _FIRST_WITH_GROUP_ID_NOT_FOUND = 9
+_FIRST_WITH_EPOCHS = 9
+"""Members of the consumer protocol have to commit with this version or a later one."""
 
 INCIDENT_PARTITIONS = 1_000
 """Of how many partitions the journal tells that an operator reset or deleted their offsets."""
@@ -51,6 +54,8 @@ class OffsetHandler(Part):
         """The answer; None while it waits for the records."""
         commit_ms = self.core.unix_time.stamp_ms(now_ms)
         error = self._check_commit(request, ticket.api_version, now_ms)
+        if not error:
+            self._withhold_stale(request, prepared)
         reset = () if error or prepared.too_large else self._reset(request)
         response = write(self.core, prepared, ticket, error, commit_ms, now_ms)
         # Last, for until something is written nothing is to change.
@@ -121,6 +126,8 @@ class OffsetHandler(Part):
         group = self.core.groups.get(request.group_id)
         if self.core.refusal or group is None or group.is_absent:
             return check_unknown_group(self.core, request.group_id, generation, version)
+        if group.consumer is not None and group.consumer.members:
+            return self._check_consumer(group.consumer, request, version)
         if generation < 0 and group.state is GroupState.EMPTY:
             # An operator's tool, or a consumer without group management; ids are not looked at.
             return STORE_FULL if self.core.full else _NONE
@@ -134,6 +141,38 @@ class OffsetHandler(Part):
             # that is how consumers commit what they are about to hand over.
             return ErrorCode.REBALANCE_IN_PROGRESS
         return STORE_FULL if self.core.full else _NONE
+
+    def _check_consumer(
+        self, consumer: ConsumerGroup, request: OffsetCommitRequest, version: int
+    ) -> ErrorCode | int:
+        """Likewise of a member of the consumer protocol. A commit of an older epoch is checked for each of
+        its partitions: see `_withhold_stale`."""
+        member = consumer.members.get(request.member_id)
+        if member is None:
+            return ErrorCode.UNKNOWN_MEMBER_ID
+        if version < _FIRST_WITH_EPOCHS:
+            return ErrorCode.UNSUPPORTED_VERSION
+        if request.generation_id_or_member_epoch > member.current.epoch:
+            return ErrorCode.STALE_MEMBER_EPOCH
+        return STORE_FULL if self.core.full else _NONE
+
+    def _withhold_stale(self, request: OffsetCommitRequest, prepared: PreparedCommit) -> None:
+        """A member's commit of an older epoch counts for the partitions that it has had since then
+        (KIP-1251): it may have crossed the answer that gave it the new epoch."""
+        group = self.core.groups.get(request.group_id)
+        consumer = None if group is None else group.consumer
+        member = None if consumer is None else consumer.members.get(request.member_id)
+        epoch = request.generation_id_or_member_epoch
+        if member is None or epoch >= member.current.epoch:
+            return
+        current, topics = member.current, self.core.topics
+
+        def is_stale(name: str, partition: int) -> bool:
+            topic = topics.named(name)
+            since = None if topic is None else current.assignment_epoch(topic.topic_id, partition)
+            return since is None or since > epoch
+
+        prepared.withhold(is_stale, int(ErrorCode.STALE_MEMBER_EPOCH))
 
     # ---- OffsetFetch ----
 
@@ -183,6 +222,8 @@ def check_unknown_group(core: Core, group_id: str, generation: int, version: int
 def is_subscribed(group: Group, topic: str) -> bool:
     """Whether a member of a consumer group reads the topic; an unreadable subscription protects every
     topic."""
+    if group.consumer is not None:
+        return topic in group.consumer.subscribed_topics()
     if group.state is GroupState.EMPTY or group.protocol_type != CONSUMER_TYPE:
         return False
     return group.subscribed is None or topic in group.subscribed

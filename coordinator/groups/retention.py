@@ -95,6 +95,8 @@ class Retention(Part):
 
     def _clock_start(self, group: Group, topic: str, offset: CommittedOffset) -> int | None:
         """Unix time from which the offset ages; None: it does not."""
+        if group.consumer is not None and group.consumer.members:
+            return None if is_subscribed(group, topic) else offset.commit_ms
         if group.state is GroupState.EMPTY:
             if group.protocol_type and group.state_since_ms >= 0:
                 return group.state_since_ms

@@ -30,6 +30,31 @@ class GroupSettings(BaseModel):
     group_max_size: int = Field(
         INT32_MAX, ge=1, le=INT32_MAX, description="Largest number of members in a group."
     )
+    group_consumer_session_timeout_ms: int = Field(
+        45_000,
+        ge=1_000,
+        le=INT32_MAX,
+        description="How long a member of the consumer protocol may be silent before it is removed.",
+    )
+    group_consumer_heartbeat_interval_ms: int = Field(
+        5_000,
+        ge=100,
+        le=INT32_MAX,
+        description="How often members of the consumer protocol are to send heartbeats.",
+    )
+    group_consumer_assignment_interval_ms: int = Field(
+        1_000,
+        ge=0,
+        le=15_000,
+        description="Shortest time between two computations of the assignment of a group of the consumer "
+        "protocol: changes within it are collected. 0: each change is computed at once.",
+    )
+    group_consumer_max_size: int = Field(
+        INT32_MAX,
+        ge=1,
+        le=INT32_MAX,
+        description="Largest number of members in a group of the consumer protocol.",
+    )
     offset_metadata_max_bytes: int = Field(
         4_096,
         ge=0,

@@ -10,9 +10,11 @@ from collections.abc import Callable, Iterable
 from itertools import islice
 from typing import Any, NamedTuple
 
+from ringleader.coordinator.consumer_groups.topics import Topics
 from ringleader.coordinator.groups import offset_deletion
 from ringleader.coordinator.groups.admin import AdminHandler
 from ringleader.coordinator.groups.commit import CommitRequest, PreparedCommit, at_once, prepare
+from ringleader.coordinator.groups.consumer import ConsumerHandler
 from ringleader.coordinator.groups.core import Core
 from ringleader.coordinator.groups.deadlines import GroupDeadline, Kind
 from ringleader.coordinator.groups.group import Group
@@ -69,17 +71,20 @@ class Shard:
         *,
         confirmed_reads: bool = False,
         memory: MemoryTotal | None = None,
+        topics: Topics | None = None,
     ) -> None:
         """`unix_time`: what is known of it already, if anything. `confirmed_reads`: see
         `Storage.confirmed_reads` and `core`. `memory`: of all shards of the process; None: of this one
-        alone."""
+        alone. `topics`: those of the cluster, for groups of the consumer protocol; it changes between calls
+        only."""
         self.partition = partition
-        core = self._core = Core(settings, ids, unix_time, confirmed_reads, memory)
+        core = self._core = Core(settings, ids, unix_time, confirmed_reads, memory, topics)
         self._out = core.out
         self._groups = core.groups
         self._rebalances = rebalances = Rebalances(core)
         self._retention = Retention(core)
         self._confirming = GroupDeadline(None, Kind.CONFIRM)
+        consumer = self._consumer = ConsumerHandler(core)
         admin, offsets = AdminHandler(core), OffsetHandler(core)
         transactions = self.transactions = TransactionalOffsets(core)
         # Requests that are not about one group, or are not asked in Kafka's own form.
@@ -88,6 +93,7 @@ class Shard:
         self.end_transaction = transactions.end
         self.topic_deleted = self._retention.topic_deleted
         self.describe = admin.describe
+        self.describe_consumer = consumer.describe
         self.list_groups = admin.list_groups
         self.delete_group = admin.delete
         self._handlers: dict[type, Callable[[Any, Ticket, int], Any]] = {
@@ -98,6 +104,7 @@ class Shard:
             messages.OffsetCommitRequest: self._commit,
             messages.OffsetDeleteRequest: self._delete_offsets,
             messages.TxnOffsetCommitRequest: self._commit,
+            messages.ConsumerGroupHeartbeatRequest: consumer.heartbeat,
         }
         self._commits: dict[type, Callable[[Any, PreparedCommit, Ticket, int], Any]] = {
             messages.OffsetCommitRequest: offsets.commit,
@@ -110,6 +117,8 @@ class Shard:
             Kind.SYNC: rebalances.sync_timer_fired,
             Kind.CLEANUP: self._retention.fired,
             Kind.CONFIRM: self._confirm,
+            Kind.CONSUMER_SESSION: consumer.session_fired,
+            Kind.CONSUMER_REVOCATION: consumer.revocation_fired,
             Kind.JOURNAL: core.reports.finish_overdue,
             Kind.WORK: core.work_fired,
         }
@@ -158,6 +167,7 @@ class Shard:
             group.last_generation = max(group.reserved_generation, group.generation)
             for member in group.members.values():
                 core.arm_session(member, now_ms)
+            self._consumer.loaded(group, now_ms)
             if len(group.members) > core.settings.group_max_size:
                 self._rebalances.start(group, Cause.GROUP_TOO_LARGE, "", "", now_ms)
             core.forget_if_absent(group)  # deleted again further on in the log

@@ -10,6 +10,7 @@ from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
 from ringleader.coordinator.bounded import BoundedCache
+from ringleader.coordinator.consumer_groups.topics import Topic, Topics
 from ringleader.coordinator.groups.commit import CommitRequest, PreparedCommit, prepare
 from ringleader.coordinator.groups.memory import MemoryTotal
 from ringleader.coordinator.groups.offset_deletion import PreparedDeletion
@@ -24,6 +25,7 @@ from ringleader.coordinator.machine import Notice, Phase, Ticket
 from ringleader.coordinator.runtime.moving import MovingShards
 from ringleader.coordinator.runtime.shards import Waiting
 from ringleader.coordinator.storage.base import Storage
+from ringleader.coordinator.topics.catalog import TopicInfo
 from ringleader.coordinator.unix_time import UnixTime
 from ringleader.protocol.errors import ErrorCode, KafkaError
 from ringleader.protocol.messages import HeartbeatRequest, HeartbeatResponse
@@ -70,6 +72,8 @@ class GroupRuntime(MovingShards[Shard]):
         self.memory = MemoryTotal()
         """What all groups hold."""
         self.memory_max_bytes = settings.group_metadata_max_bytes
+        self.topics = Topics()
+        """The cluster's topics, for groups of the consumer protocol."""
         self._lives: dict[int, Shard] = {}
         """By partition: the shard that counts there."""
         # One for all lives of all shards: what a shard is loaded with may be a clock that jumped.
@@ -103,6 +107,7 @@ class GroupRuntime(MovingShards[Shard]):
             self._unix_time,
             confirmed_reads=self._confirmed_reads,
             memory=self.memory,
+            topics=self.topics,
         )
         self.heartbeats[partition] = shard.heartbeat
         return shard
@@ -211,6 +216,22 @@ class GroupRuntime(MovingShards[Shard]):
             "OffsetFetch",
             ticket,
             lambda shard, _: shard.fetch_offsets(group_id, wanted, require_stable, ticket),
+        )
+
+    def topic_changed(self, name: str, info: TopicInfo | None) -> None:
+        """A topic is as it was not before; None: it was deleted."""
+        if info is None:
+            self.topics.remove(name)
+        else:
+            self.topics.put(Topic(name, info.id, info.partitions))
+
+    def describe_consumer(self, group_id: str, ticket: Ticket) -> Any | None:
+        """See `ConsumerHandler.describe`."""
+        return self.call_for(
+            group_id,
+            "ConsumerGroupDescribe",
+            ticket,
+            lambda shard, _: shard.describe_consumer(group_id, ticket),
         )
 
     def describe(self, group_id: str, version: int, ticket: Ticket) -> Any | None:

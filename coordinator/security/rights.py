@@ -64,6 +64,8 @@ _RIGHTS: Mapping[type[Message], Rights] = {
     kafka.SyncGroupRequest: ((Op.READ, GROUP),),
     kafka.HeartbeatRequest: ((Op.READ, GROUP),),
     kafka.LeaveGroupRequest: ((Op.READ, GROUP),),
+    kafka.ConsumerGroupHeartbeatRequest: ((Op.READ, GROUP), (Op.DESCRIBE, TOPIC)),
+    kafka.ConsumerGroupDescribeRequest: ((Op.DESCRIBE, GROUP),),
     kafka.OffsetCommitRequest: ((Op.READ, GROUP), (Op.READ, TOPIC)),
     kafka.OffsetFetchRequest: ((Op.DESCRIBE, GROUP), (Op.DESCRIBE, TOPIC)),
     kafka.OffsetDeleteRequest: ((Op.DELETE, GROUP), (Op.READ, TOPIC)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ringleader.coordinator.server.handlers import (
     acls,
     admin,
+    consumer_groups,
     data,
     groups,
     offsets,
@@ -26,7 +27,7 @@ def build(services: LocalServices) -> dict[int, Handler]:
     table: dict[int, Handler] = {}
     for family in OF_EVERY_NODE:
         table.update(family.register(services))
-    for own in (topics, data, transactions, admin):
+    for own in (topics, data, transactions, admin, consumer_groups):
         table.update(own.register(services))
     table.update(versions.register(services, tuple(table)))
     return table

@@ -140,11 +140,14 @@ class Catalog:
         """Of all topics."""
         self.settle = self._commits.settle
         self._served: set[str] = set()
+        self.on_change: Callable[[str, TopicInfo | None], None] = lambda name, info: None
+        """Called with each topic that is as it was not before; None: there is no such topic."""
 
     def serve(self, info: TopicInfo) -> None:
         """There is this topic too, whose records are somewhere else; it hides one of that name."""
         self._served.add(info.name)
         self.topics[info.name] = self.by_id[info.id] = info
+        self.on_change(info.name, info)
 
     def adopt(self, changed: Mapping[str, TopicInfo | None]) -> None:
         """These are so now; None: gone."""
@@ -161,6 +164,7 @@ class Catalog:
                 self._config_bytes += info.config_bytes
                 if not info.deleting:
                     self.topics[name] = self.by_id[info.id] = info
+            self.on_change(name, self.topics.get(name))
 
     def deleting(self) -> list[TopicInfo]:
         """Topics whose deletion was decided and is not finished."""

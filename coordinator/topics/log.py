@@ -217,6 +217,12 @@ class Topics:
 
     # ---- topics ----
 
+    def follow(self, on_change: Callable[[str, TopicInfo | None], None]) -> None:
+        """Call it with each topic now, and from now on with each that is created, changed or deleted."""
+        for name, info in self._catalog.topics.items():
+            on_change(name, info)
+        self._catalog.on_change = on_change
+
     def describe(self, name: str) -> TopicInfo | None:
         """A topic by its name."""
         return self._catalog.topics.get(name)

@@ -1,8 +1,9 @@
 """`python -m tests.simulation.fresh --seeds N`: N fresh seeds of each world, on all cores.
 
 The worlds: the group machine with model members (`tests.simulation`), nodes in front of a cluster
-(`tests.simulation.nodes`), their relay and transactions (`tests.simulation.transactions`), the whole daemon
-and real clients (`tests.simulation.daemon`). A seed that fails prints the command that runs it again.
+(`tests.simulation.nodes`), their relay and transactions (`tests.simulation.transactions`), groups of the
+consumer protocol (`tests.simulation.consumer`), the whole daemon and real clients (`tests.simulation.daemon`).
+A seed that fails prints the command that runs it again.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ WORLDS = {
     "shards": "simulation",
     "nodes": "simulation-nodes",
     "transactions": "simulation-transactions",
+    "consumer": "simulation-consumer",
     "daemon": "simulation-daemon",
 }
 """The judge of each: see `tools.proof`."""
@@ -66,6 +68,10 @@ def _steps(world: str, seed: int) -> int:
         from tests.simulation.transactions.world import simulate as simulate_transactions
 
         return simulate_transactions(seed).steps
+    if world == "consumer":
+        from tests.simulation.consumer.world import simulate as simulate_consumer
+
+        return simulate_consumer(seed).steps
     from tests.simulation.daemon.world import simulate as simulate_daemon
 
     return simulate_daemon(seed).steps

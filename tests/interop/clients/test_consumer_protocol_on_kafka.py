@@ -29,6 +29,7 @@ from tests.interop.clients.test_group_consumer_on_kafka import PARTITIONS, Log
 from tests.interop.kafka import TEST_JVM, KafkaBroker, classpath
 from tests.interop.maven import java
 from tests.support.consuming import PATIENCE_S, Sink, read_count, until
+from tests.support.daemon import Daemon
 from tests.support.sharding import member
 
 PROPERTIES = {
@@ -39,20 +40,32 @@ PROPERTIES = {
     "group.consumer.min.assignment.interval.ms": "0",
     "group.consumer.assignment.interval.ms": "0",
 }
+OPTIONS = [
+    *("--group-consumer-session-timeout-ms", "3000"),
+    *("--group-consumer-heartbeat-interval-ms", "100"),
+    *("--group-consumer-assignment-interval-ms", "0"),
+]
 PAGE = Path(__file__).parents[3] / "docs" / "consumer-protocol.md"
 
 pytestmark = pytest.mark.xdist_group("kafka-consumer-protocol")
 
 
-@pytest.fixture(scope="module")
-def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
+@pytest.fixture(scope="module", params=["kafka", "ringleader"])
+def kafka(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[KafkaBroker | Daemon]:
     """Its sessions are short, and it assigns at once."""
-    with KafkaBroker(tmp_path_factory.mktemp("kafka") / "broker", properties=PROPERTIES) as broker:
-        yield broker
+    directory = tmp_path_factory.mktemp(request.param)
+    if request.param == "kafka":
+        with KafkaBroker(directory / "broker", properties=PROPERTIES) as broker:
+            yield broker
+    else:
+        with Daemon(directory, options=OPTIONS) as daemon:
+            yield daemon
 
 
 @pytest.fixture
-async def log(kafka: KafkaBroker, group: str) -> AsyncIterator[Log]:
+async def log(kafka: KafkaBroker | Daemon, group: str) -> AsyncIterator[Log]:
     topic = re.sub(r"[^A-Za-z0-9._-]", "-", group)
     async with Admin(kafka.bootstrap) as admin:
         await admin.create_topic(topic, PARTITIONS)
@@ -147,7 +160,7 @@ async def test_alone_it_reads_everything_in_order_and_goes_on_where_it_was(log: 
 
 
 async def test_the_example_of_the_page(
-    kafka: KafkaBroker, log: Log, capsys: pytest.CaptureFixture[str]
+    kafka: KafkaBroker | Daemon, log: Log, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (text,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
     text = text.replace("localhost:9092", kafka.bootstrap).replace("orders", log.topic)
@@ -227,8 +240,8 @@ async def test_topics_that_match_a_pattern_later(log: Log, group: str) -> None:
             await until(lambda: one.assignment() == log.places())
 
 
-async def test_a_topic_created_after_the_join(kafka: KafkaBroker, group: str) -> None:
-    topic = f"{group}-late"
+async def test_a_topic_created_after_the_join(kafka: KafkaBroker | Daemon, group: str) -> None:
+    topic = re.sub(r"[^A-Za-z0-9._-]", "-", f"{group}-late")
     async with (
         Admin(kafka.bootstrap) as admin,
         GroupConsumer(kafka.bootstrap, group, topic, group_protocol="consumer") as one,
@@ -369,7 +382,7 @@ async def test_no_progress_leaves_the_group_until_there_is_some(log: Log, group:
 
 
 async def test_reading_goes_on_after_a_restart_of_the_broker(
-    kafka: KafkaBroker, log: Log, group: str
+    kafka: KafkaBroker | Daemon, log: Log, group: str
 ) -> None:
     await log.write(400)
     async with at(log, group, max_poll_records=10) as one:
@@ -470,6 +483,7 @@ async def test_a_group_with_the_java_console_consumer(log: Log, group: str) -> N
     assert story.of("lost") == []
 
 
+@pytest.mark.parametrize("kafka", ["kafka"], indirect=True)  # Ringleader's groups do not mix the protocols
 async def test_a_classic_group_is_taken_over_member_by_member(log: Log, group: str) -> None:
     await log.write(400)
     sink = Sink()

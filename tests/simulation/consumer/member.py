@@ -1,0 +1,109 @@
+"""A member of the consumer protocol as a client is one: it revokes, acknowledges and receives."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ringleader.protocol.errors import ErrorCode
+from ringleader.protocol.messages import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatRequestTopicPartitions,
+    ConsumerGroupHeartbeatResponse,
+)
+
+if TYPE_CHECKING:
+    from tests.simulation.consumer.world import World
+
+Owned = frozenset[tuple[bytes, int]]
+
+FENCED = frozenset((ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.GROUP_ID_NOT_FOUND))
+REBALANCE_TIMEOUT_MS = 20_000
+
+
+class ModelMember:
+    """One process. Its owner is the world, which calls `beat` from time to time."""
+
+    def __init__(self, world: World, number: int, instance_id: str | None, topics: frozenset[str]) -> None:
+        self.world = world
+        self.instance_id = instance_id
+        self.topics = topics
+        self.serial = 0
+        self.member_id = f"m{number}"
+        self.epoch = 0
+        self.owned: Owned = frozenset()
+        self.to_revoke: Owned = frozenset()
+        self.wanted: Owned | None = None
+        """The last assignment that it was told; None: none since it joined."""
+        self.waits = False
+        self.says_all = True
+        self.reported: Owned | None = None
+        self.gone = False
+
+    def __repr__(self) -> str:
+        return f"{self.member_id} at {self.epoch}"
+
+    def rejoin(self) -> None:
+        """It lost its place: its partitions are not its any more."""
+        self.epoch, self.owned, self.to_revoke, self.wanted = 0, frozenset(), frozenset(), None
+        self.says_all, self.reported = True, None
+
+    def subscribe(self, topics: frozenset[str]) -> None:
+        """Other topics, from the next heartbeat on."""
+        self.topics = topics
+        self.says_all = True
+
+    def request(self) -> ConsumerGroupHeartbeatRequest:
+        """Its next heartbeat."""
+        request = ConsumerGroupHeartbeatRequest(self.world.group_id, self.member_id, self.epoch)
+        request.instance_id = self.instance_id
+        if self.epoch == 0:
+            self.owned = self.to_revoke = frozenset()
+        if self.says_all or self.epoch == 0:
+            request.rebalance_timeout_ms = REBALANCE_TIMEOUT_MS
+            request.subscribed_topic_names = sorted(self.topics)
+        if self.says_all or self.owned != self.reported:
+            by_topic: dict[bytes, list[int]] = {}
+            for topic_id, partition in sorted(self.owned):
+                by_topic.setdefault(topic_id, []).append(partition)
+            request.topic_partitions = [
+                ConsumerGroupHeartbeatRequestTopicPartitions(topic_id=one, partitions=some)
+                for one, some in by_topic.items()
+            ]
+            self.reported = self.owned
+        self.says_all = False
+        return request
+
+    def leave(self, epoch: int) -> ConsumerGroupHeartbeatRequest:
+        """It goes."""
+        self.gone, self.owned, self.to_revoke = True, frozenset(), frozenset()
+        return ConsumerGroupHeartbeatRequest(
+            self.world.group_id, self.member_id, epoch, instance_id=self.instance_id
+        )
+
+    def failed(self) -> None:
+        """No answer came: it says all again."""
+        self.says_all, self.reported = True, None
+
+    def answered(self, response: ConsumerGroupHeartbeatResponse) -> None:
+        """What a client does with an answer."""
+        code = response.error_code
+        if code in FENCED:
+            self.rejoin()
+        elif code:
+            self.failed()
+        else:
+            self.epoch = response.member_epoch
+            if response.assignment is not None:
+                self.wanted = frozenset(
+                    (one.topic_id, partition)
+                    for one in response.assignment.topic_partitions
+                    for partition in one.partitions
+                )
+                self.to_revoke = self.owned - self.wanted
+                if not self.to_revoke:
+                    self.owned = self.wanted
+
+    def revoke(self) -> None:
+        """The application gave back what it has to, and takes what is new; the next heartbeat says so."""
+        if self.to_revoke and self.wanted is not None:
+            self.owned, self.to_revoke = self.wanted, frozenset()
