@@ -48,9 +48,9 @@ demo: $(READY) ## Show a group form, hand over partitions, survive a killed memb
 cluster: $(READY) ## Three Kafka brokers and three nodes as processes on this machine: who owns what, until Ctrl-C
 	@JAVA_HOME="$$($(PY) -m tools.java_home)" && export JAVA_HOME && exec $(PY) -m demo.cluster $(ARGS)
 
-# One Spark session serves all Spark tests: they share an xdist group, and a group stays on one process. Three
-# processes are right for two cores: most tests wait most of the time.
-PROCESSES := 3
+# One Spark session serves all Spark tests: they share an xdist group, and a group stays on one process. Most tests
+# wait for most of their time: three processes left two cores idle for a quarter of it.
+PROCESSES := 4
 # A failure is a failure. Only tests marked `second_try`, of other libraries' clients with timeouts that run by the
 # clock, are run once more, alone, when nothing else failed (exit code 10); which these were stands at the end.
 TESTS = $(PY) -m pytest --dist loadgroup -n $(PROCESSES)
@@ -67,7 +67,8 @@ test: $(READY) ## Run the tests; ARGS="-k name" chooses some
 
 # Its seeds are fresh ones, too: all that `make test` tries with a share of them.
 nightly: $(READY) ## Run the tests that draw a share, on all of it, and many seeds of the simulated worlds
-	@CC="$$($(PY) -m tools.c_compiler)" && export CC && RINGLEADER_TESTS_WHOLE=1 $(TESTS) -m share $(ARGS)
+	@JAVA_HOME="$$($(PY) -m tools.java_home)" && CC="$$($(PY) -m tools.c_compiler)" \
+		&& export JAVA_HOME CC && RINGLEADER_TESTS_WHOLE=1 $(TESTS) -m share $(ARGS)
 	@$(if $(ARGS),,$(MAKE) simulate SEEDS=1000)
 
 # Nothing is measured here, but for who reads along: one after the other, so that no broker is in another's way.
@@ -89,10 +90,12 @@ fuzz: $(READY) ## Draw inputs for all that reads bytes and texts, for MINUTES; A
 # With ARGS it is about scenarios; without, real clients (Java and its tools, the Python libraries) follow, with second
 # tries as in `make test`.
 CLIENTS := $(PY) -m pytest tests/interop/clients tests/interop/cluster
+# Each of them has a broker in Java, or several.
+BROKERS := 3
 interop: $(READY) ## Compare with a real Apache Kafka broker (ARGS are passed on), then let real clients work
 	@$(PY) -m tests.interop $(ARGS)
 	@$(if $(ARGS),,$(PY) -m tests.interop --secured)
-	@$(if $(ARGS),,$(CLIENTS) -n $(PROCESSES) --dist loadgroup \
+	@$(if $(ARGS),,$(CLIENTS) -n $(BROKERS) --dist loadgroup \
 		|| { $(ONCE_MORE) && $(CLIENTS) -n 1 --dist loadgroup --second-try; })
 
 # Some six minutes where nothing else runs: over two hundred incidents, in an order drawn by a seed that it prints.

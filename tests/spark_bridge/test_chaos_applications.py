@@ -33,6 +33,7 @@ from aiokafka.errors import KafkaError
 from ringleader.clients.admin import Admin
 from tests.spark_bridge.applications.ledger import Range, lines
 from tests.support.daemon import Daemon
+from tests.support.shares import WHOLE, share
 from tests.support.tied import tied
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
@@ -40,7 +41,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 PARTITIONS = 6
 GROUP = "g"
 PATIENCE_S = 240.0
-RUNS = int(os.environ.get("RINGLEADER_CHAOS_RUNS", "1"))
+RUNS = int(os.environ.get("RINGLEADER_CHAOS_RUNS", share(1, whole=3)))
 # `t-0[100,150)`, as the source's log lines name ranges.
 LOGGED = re.compile(r"\bt-(\d+)\[(\d+),(\d+)\)")
 TELLING = ("did not take the commit", "from the checkpoint runs again")
@@ -312,6 +313,7 @@ def long(world: World, dice: random.Random) -> None:
     world.all_get_records()
 
 
+@pytest.mark.share
 @pytest.mark.parametrize(("world", "run"), [(run, run) for run in range(RUNS)], indirect=["world"])
 def test_no_record_is_lost_and_each_double_is_explained(
     world: World, run: int, seed: int, record_property: Callable[[str, object], None]
@@ -331,6 +333,8 @@ def test_no_record_is_lost_and_each_double_is_explained(
     print(sentence)
 
 
+@pytest.mark.share
+@pytest.mark.skipif(not WHOLE, reason="its eight JVMs are for `make nightly`")
 @pytest.mark.timeout(1_800)
 def test_executors_of_their_own_and_a_kill_of_all_of_them(tmp_path: Path) -> None:
     """The source has no file, socket or memory in common with the tasks but what Spark hands them."""
