@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from ringleader.coordinator.groups import records
-from ringleader.coordinator.machine import MORE
 from ringleader.protocol.errors import error_name
 from ringleader.protocol.messages import (
     DeleteGroupsResponseDeletableGroupResult,
@@ -117,8 +116,6 @@ def _list(groups: list[ListGroupsResponseListedGroup], version: int) -> str:
 
 
 def _code(error: int, version: int) -> str:
-    if error == MORE:
-        return "MORE"
     return error_name(error)
 
 
