@@ -11,7 +11,9 @@ from ringleader.protocol.messages import (
     DeleteTopicsRequest,
     DeleteTopicsResponse,
     DeleteTopicsResponseDeletableTopicResult,
+    MetadataRequest,
     MetadataResponse,
+    MetadataResponseTopic,
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
@@ -115,3 +117,39 @@ async def test_a_topic_deleted_at_a_node_is_forgotten_there_at_once() -> None:
             answer = await client.call(DeleteTopicsRequest(topic_names=["orders", "nowhere"]), 3)
             assert [one.error_code for one in answer.responses] == [0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
         assert await committed(node) == set()
+
+
+async def test_a_look_without_an_answer_begins_anew() -> None:
+    async with two_brokers() as cluster, relaying(cluster.bootstrap) as [node]:
+        cluster.leaders["gone"] = [1]
+        await commit(node, "gone")
+        looking = deletions(node)
+        await looking.look()
+        del cluster.leaders["gone"]
+        await looking.look()
+        await cluster.brokers[2].__aexit__(None, None, None)
+        await looking.look()
+        async with cluster.brokers[2]:
+            await looking.look()
+            assert await committed(node) == {"gone"}
+            await looking.look()
+            assert await committed(node) == set()
+
+
+async def test_a_topic_that_was_made_again_keeps_its_offsets() -> None:
+    async with two_brokers() as cluster, relaying(cluster.bootstrap) as [node]:
+        await commit(node, "orders")
+        looking = deletions(node)
+        await looking.look()
+
+        def another(request: MetadataRequest, version: int, correlation_id: int) -> MetadataResponse:
+            answer = cluster.metadata(request, version, correlation_id)
+            if request.topics and request.topics[0].name is None:
+                unknown = ErrorCode.UNKNOWN_TOPIC_ID
+                answer.topics = [MetadataResponseTopic(unknown, None, one.topic_id) for one in request.topics]
+            return answer
+
+        cluster.on(3, another)
+        for _ in range(3):
+            await looking.look()
+        assert await committed(node) == {"orders"}

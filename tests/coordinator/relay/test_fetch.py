@@ -192,6 +192,22 @@ async def test_each_of_several_leaders_is_asked_for_its_share(max_bytes: int, ea
     assert {one.max_bytes for one in asked} == {each}
 
 
+async def test_several_leaders_together_wait_for_no_less_than_the_client() -> None:
+    asked: list[FetchRequest] = []
+
+    def fetch(request: FetchRequest, *_: Any) -> FetchResponse:
+        asked.append(request)
+        return fetched(request, b"records")
+
+    async with two_brokers() as cluster, relaying(cluster.bootstrap) as [node]:
+        cluster.on(1, fetch)
+        async with connected("127.0.0.1", node.port) as client:
+            request = ask(0, 1)
+            request.min_bytes = 5
+            await client.call(request, NEWEST)
+    assert {one.min_bytes for one in asked} == {3}
+
+
 async def test_another_question_takes_the_place_of_one_that_waits() -> None:
     async with two_brokers() as cluster, relaying(cluster.bootstrap) as [node]:
         one, two = Held(), Held()

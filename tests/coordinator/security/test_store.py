@@ -187,3 +187,13 @@ async def test_a_node_does_not_start_without_its_file(tmp_path: Path) -> None:
     (tmp_path / FILE).write_text("no JSON")
     with pytest.raises(StartError, match=r"security\.json cannot be read"):
         await Node(settings).start()
+
+
+def test_a_store_that_is_too_large_becomes_smaller(monkeypatch: pytest.MonkeyPatch) -> None:
+    entries = {"a": "x" * 500, "b": "y" * 500}
+    size = sum(store_module.size_of(key, value) for key, value in entries.items())
+    monkeypatch.setattr(store_module, "MAX_BYTES", 400)
+    less = store_module.larger(size, entries, {"a": None})
+    assert less == store_module.size_of("b", entries["b"])
+    with pytest.raises(KafkaError):
+        store_module.larger(less, entries, {"c": "z" * 500})

@@ -531,3 +531,39 @@ def test_the_address_that_holds_most_pays() -> None:
     pool.weigh(large, 90_000)
     assert closed == [large]
     assert pool.has(small)
+
+
+class _Silent:
+    """A peer that holds something, and is closed."""
+
+    def __init__(self, address: str, peer: str, closed: list[str]) -> None:
+        self.address, self.peer = address, peer
+        self._closed = closed
+
+    def give_way(self) -> None:
+        """See `Stranger`."""
+        self._closed.append(self.peer)
+
+
+def test_of_those_that_hold_about_as_much_the_oldest_goes_however_they_grew() -> None:
+    closed: list[str] = []
+    strangers = Strangers(100_000_000, lambda: 0, get_log())
+    first, second, third = (_Silent("10.0.0.1", name, closed) for name in ("first", "second", "third"))
+    for one in (first, second, third):
+        strangers.enter(one, CONNECTION_BYTES)
+    strangers.weigh(first, 10)
+    assert strangers.make_room("a test")
+    strangers.weigh(third, 10)
+    assert strangers.make_room("a test")
+    assert closed == ["first", "second"]
+    assert strangers.held_bytes == CONNECTION_BYTES + 10
+    strangers.weigh(third, 4 * LONG_READ_BYTES)
+    strangers.leave(third)
+    assert strangers.held_bytes == 0
+    alone = _Silent("10.0.0.2", "alone", closed)
+    strangers.enter(alone, CONNECTION_BYTES)
+    again = _Silent("10.0.0.1", "again", closed)
+    strangers.enter(again, CONNECTION_BYTES)
+    strangers.weigh(alone, LONG_READ_BYTES)
+    assert strangers.make_room("a test")
+    assert closed[2:] == ["alone"], "what is gone does not count against its address"

@@ -14,6 +14,7 @@ from ringleader.coordinator.topics.catalog import check_name
 from ringleader.coordinator.topics.disk import write_whole
 from ringleader.coordinator.topics.tails import BATCH_OVERHEAD_BYTES, Tail, TailCache
 from ringleader.protocol.errors import KafkaError
+from tests.support.topiclog import START_MS, batch, topic_log
 
 
 @given(
@@ -115,3 +116,17 @@ def test_names_of_topics(name: str) -> None:
         assert not good
     else:
         assert good
+
+
+async def test_a_file_is_read_up_to_what_may_be_and_searched_from_the_first_of_a_time(tmp_path: Path) -> None:
+    batches = [batch(150) for _ in range(8)]
+    size = len(batches[0])
+    assert 2_048 < size < 4_096, "every second one is in the index"
+    async with topic_log(tmp_path, tail_cache_bytes=0) as topics:
+        await topics.create("orders", 1)
+        for one in batches:
+            await topics.append("orders", 0, one)
+        assert await topics.offset_for_time("orders", 0, START_MS + 149) == (149, START_MS + 149)
+        partition = topics.partition("orders", 0)
+        for most in (2 * size, 3 * size, 4 * size - 1, 5 * size):
+            assert size <= len(await topics.read(partition, 0, most)) <= most

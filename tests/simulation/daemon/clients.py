@@ -340,10 +340,17 @@ class Writer(Client):
         super().__init__(world, name)
         self.wants = 0
         self._made = 0
+        self._batch_bytes = random.Random(f"{world.seed} {name}").choice((200, 2_000, 1_000_000))
 
     def _run(self) -> None:
         cluster = BlockingCluster(Endpoint(((HOST, PORT),), self.name, request_timeout_ms=5_000))
-        producer = Producer(cluster, ProduceSettings(delivery_timeout_s=300, max_block_s=300))
+        settings = ProduceSettings(
+            delivery_timeout_s=300,
+            max_block_s=300,
+            batch_bytes=self._batch_bytes,
+            max_request_bytes=max(1_000, self._batch_bytes),
+        )
+        producer = Producer(cluster, settings)
         while not self.stopping:
             self.settled = not self.wants
             if not self.wants:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 FAULTY_MS = 40_000
@@ -92,6 +92,7 @@ def draw(seed: int) -> Plan:
     some(2, lambda at: Event(at, "freeze", ms=lasts(200, 2_000, 8_000)))
     some(2, lambda at: Event(at, "slow disk", ms=lasts(1_000, 5_000)))
     some(2, full)
+    some(6, lambda at: replace(full(at), ms=lasts(10, 60, 250)))
     some(1, lambda at: Event(at, "append fails", what=rng.choice(("before", "after"))))
     some(1, lambda at: Event(at, "sync fails"))
     some(2, lambda at: Event(at, "wall clock", ms=rng.choice((-3_600_000, -2_000, 5_000, 86_400_000))))

@@ -91,7 +91,8 @@ class Disk:
         def written(descriptor: int, parts: list[bytes], position: int) -> None:
             self.take_time()
             if self.is_full():
-                write(descriptor, [parts[0][: len(parts[0]) // 2]], position)
+                whole = self._rng.randrange(len(parts))
+                write(descriptor, [*parts[:whole], parts[whole][: len(parts[whole]) // 2]], position)
                 raise OSError(errno.ENOSPC, "No space left on device")
             write(descriptor, parts, position)
 
@@ -144,6 +145,7 @@ class Life:
                 "group_initial_rebalance_delay_ms": 300,
                 "group_min_session_timeout_ms": 1_000,
                 "shutdown_grace_ms": 2_000,
+                "log_segment_bytes": self._world.segment_bytes,
                 "topic": ((TOPIC, 3), (PROGRESS, SHARDS)),
             }
         )

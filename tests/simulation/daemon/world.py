@@ -50,6 +50,8 @@ class DaemonWorld:
         self.given = plan is not None
         self.secured = random.Random(f"secured {seed}").random() < 0.3
         """Members log in by SASL, and ACLs are asked."""
+        self.segment_bytes = random.Random(f"segments {seed}").choice((16_384, 2**30))
+        """Of the files of the topic log."""
         self._tell = tell
         self.trace = hashlib.sha256()
         self.violation: ViolationError | None = None
