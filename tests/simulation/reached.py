@@ -87,7 +87,8 @@ def branches(file: Path) -> Iterator[Branch]:
             condition, ways = node.iter, ("enters",)
         elif isinstance(node, ast.ExceptHandler) and node.type is not None:
             condition, ways = node.type, ("catches",)
-        if condition is None or not isinstance(first, ast.stmt) or not place:
+        endless = isinstance(condition, ast.Constant)
+        if condition is None or endless or not isinstance(first, ast.stmt) or not place:
             continue
         assert isinstance(condition, ast.expr)
         line = " ".join((ast.get_source_segment(text, condition) or "").split())
@@ -157,16 +158,16 @@ class Reached:
         file = self._known[name]
         if file is None:
             return None
-        steps, before = self.steps[file], 0
+        steps, before = self.steps[file], frame.f_lineno  # where a coroutine goes on
 
-        def step(frame: FrameType, event: str, _argument: Any) -> Any:
+        def step(frame: FrameType, event: str, argument: Any) -> Any:
             nonlocal before
             if event == "line":
                 steps[before, frame.f_lineno] += 1
                 before = frame.f_lineno
             elif event == "return":
                 steps[before, 0] += 1
-            elif event == "exception":
+            elif event == "exception" and not issubclass(argument[0], StopIteration):
                 before = -1
             return step
 

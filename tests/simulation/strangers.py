@@ -89,6 +89,9 @@ class Liar:
         if kind == 0:
             return self._join(victim, group, member_id, instance_id)
         if kind == 1:
+            if rng.random() < 0.4:  # it is right but for the protocol, perhaps
+                group, member_id, instance_id = victim.group, victim.member_id, victim.instance_id
+                generation = victim.generation
             some = [SyncGroupRequestAssignment(member_id=member_id, assignment=b"stolen")]
             return SyncGroupRequest(
                 group_id=group,
