@@ -1,4 +1,4 @@
-"""The phases of a session, and the table of allowed transitions. Documentation and tests read this table."""
+"""The phases of a session, and the table of transitions that every change of a phase is checked against."""
 
 from __future__ import annotations
 
