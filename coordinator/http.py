@@ -80,7 +80,7 @@ from ringleader.coordinator.http_nodes import NodesFigures, families
 from ringleader.coordinator.http_recording import Recordings
 from ringleader.coordinator.journal.writer import JournalWriter
 from ringleader.coordinator.logs import Log
-from ringleader.coordinator.measures import Spread
+from ringleader.coordinator.measures import Histogram
 from ringleader.coordinator.runtime.groups import GroupRuntime
 from ringleader.coordinator.server.server import Server
 from ringleader.host.http_server import (
@@ -115,7 +115,7 @@ class Figures:
     parked: Counter[str] = field(default_factory=Counter)
     transactions: int = 0
     records: int = 0
-    syncs: tuple[list[int], float] = field(default_factory=lambda: Spread().copy())
+    syncs: tuple[list[int], float] = field(default_factory=lambda: Histogram().copy())
     failures: tuple[int, int, int, int] = (0, 0, 0, 0)
     """Failed appends, faults, reloads, failed requests."""
     shards: int = 0
@@ -125,7 +125,7 @@ class Figures:
     rebalances: dict[tuple[str, str], int] = field(default_factory=dict)
     phases_ms: dict[str, int] = field(default_factory=dict)
     journal: tuple[int, int] | None = None
-    lags: tuple[list[int], float] = field(default_factory=lambda: Spread().copy())
+    lags: tuple[list[int], float] = field(default_factory=lambda: Histogram().copy())
     tasks: int = 0
     groups: list[GroupFigures] | None = None
     left_out: int = 0
@@ -153,7 +153,7 @@ class NodeSide:
         self.journal: JournalWriter | None = None
         self.nodes: Callable[[], NodesFigures] | None = None
         """Of one of several."""
-        self.lags = Spread()
+        self.lags = Histogram()
         self._loop = asyncio.get_running_loop()
         self._started_s = self._loop.time()
         self._timer: asyncio.TimerHandle | None = None
@@ -238,7 +238,7 @@ class NodeSide:
             if not route.requests:
                 continue
             found.requests[route.name] = route.requests
-            counts, sum_ms = (server.waits or {}).get(key, Spread()).copy()
+            counts, sum_ms = (server.waits or {}).get(key, Histogram()).copy()
             # A request that did not wait was answered at once; one that waits is no sample yet.
             counts[0] += max(route.requests - sum(counts) - found.parked[route.name], 0)
             found.waits[route.name] = counts, sum_ms
@@ -501,7 +501,7 @@ def _add(family: HistogramMetricFamily, labels: list[str], spread: tuple[list[in
     """One histogram, in seconds."""
     counts, sum_ms = spread
     buckets, so_far = [], 0
-    for bound_ms, count in zip((*Spread.BOUNDS_MS, None), counts, strict=True):
+    for bound_ms, count in zip((*Histogram.BOUNDS_MS, None), counts, strict=True):
         so_far += count
         buckets.append(("+Inf" if bound_ms is None else str(bound_ms / 1000), so_far))
     family.add_metric(labels, buckets, sum_ms / 1000)

@@ -6,7 +6,7 @@ from bisect import bisect_left
 from typing import ClassVar
 
 
-class Spread:
+class Histogram:
     """How long something took, each time: how often up to each bound, and all together."""
 
     BOUNDS_MS: ClassVar = (1, 2, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000, 60_000)

@@ -32,7 +32,7 @@ class MemberState(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class ClassicMember:
-    """What a member of the classic protocol offered in JoinGroup, inside a group of the consumer protocol."""
+    """The offer of a member of the classic protocol in JoinGroup, inside a group of the consumer protocol."""
 
     session_timeout_ms: int
     protocols: tuple[tuple[str, bytes], ...]
@@ -57,7 +57,7 @@ class Subscription:
 
 @dataclass(frozen=True, slots=True)
 class Current:
-    """What a member has, and the epoch that it has reached."""
+    """The partitions that a member has, and the epoch that it has reached."""
 
     epoch: int = 0
     previous_epoch: int = 0

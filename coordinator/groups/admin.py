@@ -82,8 +82,8 @@ class AdminHandler(Part):
     def delete(
         self, group_id: str, ticket: Ticket, now_ms: int
     ) -> DeleteGroupsResponseDeletableGroupResult | None:
-        """Delete an empty group; None while it waits for the tombstones. What comes later starts clean
-        (O8)."""
+        """Delete an empty group; None while it waits for the tombstones. A later group of that name starts
+        clean (O8)."""
         core = self.core
         group = core.find(group_id)
         error: ErrorCode | int = core.refusal

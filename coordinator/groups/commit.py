@@ -1,9 +1,8 @@
 """A commit of offsets, plain or in a transaction: made ready piece by piece, written in one append.
 
-What a commit writes does not depend on its group, but for the stamps. So a long one is made ready first, with
-other work in between; whether it may be written is asked when it is written, in the same turn. It is in the
-log whole or not at all.
-"""
+The records of a commit do not depend on its group, but for the stamps. So a long one is made ready first,
+with other work in between; whether it may be written is asked when it is written, in the same turn. It is in
+the log whole or not at all."""
 
 from __future__ import annotations
 
@@ -31,7 +30,7 @@ ENTRIES_AT_A_TIME = 500
 """How many are made ready between two `yield`s: about a millisecond."""
 
 RECORD_OVERHEAD_BYTES = 48
-"""What a record takes in the log besides its key and the beginning of its value, at most."""
+"""Bytes of a record in the log besides its key and the beginning of its value, at most."""
 
 T = TypeVar("T")
 
@@ -133,8 +132,8 @@ def at_once(steps: Generator[None, None, T]) -> T:
 def write(
     core: Core, prepared: PreparedCommit, ticket: Ticket, error: int, commit_ms: int, now_ms: int
 ) -> Any | None:
-    """What is left of a commit once it is checked. The answer; None while it waits for the records. `error`:
-    what the check found."""
+    """Write a commit that was checked. The answer; None while it waits for the records. `error`: the result
+    of the check."""
     request = prepared.request
     if not error and prepared.too_large:
         error = ErrorCode.INVALID_COMMIT_OFFSET_SIZE

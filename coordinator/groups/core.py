@@ -1,20 +1,23 @@
-"""What all parts of a shard share: its groups, its deadlines, and the one way in which durable state changes.
+"""The state that all parts of a shard share: its groups, its deadlines, and the one way in which durable
+state changes.
 
-A record takes effect the moment it is emitted, by `apply`, which loading uses as well; what is said outside
-carries the position that it depends on (see `coordinator.machine`). For a group that is `Group.position`, the
-last write of its record or its floor, and `Group.offsets_position`, the last write of an offset of it.
+A record takes effect the moment it is emitted, by `apply`, which loading uses as well; every answer carries
+the position that it depends on (see `coordinator.machine`). For a group that is `Group.position`, the last
+write of its record or its reserved generation, and `Group.offsets_position`, the last write of an offset of
+it.
 
-Where reads are fenced (`Storage.confirmed_reads`), an owner that was stopped for a minute may not be one any
-more, and its memory may say what is long past: members that left, offsets from before, or that everybody's
-session is over since nobody could reach it. So everything that is said is proven (see `coordinator.machine`):
-reads, successes, errors, journal rows, whatever timers conclude. Without a proof leave, and only
+Where ownership has to be confirmed (`Storage.confirmed_reads`), an owner that was stopped for a minute may
+not be one any more, and its memory may say what is long past: members that left, offsets from before, or that
+everybody's session is over since nobody could reach it. So all answers wait for confirmed ownership (see
+`coordinator.machine`): reads, successes, errors, journal rows, and the conclusions of timers. These leave
+without it, and only these:
 
 - refusals that no state of a group is behind: a request that is wrong in itself, a shard that is loading or
   unloaded, and a connection that is closed without an answer;
 - the plain success of a heartbeat. A zombie's is harmless: its member goes on as it did, and whatever it
-  commits is fenced. And it is short: the shard of a group with members proves itself every few seconds, and
-  at once when it wakes. A heartbeat's error waits for proof as everything else does; it would make a client
-  rejoin, or give up, though nothing has happened to its group.
+  commits is fenced. And it is short: the shard of a group with members confirms its ownership every few
+  seconds, and at once when it wakes. A heartbeat's error waits for confirmed ownership as everything else
+  does; it would make a client rejoin, or give up, though nothing has happened to its group.
 """
 
 from __future__ import annotations
@@ -44,7 +47,7 @@ from ringleader.protocol.messages import GroupMetadataValue
 
 PLAIN, PLAIN_BYTES = records.PLAIN_OFFSET
 STORE_FULL = int(ErrorCode.COORDINATOR_NOT_AVAILABLE)
-"""What a request that would write is told while the store is full: clients try again."""
+"""The answer to a request that would write while the store is full: clients try again."""
 MEMORY_FULL = "refused, for the groups of this node take all of group.metadata.max.bytes"
 """The operator's notice of a request of a member."""
 
@@ -98,7 +101,7 @@ class Core:
 
     @property
     def refusal(self) -> int:
-        """What a shard that does not serve answers to most requests; 0 when it serves."""
+        """The answer of a shard that does not serve to most requests; 0 when it serves."""
         if self.phase is Phase.SERVING:
             return 0
         loading = self.phase is Phase.LOADING
@@ -131,7 +134,8 @@ class Core:
     # ---- out ----
 
     def reply(self, ticket: Ticket, response: Any, position: int) -> Any | None:
-        """The response if it is free to go; else it leaves when `position` is durable, and proven."""
+        """The response if it is free to go; else it leaves when `position` is durable, and ownership is
+        confirmed."""
         if position <= self.out.durable and not (self.out.confirms and self.phase is Phase.SERVING):
             return response
         self.out.answer(ticket, response, position)
@@ -145,7 +149,7 @@ class Core:
         return None if group is None or group.is_absent else group
 
     def position_of(self, group_id: str) -> int:
-        """What an answer about the group depends on, also that there is none."""
+        """The position that an answer about the group depends on, also that there is none."""
         group = self.groups.get(group_id)
         return NOTHING if group is None else group.position
 
@@ -188,7 +192,7 @@ class Core:
         self, group: Group, member_id: str, now_ms: int, *, members: int = 0, record: int = 0
     ) -> bool:
         """Whether the group's members and its record may take that many bytes more, as the member asks for;
-        if not, the operator is told. A group that does not grow always may."""
+        if not, that is reported to the operator. A group that does not grow always may."""
         growth = group.growth(members, record)
         if growth <= 0 or self.memory.total.counted + growth <= self.settings.group_metadata_max_bytes:
             return True

@@ -1,6 +1,6 @@
-"""One group: what is durable about it, its members, and the bookkeeping that joins and votes need.
+"""One group: its durable state, its members, and the bookkeeping that joins and votes need.
 
-Two things are told apart. `synced` is durable: the generation whose assignment is in the log. Members, state
+Two states are kept apart. `synced` is durable: the generation whose assignment is in the log. Members, state
 and generation are how the group is seen: after a sync, and after a load, exactly what `synced` says
 (`follow_record`); in a rebalance ahead of it, and lost with the process.
 
@@ -235,7 +235,7 @@ class Group:
     def update(
         self, member: Member, protocols: Protocols, session_timeout_ms: int, rebalance_timeout_ms: int
     ) -> None:
-        """What a JoinGroup of a known member that takes effect changes."""
+        """Take over what a JoinGroup of a known member says."""
         if member.protocols != protocols:
             self._count(member.protocols, -1)
             self._count(protocols, 1)

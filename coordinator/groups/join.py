@@ -47,7 +47,7 @@ class JoinHandler(Membership):
             return None
         if response.error_code == ErrorCode.FENCED_INSTANCE_ID:
             core.reports.fenced_instance(request, ticket, now_ms)
-        # What needs no proof must not ask for one.
+        # An answer that needs no confirmed ownership must not ask for it.
         elif response.error_code in _TOLD and not (position is None and core.out.confirms):
             core.reports.incident(
                 request.group_id,
@@ -135,7 +135,7 @@ class JoinHandler(Membership):
         comes_back = not member_id and instance_id in group.static_members
         if self.core.full:
             return join_refusal(version, STORE_FULL, member_id)
-        # Who comes back takes its own place, not another one. (Kafka refuses it in a full group.)
+        # A member that comes back takes its own place, not another one. (Kafka refuses it in a full group.)
         place = group.static_members[instance_id or ""] if comes_back else member_id
         if not self._has_room(group, place):
             self._turn_away(group, place, now_ms)

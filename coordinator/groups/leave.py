@@ -81,8 +81,8 @@ class LeaveHandler(Membership):
 
 
 def _member_id(group: Group | None, one: LeaveGroupRequestMemberIdentity) -> str:
-    """Whom an entry means: an operator names a static member, whose member id only itself knows, by its group
-    instance id alone."""
+    """The member that an entry means: an operator names a static member, whose member id only itself knows,
+    by its group instance id alone."""
     if group is None or one.member_id or one.group_instance_id is None:
         return one.member_id
     return group.static_members.get(one.group_instance_id, "")

@@ -71,7 +71,8 @@ class OffsetHandler(Part):
         return response
 
     def _reset(self, request: OffsetCommitRequest) -> tuple[OffsetChange, ...]:
-        """What a commit without a member changes in a group that had members once: an operator's doing."""
+        """The changes by a commit without a member in a group that had members once: an operator made
+        them."""
         group = self.core.groups.get(request.group_id)
         if request.generation_id_or_member_epoch >= 0 or group is None or not group.protocol_type:
             return ()
@@ -207,7 +208,7 @@ class OffsetHandler(Part):
 
 
 def check_unknown_group(core: Core, group_id: str, generation: int, version: int) -> ErrorCode | int:
-    """What a commit is told for a group that does not exist; 0: it makes a simple group, offsets only."""
+    """The error code of a commit to a group that does not exist; 0: it makes a simple group, offsets only."""
     if core.refusal:
         return core.refusal
     if len(group_id.encode()) > records.MAX_STRING_BYTES:
@@ -236,7 +237,7 @@ def _offset_of(group: Group, topic: str, entry: Any) -> int | None:
 
 
 def _unstable(found: OffsetFetchResponsePartitions) -> OffsetFetchResponsePartitions:
-    """KIP-447: an open transaction may change it, so whoever wants to be sure asks again."""
+    """KIP-447: an open transaction may change it, so a caller that wants to be sure asks again."""
     return OffsetFetchResponsePartitions(
         partition_index=found.partition_index,
         committed_offset=-1,

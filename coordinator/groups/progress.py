@@ -1,4 +1,4 @@
-"""What the journal notes while a rebalance runs."""
+"""The journal's notes while a rebalance runs."""
 
 from __future__ import annotations
 

@@ -148,7 +148,7 @@ class Rebalances(Part):
         core.reports.end_rebalance(group, Outcome.EMPTY, now_ms)
 
     def member_list(self, group: Group) -> list[JoinGroupResponseMember]:
-        """What the leader is told: all members, in join order, with their metadata of the elected
+        """The list for the leader: all members, in join order, with their metadata of the elected
         protocol."""
         return [
             JoinGroupResponseMember(
@@ -196,7 +196,7 @@ class Rebalances(Part):
         return self.core.groups.get(deadline.group_id or "")
 
     def _owes_answers(self, group: Group) -> bool:
-        """What its members were told last waits for the log: it is us who are silent, not they."""
+        """Whether the last answer to its members waits for the log: then we are silent, not they."""
         return group.position > self.core.out.durable
 
     def session_fired(self, member: Member, now_ms: int) -> None:
@@ -295,7 +295,8 @@ class Rebalances(Part):
         return ticket
 
     def refuse_parked(self, group: Group, member: Member, error: int, member_id: str) -> None:
-        """Whatever the member waits in is answered with an error; `member_id`: what JoinGroup echoes."""
+        """The request in which the member waits is answered with an error; `member_id`: what JoinGroup
+        echoes."""
         ticket = self.unpark_join(group, member)
         if ticket is not None:
             self.core.out.answer(ticket, join_refusal(ticket.api_version, error, member_id), group.position)
@@ -306,7 +307,7 @@ class Rebalances(Part):
         self.core.out.answer(self.unpark_sync(member), refused, group.position)
 
     def answer_syncs_with_error(self, group: Group, error: int, now_ms: int) -> None:
-        """Everybody who waits for an assignment is told that it will not come; assignments are forgotten."""
+        """Every member that waits for an assignment gets an error; assignments are forgotten."""
         for member in group.members.values():
             member.assignment = b""
             if member.awaiting_sync:
@@ -316,8 +317,8 @@ class Rebalances(Part):
     # ---- a store without room ----
 
     def store_is_full(self, now_ms: int) -> None:
-        """Whoever waits for a record that cannot be written is told so. New members may not know their ids
-        yet, so they are forgotten, as if they had never come."""
+        """Every request that waits for a record which cannot be written is refused. New members may not know
+        their ids yet, so they are forgotten, as if they had never come."""
         for group in self.core.groups.values():
             if group.state not in (GroupState.PREPARING, GroupState.COMPLETING):
                 continue

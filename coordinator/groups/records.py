@@ -42,7 +42,7 @@ UNCOMMITTED_OFFSET. Value: nothing. The offset's own record stays where it is: w
 behind the marker of its transaction, which may be in the log already."""
 
 READ_BARRIER = 0x5202
-"""Ours: says nothing, and proves by its being appended that its shard's owner still owns it. Key: int16 type.
+"""Ours: says nothing; its append confirms that its shard's owner still owns it. Key: int16 type.
 Value: nothing. One key for each shard, so a compacted log has one of them."""
 
 GROUP_VALUE_VERSION = 3
@@ -52,7 +52,8 @@ MAX_STRING_BYTES = 32_767
 """Longest string that the records can hold."""
 
 _REMEMBERED_CHARS = 255
-"""Keys of longer names are made anew each time, so that what is remembered has a bound in bytes: 16 MiB."""
+"""Keys of longer names are made again each time, so that the remembered ones have a bound in bytes: 16
+MiB."""
 
 _READABLE = frozenset(
     (OFFSET_LEGACY, OFFSET, GROUP, RESERVED_GENERATION, UNCOMMITTED_OFFSET, UNCOMMITTED_LATER)
@@ -86,7 +87,7 @@ def _string(text: str) -> bytes:
 
 
 def offset_key_prefix(group_id: str, topic: str) -> bytes:
-    """What the keys of all partitions of a topic in a group begin with; four bytes of partition follow."""
+    """The beginning of the keys of all partitions of a topic in a group; four bytes of partition follow."""
     short = len(group_id) <= _REMEMBERED_CHARS >= len(topic)
     return (_short_key_prefix if short else _key_prefix)(group_id, topic)
 
@@ -193,7 +194,7 @@ def offset_content(offset: int, leader_epoch: int, metadata: str, *, expires: bo
 
 
 def offset_stamps(commit_ms: int, expire_ms: int) -> bytes:
-    """What ends an `offset_value`."""
+    """The end of an `offset_value`."""
     return _STAMPS.pack(commit_ms, expire_ms) if expire_ms >= 0 else _STAMP.pack(commit_ms)
 
 

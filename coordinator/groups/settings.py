@@ -8,7 +8,7 @@ from ringleader.protocol.wire import INT32_MAX, INT64_MAX
 
 
 class GroupSettings(BaseModel):
-    """What an operator may change about groups, but for what is `exclude`d: that only tests change. The
+    """The settings of groups. Those that are `exclude`d only tests change. The
     descriptions are the documentation (docs/settings.md)."""
 
     model_config = ConfigDict(frozen=True)

@@ -140,7 +140,7 @@ class Shard:
 
     @property
     def refusal(self) -> int:
-        """What it answers to most requests while it does not serve; 0 when it serves."""
+        """Its answer to most requests while it does not serve; 0 when it serves."""
         return self._core.refusal
 
     @property
@@ -222,7 +222,7 @@ class Shard:
         Returns the response message if it is free to go now; None if it comes later as an `Answer` from
         `drain()`.
 
-        What the server does before: authorization; group.id null; SyncGroup v5+ without protocol type or name
+        The server does before: authorization; group.id null; SyncGroup v5+ without protocol type or name
         (INCONSISTENT_GROUP_PROTOCOL, before authorization); topic checks; for TxnOffsetCommit, that the
         transaction is open and has the group. The three that name topics get only the topics and partitions
         that passed the server's checks (existence, authorization), and answer for exactly these, in the same

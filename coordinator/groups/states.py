@@ -19,7 +19,7 @@ class GroupState(StrEnum):
     STABLE = "Stable"
     """The assignment is known and durable."""
     DEAD = "Dead"
-    """What is said about groups that do not exist."""
+    """The state of groups that do not exist."""
 
 
 TRANSITIONS: dict[GroupState, dict[GroupState, str]] = {
@@ -53,7 +53,7 @@ HEARTBEAT_CODES: dict[GroupState, int] = {
     GroupState.STABLE: int(ErrorCode.NONE),
     GroupState.DEAD: int(ErrorCode.COORDINATOR_NOT_AVAILABLE),
 }
-"""What a valid heartbeat is told in each state (Kafka GroupMetadataManager behaviour)."""
+"""The answer to a valid heartbeat in each state (Kafka GroupMetadataManager behaviour)."""
 
 
 class IllegalTransitionError(RuntimeError):

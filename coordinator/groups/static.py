@@ -80,7 +80,7 @@ def _rewritten(
 
 
 def refusal(group: Group, version: int, error: int) -> JoinGroupResponse:
-    """What `take_over` refused. As in Kafka, the refusal says in which generation the group is."""
+    """The refusal of `take_over`. As in Kafka, the refusal says in which generation the group is."""
     refused = join_refusal(version, int(error), "")
     refused.generation_id = group.generation
     refused.protocol_type = group.protocol_type
@@ -108,7 +108,7 @@ def replace(
     if error:
         return refusal(group, ticket.api_version, error)
     core.begin_change()
-    # Whoever waits under the old member id is told that there is a newer one.
+    # A request that waits under the old member id is answered that there is a newer one.
     rebalances.refuse_parked(group, member, int(ErrorCode.FENCED_INSTANCE_ID), old_id)
     leader_before = group.leader or ""
     core.reports.finish_rebalance(group, now_ms)
@@ -147,8 +147,8 @@ def replace(
 def _no_rebalance(
     rebalances: Rebalances, group: Group, member: Member, leader_before: str, version: int
 ) -> JoinGroupResponse:
-    """The present generation. A leader is told so from v9 on (KIP-814), with the word not to assign; an older
-    one is told the leader's former id, so that it takes itself for a follower."""
+    """The present generation. A leader gets it from v9 on (KIP-814), with the flag not to assign; an older
+    one gets the leader's former id, so that it takes itself for a follower."""
     success = rebalances.join_success(group, member, [], version)
     if version < _FIRST_WITH_SKIP_ASSIGNMENT:
         success.leader = leader_before

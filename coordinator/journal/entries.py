@@ -16,7 +16,7 @@ REASON_MAX_CHARS = 255
 
 
 class Cause(StrEnum):
-    """Why a rebalance began. Closed list: every call of the rebalance engine names one of these."""
+    """The cause of a rebalance. Closed list: every call of the rebalance engine names one of these."""
 
     MEMBER_JOINED = "member joined"
     """A member that was not in the group joined."""
@@ -42,7 +42,7 @@ class Cause(StrEnum):
 
 
 class Departure(StrEnum):
-    """Why a member is no longer in the group."""
+    """The reason for which a member is no longer in the group."""
 
     LEFT = "left"
     SESSION_EXPIRED = "session expired"
@@ -74,7 +74,7 @@ class DepartedMember(NamedTuple):
     client_host: str
     group_instance_id: str | None
     principal: str | None = None
-    """Who it was (`User:alice`); None: not known."""
+    """Its principal (`User:alice`); None: not known."""
 
 
 class Present(NamedTuple):
@@ -87,16 +87,16 @@ class Present(NamedTuple):
     session_timeout_ms: int
     rebalance_timeout_ms: int
     metadata: bytes
-    """What it said of itself under the elected protocol."""
+    """Its metadata for the elected protocol."""
     assignment: bytes
     joined_ms: int
     """Its JoinGroup came."""
     synced_ms: int
     """It had asked for its share, and the share was there."""
     last_heard_ms: int
-    """Of a static member that came back in this rebalance: when its former process was last heard of."""
+    """Of a static member that came back in this rebalance: the last request of its former process."""
     principal: str | None = None
-    """Who it is (`User:alice`); None: not known."""
+    """Its principal (`User:alice`); None: not known."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -196,7 +196,7 @@ class JournalEntry:
 
 @dataclass(slots=True, frozen=True)
 class FirstCommit:
-    """A group commits for the first time in a generation whose entry is told already."""
+    """A group commits for the first time in a generation whose entry is in the journal already."""
 
     group_id: str
     generation: int
@@ -208,7 +208,7 @@ class FirstCommit:
 
 
 class IncidentKind(StrEnum):
-    """What else is told of a group."""
+    """The other events of a group."""
 
     JOIN_REFUSED = "join refused"
     INSTANCE_FENCED = "instance fenced"
@@ -243,14 +243,14 @@ class Incident:
     old_member_id: str = ""
     """Of STATIC_RETURNED: who it was until then."""
     last_heard_ms: int = -1
-    """Unix time; of STATIC_RETURNED: when that one was last heard of."""
+    """Unix time; of STATIC_RETURNED: the last request of that one."""
     partitions: tuple[OffsetChange, ...] = ()
     principal: str = ""
-    """Who asked (`User:alice`); "" where nobody did."""
+    """The caller's principal (`User:alice`); "" where there is no caller."""
 
 
 class ChangeKind(StrEnum):
-    """What is told of somebody besides what the groups tell themselves."""
+    """The kinds of events that do not come from groups."""
 
     CHANGED = "changed"
     REFUSED = "refused"
@@ -258,7 +258,7 @@ class ChangeKind(StrEnum):
 
 @dataclass(slots=True, frozen=True)
 class ChangeRecord:
-    """What somebody did, or was not allowed to do."""
+    """A change by a principal, or one that it was not allowed to make."""
 
     kind: ChangeKind
     event: str
@@ -269,9 +269,9 @@ class ChangeRecord:
     client_id: str
     client_host: str
     subject: str
-    """What it was done to: the name of a topic, an ACL in words, the name of a user."""
+    """The object of the change: the name of a topic, an ACL in words, the name of a user."""
     detail: str = ""
-    """What became of it; of a refusal, the operation."""
+    """The outcome; of a refusal, the operation."""
     group_id: str = ""
     """The group that it concerns; "": none."""
     member_id: str = ""

@@ -1,10 +1,11 @@
-"""What a record of the topic `__ringleader_journal` says: why each group of this daemon rebalanced, for any
-Kafka client to read.
+"""The records of the topic `__ringleader_journal`: why each group of this daemon rebalanced, for any Kafka
+client to read.
 
 One partition. Key: the group id in UTF-8, empty for what concerns the whole daemon. Value: one JSON object in
 UTF-8. The record's timestamp is its `at_ms`. Times (`..._at_ms`, `at_ms`, `began_ms`, `last_..._ms`,
 `first_commit_ms`, `joined_ms`, `synced_ms`) are Unix time in milliseconds, all others lengths of time in
-milliseconds. What is not known is null. New fields may come without a new format: skip what you do not know.
+milliseconds. A value that is not known is null. New fields may come without a new format: skip what you do
+not know.
 
 Every record has
 
@@ -37,8 +38,8 @@ rebalance begins, or 10 seconds after the assignment was stored, whichever comes
   A partition is without an owner from when its member gives it up until a member's share with it is sent. An
   eager member gives up with its JoinGroup; a cooperative one (what its JoinGroup says it owns, it keeps) when
   it is sent a share without the partition; one that leaves, when it says so; one that did not rejoin or sync
-  in time, when it is put out; one whose session ended, or that came back as a static member, when it was last
-  heard of;
+  in time, when it is put out; one whose session ended, or that came back as a static member, with its last
+  request;
 - `last_commit_ms`: the group's last commit before the assignment was stored; `first_commit_ms`: the first
   one after, if it came before this record was written;
 - `cut`: true when the record would have been too large (1 MB): then `before` is [], and lists of members and
@@ -59,7 +60,7 @@ it was done to and what became of it, "" where the other fields say it.
 - "instance fenced": a request of a static member whose place another process has taken; `member_id` is the
   old one's;
 - "static member returned": another process took the place of a static member, and the group just went on;
-  `old_member_id`, `last_heard_ms`: who it was until then, and when that one was last heard of;
+  `old_member_id`, `last_heard_ms`: the former process, and the time of its last request;
 - "offsets reset": somebody who is no member committed for a group that had members and has none now;
 - "offsets deleted", "group deleted": by a tool; "offsets expired", "group expired": by retention;
 - "refused": the ACLs did not let the `principal` do that. `subject`: the resource ("TOPIC orders"), `detail`:
@@ -71,11 +72,9 @@ it was done to and what became of it, "" where the other fields say it.
   hour; all are in the daemon's log;
 - "started", "stopped" (group ""): the daemon. A "started" without a "stopped" before it: it was killed.
 
-What a kill -9 loses: rebalances whose record was not written yet, that is those in their third phase, and
-what was decided in the last few milliseconds; the group's own record of the generation, in
-`__consumer_offsets`, is never lost once a member was told. A crash of the machine loses no more: each record
-is synced.
-"""
+A kill -9 loses the rebalances whose record was not written yet, that is those in their third phase, and the
+events of the last few milliseconds; the group's own record of the generation, in `__consumer_offsets`, is
+never lost once a member was answered. A crash of the machine loses no more: each record is synced."""
 
 from __future__ import annotations
 
@@ -119,7 +118,7 @@ _Partitions = dict[tuple[str, int], str]
 """Partition -> whose it is."""
 
 _HEARD = (Departure.SESSION_EXPIRED, Departure.NEW_MEMBER_TIMEOUT)
-"""Who went so had been away since it was last heard of; who went otherwise, since then."""
+"""A member that went so had been away since its last request; one that went otherwise, since then."""
 
 
 def started(at_ms: int) -> Row:
@@ -128,7 +127,7 @@ def started(at_ms: int) -> Row:
 
 
 def stopped(at_ms: int) -> Row:
-    """The daemon stops, and all is told."""
+    """The daemon stops, and all is written."""
     return _row(at_ms, "", _event("stopped", at_ms))
 
 
@@ -291,7 +290,7 @@ def _owners(members: Iterable[Present]) -> _Partitions:
 
 
 def _owned(member: Present) -> set[tuple[str, int]]:
-    """What a member says it keeps while it waits: cooperative ones do."""
+    """The partitions that a member keeps while it waits: cooperative ones do."""
     try:
         owned = Subscription.decode(member.metadata).owned_partitions
     except MalformedError:
@@ -413,5 +412,5 @@ def _known(at_ms: int) -> int | None:
 
 def _row(at_ms: int, group_id: str, value: dict[str, Any]) -> Row:
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    # What clients sent may hold halves of surrogate pairs.
+    # Text from clients may hold halves of surrogate pairs.
     return at_ms, group_id.encode("utf-8", "replace"), text.encode("utf-8", "replace")

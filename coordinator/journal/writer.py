@@ -1,8 +1,7 @@
 """Writes the journal's records to their topic: after the groups' own records, beside all answers, and synced.
 
-Nothing waits for it. What comes while a write is under way goes with the next one. What somebody did to a
-group is a line in the log, too.
-"""
+Nothing waits for it. Records that come while a write is under way go with the next one. A change of a group
+by an operator is a line in the log, too."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ from ringleader.protocol.errors import KafkaError, error_name
 from ringleader.protocol.records import Record, build_batch
 
 GATHER_S = 0.02
-"""What is told within this time is one write, and one sync."""
+"""Records of this time are one write, and one sync."""
 
 RETRY_S = 1.0
 """A write that failed is tried again after this time."""
@@ -34,7 +33,7 @@ FOLD_S = 10.0
 """The same incident of the same client is one record in this time."""
 
 FOLDED_MAX = 10_000
-"""Different incidents of that kind in that time; more are not told."""
+"""Different incidents of that kind in that time; more are left out."""
 
 HOUR_MS = 3_600_000
 CHANGES_PER_HOUR = 1_000
@@ -44,7 +43,7 @@ BATCH_BYTES = 900_000
 """A batch is closed above it."""
 
 FOLDED = (IncidentKind.JOIN_REFUSED, IncidentKind.INSTANCE_FENCED)
-"""What a client may do as often as it likes."""
+"""Incidents that a client may cause as often as it likes."""
 LOGGED = (
     IncidentKind.JOIN_REFUSED,
     IncidentKind.OFFSETS_RESET,
@@ -56,7 +55,7 @@ ENDS = (IncidentKind.GROUP_DELETED, IncidentKind.GROUP_EXPIRED)
 
 
 class JournalTopic(Protocol):
-    """What is asked of the topic log (`Topics`)."""
+    """The part of the topic log (`Topics`) that is used here."""
 
     async def append_durably(self, topic: str, partition: int, batch: bytes) -> object:
         """Written and synced on return. Raises KafkaError."""
@@ -91,12 +90,12 @@ class JournalWriter:
         """Likewise, that nobody will read: the disk took none for too long."""
 
     def start(self, topics: JournalTopic) -> None:
-        """Begin to write, what was told before included."""
+        """Begin to write, records that were added before included."""
         self._put(record.started(self._wall_ms()))
         self._task = asyncio.get_running_loop().create_task(self._write_all(topics))
 
     async def stop(self, *, cleanly: bool) -> None:
-        """Write what is left. `cleanly`: all was told that was to tell. May be called without `start`."""
+        """Write the rest. `cleanly`: no record is missing. May be called without `start`."""
         task, self._task = self._task, None
         if task is None:
             return
@@ -243,7 +242,7 @@ class JournalWriter:
 
 
 def _fold_key(said: Message) -> tuple[object, ...] | None:
-    """What is the same again; None: each is told."""
+    """The key of equal incidents; None: each has a record."""
     if isinstance(said, ChangeRecord) and said.kind is ChangeKind.REFUSED:
         return said.event, said.subject, said.detail, said.principal, said.client_id, said.client_host
     if isinstance(said, Incident) and said.kind in FOLDED:

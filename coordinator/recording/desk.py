@@ -42,7 +42,7 @@ class Asked(NamedTuple):
     max_bytes: int
     principals: bool = False
     host: str = ""
-    """Of who asks, for the log."""
+    """The caller's address, for the log."""
 
 
 class Recording:

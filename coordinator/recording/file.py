@@ -12,10 +12,10 @@ Each further line is one call of the machine, in their order, and what came of i
      "next": 4711}
 
 `do` is a method of the shard (`tap.CALLS`), `with` what it was given, values as in `plain`. `tickets` are
-requests that are new: number, version of the API, client id, host, who asks, number of the connection. `ids`
-are member ids that were made up, `unix` and `others` what the machine was told of Unix time and of the memory
-of other shards since the call before. `gave` is its answer at once, or (`drain`) records, later answers and
-journal; `raised` an exception; `next` when it wants to be called, where that has changed.
+requests that are new: number, version of the API, client id, host, principal, number of the connection. `ids`
+are member ids that were made up, `unix` and `others` the Unix time and the memory of other shards that were
+reported to the machine since the call before. `gave` is its answer at once, or (`drain`) records, later
+answers and journal; `raised` an exception; `next` when it wants to be called, where that has changed.
 
 The last line says why it ends:
 

@@ -68,10 +68,10 @@ class Tickets:
         """By identity of a connection: its number, and how many of its requests wait."""
         self._count = 0
         self.fresh: list[list[Any]] = []
-        """Those that were not told of yet."""
+        """Those that no line has named yet."""
 
     def number(self, ticket: Any) -> int:
-        """Of a request, which is told of if it is a new one."""
+        """Of a request, which the next line names if it is a new one."""
         found = self._numbers.get(ticket)
         if found is not None:
             return found
@@ -105,8 +105,8 @@ class Tap:
         *,
         principals: bool = False,
     ) -> None:
-        """`put` takes the lines; `on_over(why)` is called when the shard's life ends. `principals`: who asks
-        is told by name."""
+        """`put` takes the lines; `on_over(why)` is called when the shard's life ends. `principals`: they
+        stand there by name."""
         self.shard = shard
         self._put = put
         self._on_over = on_over

@@ -31,10 +31,10 @@ from ringleader.protocol.errors import ErrorCode, KafkaError
 from ringleader.protocol.messages import HeartbeatRequest, HeartbeatResponse
 
 REMEMBERED_BYTES = 16 * 1024 * 1024
-"""What the group ids whose partition is remembered may take in memory."""
+"""Bytes of memory for group ids whose partition is remembered."""
 
 RETRY_S = 0.1
-"""What the node itself has to write, and a shard refused, is tried again after this time."""
+"""A write of the node itself that a shard refused is tried again after this time."""
 
 
 def fresh_id(prefix: str) -> str:
@@ -70,7 +70,7 @@ class GroupRuntime(MovingShards[Shard]):
         self._confirmed_reads = storage.confirmed_reads
         self._routes: BoundedCache[str, int] = BoundedCache(REMEMBERED_BYTES)
         self.memory = MemoryTotal()
-        """What all groups hold."""
+        """Bytes that all groups hold."""
         self.memory_max_bytes = settings.group_metadata_max_bytes
         self.topics = Topics()
         """The cluster's topics, for groups of the consumer protocol."""
@@ -85,7 +85,7 @@ class GroupRuntime(MovingShards[Shard]):
         self.rebalances: Counter[tuple[str, str]] = Counter()
         """By cause and outcome, since the start."""
         self.phases_ms: Counter[str] = Counter()
-        """What their phases took, together."""
+        """Duration of their phases, summed."""
         self.on_journal: Callable[[Message], None] | None = None
         """Called with everything that belongs into the journal."""
         super().__init__(storage, partitions, **more)
@@ -132,7 +132,7 @@ class GroupRuntime(MovingShards[Shard]):
         )
 
     async def stop(self) -> None:
-        """See `ShardRuntime.stop`. Rebalances whose followers are still awaited are told as they are."""
+        """See `ShardRuntime.stop`. Rebalances whose followers are still awaited are reported as they are."""
         for partition, loaded in enumerate(self._loaded):
             if loaded:
                 self.call(partition, "finish_journal", "", None, lambda shard, now: shard.finish_journal(now))
@@ -150,30 +150,31 @@ class GroupRuntime(MovingShards[Shard]):
 
     def handle(self, request: Any, ticket: Ticket) -> Any | None:
         """A request of one group (`request.group_id`); see `Shard.handle`."""
-        partition = self.partition_of(request.group_id)
-        shard = self.shards[partition]
-        changes = shard.changes
-        try:
-            if partition in self._late:
-                return self._handle_while_late(shard, request, ticket)
-            response = shard.handle(request, ticket, self._now_ms())
-        except Exception:
-            self.failed(partition, shard, changes, type(request).__name__, request.group_id, ticket)
-            return None
-        if response is None:
-            self.pending[partition][ticket] = None
-        self.touch(partition)
-        return response
-
-    def _handle_while_late(self, shard: Shard, request: Any, ticket: Ticket) -> HeartbeatResponse | None:
-        """Heartbeats are answered from memory, so that members stay members; see `MovingShards`."""
-        if isinstance(request, HeartbeatRequest):
+        partition, group_id = self.partition_of(request.group_id), request.group_id
+        if partition in self._late and isinstance(request, HeartbeatRequest):
+            # Answered from memory, so that members stay members; see `MovingShards`.
             member = request.generation_id, request.member_id, request.group_instance_id
-            code = shard.heartbeat(request.group_id, *member, self._now_ms())
-            if code != NOT_YET:
+            code = self.call(
+                partition,
+                "Heartbeat",
+                group_id,
+                None,
+                lambda shard, now: shard.heartbeat(group_id, *member, now),
+                reads=True,
+            )
+            if code is not None and code != NOT_YET:
                 return HeartbeatResponse(error_code=code)
-        self.refuse_as_late(ticket)
-        return None
+        return self.call(
+            partition,
+            type(request).__name__,
+            group_id,
+            ticket,
+            lambda shard, now: shard.handle(request, ticket, now),
+        )
+
+    def committed_partitions(self, group_id: str) -> list[tuple[str, list[int]]]:
+        """See `Shard.committed_partitions`."""
+        return self.shards[self.partition_of(group_id)].committed_partitions(group_id)
 
     def prepare(self, request: CommitRequest) -> Generator[None, None, PreparedCommit]:
         """See `groups.commit.prepare`."""
@@ -328,7 +329,7 @@ class GroupRuntime(MovingShards[Shard]):
                 self._warnings.tell(event.text, **fields)
 
     def store_figures(self) -> tuple[int, int, tuple[list[int], float]]:
-        """Transactions of the store, their records, and how long they took (see `Spread.copy`)."""
+        """Transactions of the store, their records, and how long they took (see `Histogram.copy`)."""
         logs = list(dict.fromkeys((self._store, *self._logs)))
         found = [log.took.copy() for log in logs]
         counts = [sum(column) for column in zip(*(counts for counts, _ in found), strict=True)]

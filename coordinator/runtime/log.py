@@ -10,11 +10,11 @@ from typing import Generic, TypeVar
 
 from ringleader.coordinator.logs import Log
 from ringleader.coordinator.machine import Append, Machine
-from ringleader.coordinator.measures import Spread
+from ringleader.coordinator.measures import Histogram
 from ringleader.coordinator.storage.base import Batch, Failure, Storage, StorageError
 
 GATHER_TURNS = 2
-"""Loop turns between a transaction's first record and its start. What arrives in them shares its sync:
+"""Loop turns between a transaction's first record and its start. Records that arrive in them share its sync:
 clients that were just answered commit again at once, and a transaction's own cost is that of 100 rows."""
 
 LATE_S = 5.0
@@ -29,7 +29,7 @@ LATE_INTERVAL_S = 1.0
 """How often it is asked whether a late append is still waited for."""
 
 EPOCH = 0
-"""What is given to `Storage.open`. Where one process owns all partitions for ever, it is all that there is; a
+"""The epoch for `Storage.open`. Where one process owns all partitions for ever, it is the only one; a
 store that has other owners gives out epochs itself."""
 
 M = TypeVar("M", bound=Machine)
@@ -84,7 +84,7 @@ class ShardLog(Generic[M]):
         self._silent = False
         self.on_durable: Callable[[Sequence[Batch], Sequence[int]], None] | None = None
         """Called with what has become durable, and the position of each batch's last record."""
-        self.took = Spread()
+        self.took = Histogram()
         """Transactions that succeeded."""
         self.records = 0
         """In these."""
@@ -100,7 +100,7 @@ class ShardLog(Generic[M]):
             await self._storage.close()
 
     def give_up(self) -> None:
-        """What is on its way is not waited for any more: it has failed, and may be in the log all the
+        """Appends on their way are not waited for any more: they have failed, and may be in the log all the
         same."""
         self._silent = True
         for task in self._tasks:
@@ -145,7 +145,7 @@ class ShardLog(Generic[M]):
             task.add_done_callback(self._tasks.discard)
 
     def drop(self, partition: int) -> None:
-        """What is not on its way yet of a shard whose life has ended is not to be written."""
+        """Forget the appends of a shard whose life has ended, as far as they are not on their way."""
         self._gathered = [entry for entry in self._gathered if entry[0] != partition]
 
     def drop_all(self) -> None:
@@ -153,7 +153,7 @@ class ShardLog(Generic[M]):
         self._gathered.clear()
 
     async def settled(self) -> None:
-        """Returns when what is on its way now is durable or has failed, and was told."""
+        """Returns when every append on its way now is durable or has failed, and `landed` was called."""
         if self._tasks:
             await asyncio.wait(list(self._tasks))
 

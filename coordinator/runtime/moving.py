@@ -1,11 +1,11 @@
 """Shards that come and go, for other nodes have the others.
 
 After `start_empty` a node has none. `acquire` and `release` are for somebody to call who knows of the other
-nodes. A shard whose life ends is gone, and nothing here takes it back: to own one fences whoever else does,
-so it is never done unasked (`on_lost` tells). Only a store that cannot be trusted ends all of them.
+nodes. A shard whose life ends is gone, and nothing here takes it back: to own one fences any other owner, so
+it is never done unasked (`on_lost` reports it). Only a store that cannot be trusted ends all of them.
 
 The store is what makes a mistake harmless: of two nodes that believe to have a shard, one has every append
-refused (FENCED), and says nothing any more.
+refused (FENCED), and answers nothing any more.
 
 An append that is merely late (too few replicas, say) ends nothing while it is certain that no other node was
 given the shard (`vouch`). The shard answers heartbeats, so that members keep what they have, and refuses
@@ -26,7 +26,8 @@ from ringleader.coordinator.storage.base import Failure, Storage, StorageError
 from ringleader.protocol.errors import ErrorCode
 
 RELEASE_S = 2.0
-"""Who waits for an append of a shard that is given up is told after so long to ask its next owner."""
+"""A request that waits for an append of a shard that is given up is refused after this time: its client asks
+the next owner."""
 
 
 def _nobody_vouches(_partition: int) -> bool:
@@ -96,7 +97,7 @@ class MovingShards(ShardRuntime[M]):
         return frozenset(self._late)
 
     async def stop(self) -> None:
-        """See `ShardRuntime.stop`. What is late is not waited for."""
+        """See `ShardRuntime.stop`. Late appends are not waited for."""
         self._stopping = True
         for partition in self._late:
             self._logs[partition].give_up()
@@ -143,9 +144,9 @@ class MovingShards(ShardRuntime[M]):
     # ---- to give it up ----
 
     async def release(self, partition: int) -> None:
-        """Give a shard up: from now on it answers NOT_COORDINATOR. What is on its way and becomes durable
-        within `RELEASE_S` is answered, what else waits is refused with NOT_COORDINATOR, and the store has
-        given it up on return. Nothing happens if it is not served."""
+        """Give a shard up: from now on it answers NOT_COORDINATOR. Requests whose appends become durable
+        within `RELEASE_S` are answered, all others that wait are refused with NOT_COORDINATOR, and the store
+        has given it up on return. Nothing happens if it is not served."""
         async with self._turns[partition]:
             if not self._loaded[partition]:
                 return

@@ -2,7 +2,7 @@
 compacted log. A record's offset is its position.
 
 The end comes from memory: what has become durable since somebody began to read. So who reads there sees every
-record in its order, deletions (null values) too. What is older is read from the store, which has the last
+record in its order, deletions (null values) too. Older records are read from the store, which has the last
 record of each key and nothing of what was deleted: Kafka's own topic, too, forgets both after a while. There
 may be gaps between offsets, and an empty batch leads over one at the end.
 
@@ -35,10 +35,10 @@ CONFIGS = {"cleanup.policy": "compact", "compression.type": "producer", "segment
 """As Kafka's own has them."""
 
 TAIL_BYTES = 33_554_432
-"""What is kept in memory for readers at the end, over all partitions."""
+"""Bytes kept in memory for readers at the end, over all partitions."""
 
 RECORD_OVERHEAD_BYTES = 200
-"""What Python keeps for a record besides its bytes."""
+"""Bytes of memory for a record besides its content."""
 
 UNREAD_S = 600.0
 """A partition that nobody has read for so long has no end in memory any more."""
@@ -49,10 +49,10 @@ BATCH_BYTES = 131_072
 
 LOOK_ROWS = 200_000
 LOOK_BYTES = 33_554_432
-"""What one look at the store brings at most; a reader that needs more has another look taken."""
+"""Bytes that one look at the store brings at most; a reader that needs more has another look taken."""
 
 LOOKS_BYTES = 67_108_864
-"""What looks may take in memory, over all partitions."""
+"""Bytes of memory for looks, over all partitions."""
 
 _KAFKAS = 0
 """The first byte of keys that Kafka knows."""
@@ -61,7 +61,7 @@ _STAMP = Struct(">q")
 
 
 class Rows(Protocol):
-    """What is asked of the store (`SqliteStorage`)."""
+    """The part of the store (`SqliteStorage`) that is used here."""
 
     async def ends(self) -> Sequence[int]:
         """By partition: the position of the last record that there ever was; 0: none."""
@@ -83,7 +83,7 @@ class _Item:
 
 @dataclass(slots=True)
 class _Look:
-    """What the store had from `first` to `last`, as batches."""
+    """The records of the store from `first` to `last`, as batches."""
 
     first: int
     last: int
@@ -266,7 +266,8 @@ class OffsetsTopic:
     # ---- what is in the store ----
 
     async def look(self, partition: OffsetsPartition, offset: int) -> _Look:
-        """What the store has from `offset` on, or from before it. Raises KafkaError (KAFKA_STORAGE_ERROR)."""
+        """The records of the store from `offset` on, or from before it. Raises KafkaError
+        (KAFKA_STORAGE_ERROR)."""
         number = partition.number
         async with self._turns.setdefault(number, asyncio.Lock()):
             look = self._looks.pop(number, None)
@@ -284,7 +285,7 @@ class OffsetsTopic:
             return look
 
     async def _taken(self, partition: OffsetsPartition, offset: int) -> _Look:
-        # What becomes durable from now on is in the tail, or nobody was promised it.
+        # Records that become durable from now on are in the tail, or were promised to nobody.
         last = taken = partition.high_watermark - 1
         # The highest position first: what is too much goes one by one, as sorting all would stop the loop.
         heap: list[tuple[int, bytes, bytes]] = []

@@ -1,17 +1,16 @@
 """Runs the shard machines of one log: time and durability go to them, what they write to the store.
 
-All shards run on the event loop's thread. What the requests of one loop turn write is one transaction of the
-store (of each shard, where the store takes each by itself); while it is on its way to the disk, the next
-turns' records gather for the next one.
+All shards run on the event loop's thread. The records of one loop turn are one transaction of the store (of
+each shard, where the store takes each by itself); while it is on its way to the disk, the next turns' records
+gather for the next one.
 
 An exception that leaves a machine while it works on a client's request, and that came before anything
 changed, is answered UNKNOWN_SERVER_ERROR, and nothing else happens. A shard's life ends when an append of it
-fails or any other exception leaves its machine: whoever waits is refused
-with NOT_COORDINATOR, a new machine is loaded from the store, and serves; the others go on. A second exception
-of the same shard within a minute, or a store that cannot be trusted any more, ends all of them: the node has
-to stop, and the next process replays what the store really holds. (Where a node has some of the shards only,
-it is otherwise: see `moving`.)
-"""
+fails or any other exception leaves its machine: requests that wait are refused with NOT_COORDINATOR, a new
+machine is loaded from the store, and serves; the others go on. A second exception of the same shard within a
+minute, or a store that cannot be trusted any more, ends all of them: the node has to stop, and the next
+process replays what the store really holds. (Where a node has some of the shards only, it is otherwise: see
+`moving`.)"""
 
 from __future__ import annotations
 
@@ -32,7 +31,7 @@ from ringleader.coordinator.storage.base import Batch, Failure, Storage, Storage
 from ringleader.protocol.errors import ErrorCode, shortened
 
 WALL_CLOCK_INTERVAL_S = 5.0
-"""How often the shards are told what Unix time is."""
+"""Time between two reports of Unix time to the shards."""
 
 FAULT_WINDOW_MS = 60_000
 """A shard whose machine fails twice within this time is not worth a third life."""
@@ -48,7 +47,7 @@ R = TypeVar("R")
 
 @dataclass(slots=True)
 class Counters:
-    """What an operator wants to count, since the start."""
+    """Counts for an operator, since the start."""
 
     faults: int = 0
     """Exceptions that left a machine, and ended a shard's life."""
@@ -141,7 +140,7 @@ class ShardRuntime(ABC, Generic[M]):
 
     @abstractmethod
     def _event(self, partition: int, event: Any) -> None:
-        """What a machine told besides answers."""
+        """Handle an event of a machine."""
 
     # ---- life ----
 
@@ -168,8 +167,8 @@ class ShardRuntime(ABC, Generic[M]):
         """Finish what is on its way to the disk, refuse everything that waits with NOT_COORDINATOR, and close
         the store. May be called twice, and after a failed start."""
         if self._serving:
-            # What is being written, then once what gathered meanwhile. Clients go on asking, so there is no
-            # end to wait for.
+            # The appends on their way, then those that gathered meanwhile. Clients go on asking, so there is
+            # no end to wait for.
             for _ in range(2):
                 self._drain()
                 await self._settled()
@@ -185,7 +184,7 @@ class ShardRuntime(ABC, Generic[M]):
         await asyncio.gather(*(log.settled() for log in dict.fromkeys(self._logs)))
 
     def _end(self) -> None:
-        """No shard serves from here on; whoever waits is told."""
+        """No shard serves from here on; requests that wait are refused."""
         if not self._serving:
             return
         self._serving = False
@@ -415,7 +414,8 @@ class ShardRuntime(ABC, Generic[M]):
         self._answer(answers)
 
     def _take(self, partition: int, shard: M, pending: dict[Any, None]) -> list[Answer]:
-        """What a machine wants done goes on its way; its answers. Raises what the machine raises."""
+        """Send a machine's appends and events on their way; its answers. Raises every exception of the
+        machine."""
         box = shard.drain()
         for answer in box.answers:
             pending.pop(answer.ticket, None)
@@ -469,7 +469,7 @@ class ShardRuntime(ABC, Generic[M]):
         return False
 
     def _former_durable(self, partition: int, shard: M, position: int, now: int) -> None:
-        """What a life that is over wrote is durable: nobody waits for it."""
+        """Appends of a life that is over are durable: nobody waits for them."""
 
     def _append_failed(self, entries: list[Entry[M]], error: StorageError) -> None:
         self.counters.failed_appends += 1

@@ -22,7 +22,7 @@ STORE_PARTITIONS = 50
 
 
 class PartitionLog(Protocol):
-    """What is asked of the topic log (`Topics`)."""
+    """The part of the topic log (`Topics`) that is used here."""
 
     async def end_transaction(
         self, topic: str, partition: int, producer_id: int, producer_epoch: int, *, committed: bool
@@ -37,7 +37,7 @@ class PartitionLog(Protocol):
 
 
 class GroupOffsets(Protocol):
-    """What is asked of the groups (`GroupRuntime`)."""
+    """The part of the groups (`GroupRuntime`) that is used here."""
 
     partitions: int
 

@@ -22,6 +22,7 @@ from ringleader.protocol.messages import (
 )
 
 if TYPE_CHECKING:
+    from ringleader.coordinator.groups.shard import Shard
     from ringleader.coordinator.runtime import GroupRuntime
     from ringleader.coordinator.security.acls import Authority
     from ringleader.coordinator.server.services import TopicDirectory
@@ -134,7 +135,7 @@ class CommitCache:
         )
 
     def take(
-        self, connection: Answerable, host: str, frame: bytes, version: int, correlation_id: int, now_ms: int
+        self, connection: Answerable, host: str, frame: bytes, version: int, correlation_id: int
     ) -> Call | None:
         """Start the commit in this frame (without its size); None: it has to take the general way."""
         at = len(frame) - FROM_OFFSET[version]
@@ -148,10 +149,9 @@ class CommitCache:
             return None
         call = PlainCommit(connection, API_KEY, version, correlation_id, plan.client_id, host)
         call.plan = plan
-        runtime, number = self._runtime, plan.shard_partition
-        shard = runtime.shards[number]
-        changes = shard.changes
-        try:
+        offset = _offset_at(frame, at)[0]
+
+        def commit(shard: Shard, now_ms: int) -> bool | None:
             taken = shard.commit_one(
                 plan.group_id,
                 plan.generation,
@@ -159,19 +159,16 @@ class CommitCache:
                 plan.instance_id,
                 plan.topic,
                 plan.partition,
-                _offset_at(frame, at)[0],
+                offset,
                 plan.leader_epoch,
                 call,
                 now_ms,
             )
-        except Exception:
-            runtime.failed(number, shard, changes, "OffsetCommit", plan.group_id, call)
-            return call
-        if not taken:
-            return None
-        runtime.pending[number][call] = None
-        runtime.touch(number)
-        return call
+            return None if taken else False  # what is taken is answered later
+
+        number = plan.shard_partition
+        response = self._runtime.call(number, "OffsetCommit", plan.group_id, call, commit)
+        return call if response is None else None
 
     def _may(self, connection: Answerable, host: str, plan: Plan) -> bool:
         """Checked for each commit: the remembered request may be another client's. The authorizer remembers

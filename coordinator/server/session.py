@@ -282,7 +282,7 @@ class Session:
         account = connection.account
         if api_key == COMMIT_KEY and (account is None or not account.over):
             try:
-                taken = self._server.commits.take(self, connection.host, frame, version, correlation_id, now)
+                taken = self._server.commits.take(self, connection.host, frame, version, correlation_id)
             except Exception:
                 self._server.failures.tell("handler failed", **self.who(route.name))
                 return f"{route.name} failed"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from ringleader.coordinator.clock import Clock, monotonic_ms
 from ringleader.coordinator.logs import Failures, Log, get_log
-from ringleader.coordinator.measures import Spread
+from ringleader.coordinator.measures import Histogram
 from ringleader.coordinator.security.quotas import Windows
 from ringleader.coordinator.server.arriving import Arriving
 from ringleader.coordinator.server.heartbeats import HeartbeatCache
@@ -99,7 +99,7 @@ class Shared(Generic[C]):
         rate = settings.max_connection_creation_rate
         most = None if rate == INT32_MAX else rate
         self.arriving = Arriving(quotas, most, windows, now_ms, self.log)
-        self.waits: dict[int, Spread] | None = None
+        self.waits: dict[int, Histogram] | None = None
         """By API: how long requests waited that were not answered at once; None: it is not measured."""
         self.held_bytes = 0
         """Bytes of all connections: received, being worked on, or not read by the peer."""
@@ -118,7 +118,7 @@ class Shared(Generic[C]):
 
     def measure(self) -> None:
         """Note from now on how long requests wait."""
-        self.waits = {key: Spread() for key in range(API_KEYS)}
+        self.waits = {key: Histogram() for key in range(API_KEYS)}
 
     # ---- for connections ----
 

@@ -1,4 +1,4 @@
-"""What the coordinator asks of a store: append, replay, and an honest word about durability."""
+"""The coordinator's interface to a store: append, replay, and an honest word about durability."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Row = tuple[int, int, bytes, bytes | None]
 
 
 class Failure(Enum):
-    """Why a store refused. The value is the text that operators read."""
+    """The reason for which a store refused. The value is the text that operators read."""
 
     DISK_FULL = "the disk is full"
     BUSY = "the database is locked by another program"
@@ -44,7 +44,7 @@ would succeed): the store refuses everything until it is started again, in anoth
 class StorageError(Exception):
     """A store could not do what it was asked. Nothing of the request is in the log, unless `fatal`, or, from
     a store whose appends are not `together`, FENCED or AWAY: then nobody knows until the log is replayed by
-    whoever opens the partition next."""
+    its next owner."""
 
     def __init__(self, failure: Failure, detail: str = "") -> None:
         super().__init__(f"{failure.value}: {detail}" if detail else failure.value)
@@ -88,9 +88,9 @@ class Storage(Protocol):
         raises."""
 
     def replay(self, partition: int) -> AsyncIterator[list[Row]]:
-        """What the partition, which is open, holds, in chunks, positions increasing; at least the last record
-        of each key that has no tombstone. Nothing of an owner from before a later one's `open` is missing,
-        and nothing that such an owner wrote after it is there. Raises `StorageError`."""
+        """The content of the partition, which is open, in chunks, positions increasing; at least the last
+        record of each key that has no tombstone. Nothing of an owner from before a later one's `open` is
+        missing, and nothing that such an owner wrote after it is there. Raises `StorageError`."""
 
     async def append(self, batches: Sequence[Batch]) -> list[int]:
         """Append all batches, all or none, and return the log position of each batch's last record. On return

@@ -4,9 +4,8 @@ The file is in WAL mode with `synchronous=FULL`: a transaction appends its pages
 before `append` returns. Checkpoints write the pages to the main file behind the syncs that SQLite needs.
 The key-value table compacts itself: there is nothing to clean.
 
-What is read is checked: the tree of pages at the start, every row by its own checksum, and the WAL for
-transactions behind a damaged one, which SQLite would drop without a word.
-"""
+Everything that is read is checked: the tree of pages at the start, every row by its own checksum, and the WAL
+for transactions behind a damaged one, which SQLite would drop without a word."""
 
 from __future__ import annotations
 
@@ -149,7 +148,7 @@ class SqliteStorage:
         return epoch
 
     async def release(self, partition: int) -> None:
-        """See `Storage.release`: whoever has the file has all partitions."""
+        """See `Storage.release`: the process that has the file has all partitions."""
 
     async def append(self, batches: Sequence[Batch]) -> list[int]:
         """See `Storage.append`."""
@@ -440,7 +439,7 @@ class SqliteStorage:
     def _close(self) -> None:
         connection, self._connection = self._connection, None
         if connection is not None:
-            # What was acknowledged is in the WAL; the next open folds it in.
+            # Acknowledged transactions are in the WAL; the next open folds it in.
             with contextlib.suppress(sqlite3.Error):
                 connection.close()
 

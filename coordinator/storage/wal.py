@@ -1,7 +1,8 @@
-"""What SQLite does not say of its write-ahead log: that synced transactions lie behind a damaged place.
+"""A look at SQLite's write-ahead log for damage that SQLite does not report: synced transactions behind a
+damaged place.
 
 SQLite takes the first frame that is not whole for the end, as after a torn write. One transaction is on its
-way at a time, so behind a torn one there is no whole one: if there is, what was acknowledged is lost.
+way at a time, so behind a torn one there is no whole one: if there is, acknowledged transactions are lost.
 Source: the WAL format in https://sqlite.org/fileformat2.html.
 """
 

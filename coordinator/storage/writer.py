@@ -48,7 +48,7 @@ class WriterThread:
         try:
             self._work()
         finally:
-            # Whoever comes from here on sees it, whoever came before is told here.
+            # Later callers see it, earlier ones are answered here.
             self._dead = True
             self._refuse_all()
 

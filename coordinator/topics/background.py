@@ -1,8 +1,7 @@
-"""What is done besides appending and reading: making complete files durable, removing what nobody can read.
+"""The work besides appending and reading: making complete files durable, removing what nobody can read.
 
-What must keep its order among the appends runs on the appending thread; what may take its time runs on a
-thread of its own, so that neither appends nor readers wait for it.
-"""
+Work that must keep its order among the appends runs on the appending thread; work that may take its time runs
+on a thread of its own, so that neither appends nor readers wait for it."""
 
 from __future__ import annotations
 

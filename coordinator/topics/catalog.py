@@ -35,12 +35,12 @@ PRODUCER_ID_BLOCK = 1_000
 """Producer ids per reservation; a crash skips what is left of one."""
 BELIEVED_PRODUCER_IDS = 1 << 62
 """Records are proof that a producer id was given out if it is below this. A client may write any id into its
-batch, and no node gives out so many."""
+batch, and no node gives out that many."""
 LEAST_LEFT_PRODUCER_IDS = 1 << 40
 """A file that leaves fewer ids than this followed such a client; see `ProducerIds.adopt`."""
 
 INTERNAL = frozenset(("__consumer_offsets", "__ringleader_journal"))
-"""Topics that are for reading: clients are told so, and write nothing to them."""
+"""Topics that are for reading: Metadata says so, and clients write nothing to them."""
 
 _NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 

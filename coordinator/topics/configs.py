@@ -1,8 +1,7 @@
 """Topic configurations: which keys there are, what they may hold, what they do here.
 
-Keys, types and defaults are Apache Kafka's. What has an effect is said per key; the rest is checked, kept and
-shown, so that tools which set it work, and documented as without effect.
-"""
+Keys, types and defaults are Apache Kafka's. Each key says whether it has an effect; the rest is checked, kept
+and shown, so that tools which set it work, and documented as without effect."""
 
 from __future__ import annotations
 
@@ -44,7 +43,7 @@ class ConfigKey:
     """The broker setting that the default comes from."""
 
     def default(self, settings: TopicSettings) -> str:
-        """What holds for topics that do not set it."""
+        """The value for topics that do not set it."""
         if self.broker_key is None:
             return self.given or ""
         return str(getattr(settings, self.broker_key.replace(".", "_")))

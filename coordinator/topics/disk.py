@@ -1,8 +1,8 @@
-"""What the topic log asks of the disk, and the one rule for when that fails.
+"""The topic log's calls of the disk, and the one rule for when they fail.
 
 After a failed sync nobody knows what is on the disk: the kernel may have dropped what it could not write, and
 the next sync would succeed without it. So none is tried again: everything is refused from then on, and the
-node, which is told, ends.
+node ends (`on_failed`).
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def write_number(path: Path, number: int) -> None:
 
 
 def read_number(path: Path) -> int | None:
-    """What `write_number` wrote; None if there is no file. Raises OSError (DamagedError among them)."""
+    """The number of `write_number`; None if there is no file. Raises OSError (DamagedError among them)."""
     try:
         data = path.read_bytes()
     except FileNotFoundError:
@@ -93,7 +93,7 @@ def read_number(path: Path) -> int | None:
 class Disk:
     """The threads that read and sync, and whether the disk can still be trusted.
 
-    What they raise comes out as KafkaError (KAFKA_STORAGE_ERROR). `on_failed` is called once, after the first
+    Their exceptions become KafkaError (KAFKA_STORAGE_ERROR). `on_failed` is called once, after the first
     failed sync; everything is refused from then on.
     """
 
@@ -173,7 +173,7 @@ class Disk:
 
 
 class GroupCommit(Generic[T]):
-    """What is asked for while the disk is busy is done together, in the order it came."""
+    """Requests that come while the disk is busy are done together, in their order."""
 
     def __init__(self, commit: Callable[[list[T]], Coroutine[Any, Any, None]]) -> None:
         self._commit = commit

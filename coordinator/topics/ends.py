@@ -1,8 +1,7 @@
-"""How far each partition had come, as of the last look: what a start misses when files are gone.
+"""The end of each partition at the last look: a start misses it when files are gone.
 
-It is told to an operator, and keeps offsets from beginning anew. Nothing else depends on it: a file that is
-missing, damaged or older than the records says less, and is no error. For worker threads.
-"""
+It is reported to an operator, and keeps offsets from beginning again. Nothing else depends on it: a file that
+is missing, damaged or older than the records says less, and is no error. For worker threads."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ Ends = Mapping[str, Mapping[str, int]]
 
 
 def load(path: Path) -> Ends:
-    """What was known; nothing if that cannot be read."""
+    """The known ends; none if that cannot be read."""
     with contextlib.suppress(OSError, ValueError, AttributeError, TypeError, OverflowError):
         return {
             topic: {number: int(end) for number, end in ends.items() if number.isdigit()}

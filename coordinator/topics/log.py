@@ -391,7 +391,7 @@ class Topics:
 
     def _write(self, pending: PendingAppend) -> None:
         if not self._appends:
-            # What arrives in this turn goes to the disk together.
+            # Appends of this turn go to the disk together.
             asyncio.get_running_loop().call_soon(self._flush)
         self._appends.append(pending)
 
@@ -494,7 +494,7 @@ class Topics:
         *,
         at_least_one: bool = True,
     ) -> bytes:
-        """Whole batches from the one with `offset` on, unless told otherwise at least one if there is one;
+        """Whole batches from the one with `offset` on, without `at_least_one` perhaps none, if there is one;
         only what is before `end_offset`, where a batch begins.
 
         Raises KafkaError: UNKNOWN_TOPIC_OR_PARTITION, OFFSET_OUT_OF_RANGE, KAFKA_STORAGE_ERROR.
@@ -542,7 +542,7 @@ class Topics:
         return found.start_offset
 
     async def _store_starts(self, asked: list[tuple[Partition, int]]) -> None:
-        """What is before these offsets goes, as soon as that is durable."""
+        """Records before these offsets go, as soon as that is durable."""
         starts: dict[Partition, int] = {}
         for partition, offset in asked:
             starts[partition] = max(offset, starts.get(partition, partition.start_offset))

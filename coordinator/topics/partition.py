@@ -69,10 +69,10 @@ class PendingAppend(FileWrite):
     header: BatchHeader
     append_time_ms: int
     before: ProducerEntry | None
-    """What was known of its producer before."""
+    """The state of its producer before."""
     done: list[Done]
     committed: bool | None
-    """What a marker says; None for other batches."""
+    """The content of a marker; None for other batches."""
 
 
 @dataclass(slots=True, eq=False)
@@ -123,13 +123,13 @@ class Served(Readable, Protocol):
     """A partition whose records are not in this log."""
 
     async def read(self, offset: int, max_bytes: int) -> bytes:
-        """What `read_tail` had not: whole batches, at least one."""
+        """The batches that `read_tail` had not: whole ones, at least one."""
 
     async def offset_for_time(self, timestamp_ms: int) -> tuple[int, int]:
         """See `Topics.offset_for_time`."""
 
     def wake_all(self) -> None:
-        """Wake whoever waits for more."""
+        """Wake the readers that wait for more."""
 
 
 class Partition:
@@ -365,13 +365,13 @@ class Partition:
                 waiter.wake()
 
     def delete(self) -> None:
-        """The topic is gone: whoever waits here learns it by reading again."""
+        """The topic is gone: readers that wait here learn it by reading again."""
         self.deleted = True
         self.producers.expire(2**63)
         self.wake_all()
 
     def wake_all(self) -> None:
-        """Wake whoever waits for more."""
+        """Wake the readers that wait for more."""
         self._advance(_SOME_BYTES, _SOME_BYTES)
 
     # ---- what goes ----

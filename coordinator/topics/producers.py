@@ -34,7 +34,7 @@ class ProducedBatch(NamedTuple):
 
 
 class ProducerEntry(NamedTuple):
-    """What is remembered of one producer."""
+    """The remembered state of one producer."""
 
     epoch: int
     batches: tuple[ProducedBatch, ...]
@@ -162,7 +162,7 @@ class Producers:
 
     @classmethod
     def load(cls, rows: list[list[object]]) -> Producers:
-        """What `dump` gave. Raises ValueError or TypeError for anything else."""
+        """Load the output of `dump`. Raises ValueError or TypeError for anything else."""
         entries: dict[int, ProducerEntry] = {}
         for pid, epoch, seen_ms, *batches in rows:
             kept = tuple(ProducedBatch(*batch) for batch in batches)  # type: ignore[misc]

@@ -24,7 +24,7 @@ DROPPED_SUFFIX = ".dropped"
 
 @dataclass(slots=True)
 class Recovered:
-    """What a partition's directory holds."""
+    """The content of a partition's directory."""
 
     segments: list[Segment] = field(default_factory=list)
     producers: Producers = field(default_factory=Producers)
@@ -138,7 +138,7 @@ def recover(directory: Path, now_ms: int) -> Recovered:
     found.start_offset = start
     found.miss_up_to(end, directory)
     found.transactions.forget_before(start)
-    # Whoever syncs what comes next syncs the directory too: what was taken away does not come back among it.
+    # The next sync covers the directory too: files that were taken away do not come back.
     return found
 
 
@@ -189,7 +189,7 @@ def _recover_segment(directory: Path, base: int, found: Recovered, now_ms: int) 
 
 
 def _replay(descriptor: int, position: int, header: BatchHeader, found: Recovered, now_ms: int) -> None:
-    """What a batch of a producer changes."""
+    """Apply a batch of a producer."""
     if not header.is_control:
         found.producers.add(header, header.base_offset, now_ms)
         if header.is_transactional:

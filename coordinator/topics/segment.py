@@ -51,7 +51,7 @@ class IndexUnusableError(Exception):
 
 
 class Snapshot(NamedTuple):
-    """What an index file keeps besides the index: all there was to know at the end of its file."""
+    """The content of an index file besides the index: the state at the end of its log file."""
 
     producers: list[list[object]]
     """`Producers.dump`."""
@@ -141,8 +141,8 @@ class Segment:
     def load_index(
         cls, directory: Path, base_offset: int, data: bytes
     ) -> tuple[Segment, Producers, TransactionIndex]:
-        """What `dump_index` gave, for the file of this base offset: producers and open transactions at its
-        end, aborted ones in it. Raises IndexUnusableError."""
+        """Load the output of `dump_index`, for the file of this base offset: producers and open transactions
+        at its end, aborted ones in it. Raises IndexUnusableError."""
         body = data[: -_INDEX_CRC.size]
         try:
             (crc,) = _INDEX_CRC.unpack_from(data, len(body))

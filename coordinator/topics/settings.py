@@ -8,7 +8,7 @@ from ringleader.protocol.wire import INT32_MAX, INT64_MAX
 
 
 class TopicSettings(BaseModel):
-    """What an operator may change about topics; most can be set per topic. The descriptions are the
+    """The settings of topics; most can be set per topic. The descriptions are the
     documentation (docs/settings.md)."""
 
     model_config = ConfigDict(frozen=True)

@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections import deque
 
 BATCH_OVERHEAD_BYTES = 120
-"""What Python keeps for a batch in memory besides its bytes."""
+"""Bytes of memory for a batch besides its content."""
 
 _COMPACT_AT = 512
 

@@ -1,7 +1,7 @@
 """One partition of __transaction_state as a machine: the transaction coordinator without sockets, files and
 clocks.
 
-Its state changes as soon as a record is emitted; what it says leaves when the records that it depends on are
+Its state changes as soon as a record is emitted; its answers leave when the records that it depends on are
 durable (see `ringleader.coordinator.machine`). All answers are `Result`s. Source: KIP-98, KIP-360; Kafka's
 TransactionCoordinator.
 """
@@ -55,7 +55,7 @@ class Result(NamedTuple):
 
 
 class Producer(NamedTuple):
-    """Who a client says it is."""
+    """The producer id and epoch that a client sends."""
 
     producer_id: int
     epoch: int
@@ -105,7 +105,8 @@ class TransactionShard:
         self._entries: dict[str, _Entry] = {}
         self._out = Outbox()
         self._unsettled: deque[tuple[int, _Entry, Transaction | None]] = deque()
-        """What becomes durable next: position, whose, what."""
+        """Changes on their way: position, entry, the transaction from there on. Writes to partitions are
+        verified at once, by the durable state, so an entry keeps that besides its latest one."""
         self._deadlines: DeadlineHeap[Deadline] = DeadlineHeap()
         self._cleanup = Deadline()
         self._unix_time = unix_time or UnixTime(
@@ -140,8 +141,8 @@ class TransactionShard:
                 self._apply(transactional_id, None if value is None else decode_value(value))
 
     def loaded(self, now_ms: int, wall_ms: int) -> None:
-        """See `Machine.loaded`. What was begun goes on: a transaction's time counts from its first partition,
-        and decided ones are told again to be finished."""
+        """See `Machine.loaded`. Open transactions go on: their time counts from the first partition, and
+        decided ones are reported again to be finished."""
         self.set_wall_clock(now_ms, wall_ms)
         self.phase = Phase.SERVING
         self._entries = {name: entry for name, entry in self._entries.items() if entry.latest is not None}
@@ -160,7 +161,7 @@ class TransactionShard:
         self._unix_time.tell(now_ms, wall_ms)
 
     def set_full(self, full: bool, now_ms: int) -> None:
-        """See `Machine.set_full`. What is due, and what could be completed, waits."""
+        """See `Machine.set_full`. Deadlines, and transactions that could be completed, wait."""
         self._full = full
         if not full:
             marked, self._marked = self._marked, []
@@ -182,7 +183,7 @@ class TransactionShard:
     # ---- InitProducerId ----
 
     def check_init(self, transactional_id: str, timeout_ms: int) -> int:
-        """What is wrong with a request whatever the state of its transaction."""
+        """The error of a request that no state of its transaction allows."""
         if not 0 < len(transactional_id.encode()) <= self.settings.transactional_id_max_bytes:
             return ErrorCode.INVALID_REQUEST
         if not 0 < timeout_ms <= self.settings.transaction_max_timeout_ms:
@@ -207,8 +208,8 @@ class TransactionShard:
         ticket: Any,
         now_ms: int,
     ) -> None:
-        """A producer begins: whoever had the id before is fenced. `expected`: what the client holds, if it
-        goes on after an error (KIP-360). `fresh_id`: used if `needs_producer_id` said so.
+        """A producer begins: the one that had the id before is fenced. `expected`: what the client holds, if
+        it goes on after an error (KIP-360). `fresh_id`: used if `needs_producer_id` said so.
 
         CONCURRENT_TRANSACTIONS while an earlier transaction ends, which this begins if need be;
         PRODUCER_FENCED if somebody else has begun since `expected`.
@@ -306,7 +307,7 @@ class TransactionShard:
 
     def finished(self, transactional_id: str, producer_id: int, epoch: int, now_ms: int) -> None:
         """All partitions of a `Finish` have their marker, on the disk. Of a transaction that is not being
-        finished (any more) it means nothing: after a load the same may be told twice."""
+        finished (any more) it means nothing: after a load the same may be reported twice."""
         latest = self._latest(transactional_id)
         if (
             self.phase is not Phase.SERVING
@@ -368,7 +369,7 @@ class TransactionShard:
                 yield Producer(latest.producer_id, latest.epoch)
 
     def find(self, transactional_id: str) -> Transaction | None:
-        """What is durable of a transactional id."""
+        """The durable state of a transactional id."""
         entry = self._entries.get(transactional_id)
         return None if entry is None else entry.durable
 
@@ -379,8 +380,8 @@ class TransactionShard:
         return None if self._full else self._deadlines.next_ms()
 
     def tick(self, now_ms: int) -> None:
-        """See `Machine.tick`. Aborts transactions whose time is over (whoever began them is fenced), forgets
-        what was not used for long."""
+        """See `Machine.tick`. Aborts transactions whose time is over (their producers are fenced), forgets
+        ids that were not used for long."""
         if self._full:
             return
         for due in self._deadlines.due(now_ms):
@@ -435,7 +436,7 @@ class TransactionShard:
         self._out.advance(position, now_ms)
 
     def _apply(self, transactional_id: str, transaction: Transaction | None) -> _Entry:
-        """What a record says holds from here on: the only way in which what is stored changes."""
+        """Apply a record: the only way in which durable state changes."""
         entry = self._entries.get(transactional_id)
         if entry is None:
             entry = self._entries[transactional_id] = _Entry(transactional_id)
@@ -498,7 +499,7 @@ class TransactionShard:
         return None if entry is None else entry.latest
 
     def _find(self, transactional_id: str) -> tuple[_Entry | None, Transaction | None, int]:
-        """What a request is about; the error code if there is nothing."""
+        """The transaction of a request; the error code if there is none."""
         if not transactional_id:
             return None, None, ErrorCode.INVALID_REQUEST
         error = _PHASE_ERRORS[self.phase]
@@ -518,7 +519,7 @@ class TransactionShard:
 
 
 class _Begun(NamedTuple):
-    """Whom a producer that begins becomes, and who was before."""
+    """The producer id and epoch for a producer that begins, and those before."""
 
     producer: Producer
     last: Producer
@@ -544,7 +545,7 @@ def _may_be(expected: Producer, entry: _Entry, latest: Transaction) -> bool:
 
 
 def _begin(entry: _Entry, latest: Transaction, expected: Producer | None, fresh_id: int) -> _Begun | None:
-    """What a producer that begins gets; None if it is fenced."""
+    """The ids for a producer that begins; None if it is fenced."""
     if expected is None or expected.epoch == latest.epoch:
         last = Producer(latest.producer_id, NO_EPOCH if expected is None else latest.epoch)
         if latest.epoch >= MAX_EPOCH:

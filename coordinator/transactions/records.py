@@ -1,4 +1,4 @@
-"""What is stored of transactions: Kafka's own records of __transaction_state.
+"""The stored records of transactions: Kafka's own records of __transaction_state.
 
 Each key and value has an int16 version in front.
 """
@@ -29,7 +29,7 @@ def encode_key(transactional_id: str) -> bytes:
 
 
 _ABORTED = TransactionLogValuePartitionsSchema("", [])
-"""Ours: a transaction of this epoch was aborted. Who does not know it sees a topic without partitions."""
+"""Ours: a transaction of this epoch was aborted. Other readers see a topic without partitions."""
 
 
 def by_topic(partitions: Iterable[Partition]) -> list[tuple[str, list[int]]]:

@@ -8,7 +8,7 @@ from ringleader.protocol.wire import INT32_MAX, INT64_MAX
 
 
 class TransactionSettings(BaseModel):
-    """What an operator may change about transactions, but for what is `exclude`d: that only tests change. The
+    """The settings of transactions. Those that are `exclude`d only tests change. The
     descriptions are the documentation (docs/settings.md)."""
 
     model_config = ConfigDict(frozen=True)
@@ -38,4 +38,4 @@ class TransactionSettings(BaseModel):
     transactional_id_max_bytes: int = Field(4_096, exclude=True)
     """Length of a transactional id in UTF-8. InitProducerId above it: INVALID_REQUEST."""
     transaction_retry_ms: int = Field(1_000, exclude=True)
-    """What could not be written (a marker, the end of a transaction) is tried again after this time."""
+    """A write that failed (a marker, the end of a transaction) is tried again after this time."""

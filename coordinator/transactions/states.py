@@ -47,7 +47,7 @@ COMPLETE = {State.PREPARE_COMMIT: State.COMPLETE_COMMIT, State.PREPARE_ABORT: St
 
 @dataclass(frozen=True, slots=True)
 class Transaction:
-    """What is stored of a transactional id."""
+    """The stored state of a transactional id."""
 
     producer_id: int
     epoch: int

@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 LEFT = {
     "bench": 0,
     "clients": 1,
-    "coordinator": 161,
+    "coordinator": 0,
     "demo": 0,
     "docs": 0,
     "examples": 0,

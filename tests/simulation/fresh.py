@@ -2,8 +2,8 @@
 
 The worlds: the group machine with model members (`tests.simulation`), nodes in front of a cluster
 (`tests.simulation.nodes`), their relay and transactions (`tests.simulation.transactions`), groups of the
-consumer protocol (`tests.simulation.consumer`), the whole daemon and real clients (`tests.simulation.daemon`).
-A seed that fails prints the command that runs it again.
+consumer protocol (`tests.simulation.consumer`), the whole daemon and real clients
+(`tests.simulation.daemon`). A seed that fails prints the command that runs it again.
 """
 
 from __future__ import annotations

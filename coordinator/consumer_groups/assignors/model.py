@@ -1,4 +1,4 @@
-"""What an assignor gets and gives."""
+"""Input and output of an assignor."""
 
 from __future__ import annotations
 

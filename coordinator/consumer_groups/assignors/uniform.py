@@ -28,7 +28,7 @@ def assign(members: list[Candidate], topics: Mapping[bytes, int]) -> Shares:
 def _kept(
     members: Iterable[Candidate], topics: Mapping[bytes, int]
 ) -> tuple[dict[str, dict[bytes, set[int]]], dict[bytes, set[int]]]:
-    """What each member had and may keep, and the partitions of each topic that nobody had."""
+    """The partitions that each member had and may keep, and those of each topic that nobody had."""
     free = {topic_id: set(range(count)) for topic_id, count in topics.items()}
     kept: dict[str, dict[bytes, set[int]]] = {}
     for member in members:

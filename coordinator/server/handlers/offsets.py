@@ -212,8 +212,7 @@ class _Offsets:
         if group.topics is not None:
             named = [(topic.name, topic.partition_indexes) for topic in group.topics]
             return ((some, _entries(some)) for some in existing.slices(named))
-        shard = self._runtime.shards[self._runtime.partition_of(group.group_id)]
-        committed = shard.committed_partitions(group.group_id)
+        committed = self._runtime.committed_partitions(group.group_id)
         count = _entries(committed)
         few = count <= SLICE_ELEMENTS
         return [(None, count)] if few else ((some, _entries(some)) for some in existing.slices(committed))

@@ -1,4 +1,4 @@
-"""What stands in a partition of the groups' topic: rows, and claims between them.
+"""The content of a partition of the groups' topic: rows, and claims between them.
 
 Each batch is one owner's: its header names the producer and its epoch. So no record needs a header of its own
 for that, and a batch of an older epoch than its producer's newest is known, and left out, without being
@@ -38,7 +38,7 @@ CLAIM_KEY = _TYPE + Struct(">h").pack(FORMAT_VERSION)
 
 
 class Claim(NamedTuple):
-    """Who owns a partition from here on. `wall_ms`: Unix time; `version`: of the program."""
+    """The owner of a partition from here on. `wall_ms`: Unix time; `version`: of the program."""
 
     node_id: int
     host: str
@@ -74,7 +74,7 @@ class LogRows:
         self._name = name
         self._until = until
         self.next_offset = 0
-        """What to fetch next."""
+        """The next offset to fetch."""
         self.claim: Claim | None = None
         """The last one that was met."""
         self.stale = 0

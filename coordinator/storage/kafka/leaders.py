@@ -29,7 +29,7 @@ AGAIN_MS, AGAIN_MAX_MS, CALM_S = 10, 250, 2.0
 
 
 class Leaders:
-    """By partition. `news()` is called whenever the cluster has told them."""
+    """By partition. `news()` is called whenever the cluster has reported them."""
 
     def __init__(self, cluster: Cluster, topic: str, news: Callable[[], None]) -> None:
         self._cluster = cluster
@@ -40,7 +40,7 @@ class Leaders:
         self.complete = False
         """Whether there was one of each partition."""
         self.topic_ids: set[bytes] = set()
-        """All that the topic ever had here: more than one, and it was made anew."""
+        """All that the topic ever had here: more than one, and it was deleted and made again."""
         self.brokers: list[Node] = []
         """All that the cluster names."""
         self._task: asyncio.Task[None] | None = None
@@ -53,7 +53,7 @@ class Leaders:
         return self.known.get(partition)
 
     def learn(self, metadata: ClusterMetadata) -> None:
-        """What the cluster says now."""
+        """The cluster's present answer."""
         found = metadata.topics.get(self._topic)
         self.brokers = list(metadata.brokers.values())
         if found is not None and found.partitions:
@@ -67,7 +67,7 @@ class Leaders:
         self._news()
 
     def moved(self) -> None:
-        """What is known is not right any more: ask again, in a moment if that was just done."""
+        """The known leader is not right any more: ask again, in a moment if that was just done."""
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._ask())
 

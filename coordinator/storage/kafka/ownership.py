@@ -8,7 +8,7 @@
    is another producer id, and the leader would go on taking what the old one writes.
 3. Claim: the first batch of the new epoch. From its acknowledgement on, the leader refuses all older ones.
 
-Whatever a predecessor managed to write lies before the claim.
+Every batch that a predecessor managed to write lies before the claim.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ TRANSACTION_TIMEOUT_MS = 60_000
 """Has to be said; there are no transactions."""
 
 ASK_MS = 8_000
-"""What one broker may take for an answer, before others are asked."""
+"""How long one broker may take for an answer, before others are asked."""
 
 _ELSEWHERE = (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE)
 

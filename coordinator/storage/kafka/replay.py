@@ -25,7 +25,7 @@ from ringleader.protocol.messages import (
 from ringleader.protocol.records import HEADER_BYTES, OVERHEAD_BYTES, parse_header
 
 FETCH_BYTES = 1024 * 1024
-"""What one answer holds; two of a partition are in memory."""
+"""Bytes of one answer; two of a partition are in memory."""
 
 FETCHES = 6
 """Requests under way at once, of all partitions: a broker answers those of one connection one by one, and
@@ -35,7 +35,7 @@ FETCH_WAIT_MS = 500
 """How long a broker waits for records that are not replicated yet."""
 
 ASK_MS = 8_000
-"""What a broker may take for an answer beyond that, before others are asked who leads."""
+"""How long a broker may take for an answer beyond that, before others are asked who leads."""
 
 _LENGTH = Struct(">8xi")
 """How long a batch is, behind its base offset."""

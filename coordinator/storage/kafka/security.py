@@ -1,10 +1,10 @@
 """Users, ACLs and quotas of several nodes: a compacted topic of the cluster, which every node reads to its
 end before it listens, and follows from then on.
 
-A change is one batch, so that all of it counts or nothing. Whoever asked for it is answered when all replicas
-in sync have it and this node has read it back: where two nodes change the same entry, the order of the topic
-decides, and all agree. While the cluster does not answer, what was read last counts, and nothing is changed.
-"""
+A change is one batch, so that all of it counts or nothing. The caller is answered when all replicas in sync
+have it and this node has read it back: where two nodes change the same entry, the order of the topic decides,
+and all agree. While the cluster does not answer, the last entries that were read count, and nothing is
+changed."""
 
 from __future__ import annotations
 
@@ -50,15 +50,15 @@ TAIL_TIMEOUT_S = 5.0
 AGAIN_S = 1.0
 """Before it is asked again."""
 TOLD_AGAIN_S = 60.0
-"""So often it is told that it is still away."""
+"""Time between two log lines that it is still away."""
 LOOK_S = 10.0
-"""So often it is asked who leads the partition: whoever does not any more might still answer."""
+"""Time between two questions for the partition's leader: a former one might still answer."""
 REREAD_S = 3_600.0
-"""Who was away for longer reads all anew: that something was removed is not to be read for ever."""
+"""A node that was away for longer reads everything again: removals are not kept for ever."""
 CLOSE_TIMEOUT_S = 2.0
-"""What is being changed has so long when the node stops."""
+"""Time for changes on their way when the node stops."""
 REPLICATE_MS = 5_000
-"""What a broker may take to have a change on all replicas in sync before it is sent again."""
+"""How long a broker may take to have a change on all replicas in sync before it is sent again."""
 TRANSACTION_TIMEOUT_MS = 60_000
 """Has to be said; there are no transactions."""
 MOST_BYTES = 2 * MAX_BYTES
@@ -81,7 +81,7 @@ class TopicStore(SecurityStore):
         log: Log | None = None,
         secret: bytes = b"",
     ) -> None:
-        """`cluster`: whoever made it closes it. `replication_factor`: when the topic is made. `secret`: that
+        """`cluster`: its maker closes it. `replication_factor`: when the topic is made. `secret`: that
         of a topic that has none; random bytes else."""
         super().__init__(on_failed)
         self._cluster = cluster
@@ -92,7 +92,7 @@ class TopicStore(SecurityStore):
         self._leaders = self._sender.leaders
         self._replay = Replay(self._leaders, topic)
         self._next_offset = 0
-        """What is before it counts."""
+        """Everything before it counts."""
         self._advanced = asyncio.Event()
         """Set, and replaced, when it has moved, or will not move any more."""
         self._turn = asyncio.Lock()
@@ -120,7 +120,7 @@ class TopicStore(SecurityStore):
             await self._write([secret_record(self._first_secret)], deadline_s)
 
     async def close(self) -> None:
-        """See `SecurityStore`. What the cluster does not acknowledge soon may be made, or not."""
+        """See `SecurityStore`. A change that the cluster does not acknowledge soon may be made, or not."""
         if self._changes:
             await asyncio.wait(self._changes, timeout=CLOSE_TIMEOUT_S)
         self._failure = self._failure or "the node stops"
@@ -211,7 +211,7 @@ class TopicStore(SecurityStore):
         return sections, size, offset
 
     async def _tail(self) -> None:
-        """What cannot be read is not passed over: the node ends."""
+        """A record that cannot be read is not skipped: the node ends."""
         try:
             await self._follow()
         except Exception as error:
@@ -243,7 +243,7 @@ class TopicStore(SecurityStore):
                     self._log.info("users, ACLs and quotas as of now")
 
     async def _next(self, *, anew: bool) -> None:
-        """Whatever is new, if something comes in a moment; or all of it `anew`. Raises StorageError,
+        """New records, if some come in a moment; or all of them again. Raises StorageError,
         DamagedError, and what observers raise."""
         if anew:
             sections, self._bytes, offset = await self._read_all()
@@ -295,7 +295,7 @@ class TopicStore(SecurityStore):
 
 
 class _Read(NamedTuple):
-    """What some records say. `changed`: the last of each key, None: gone."""
+    """The entries of some records. `changed`: the last of each key, None: gone."""
 
     changed: _Sections
     secret: bytes
@@ -304,7 +304,7 @@ class _Read(NamedTuple):
 
 
 def read_changes(data: bytes, offset: int) -> _Read:
-    """What the batches of a Fetch answer from `offset` on say. Raises ValueError (MalformedError)."""
+    """The entries of the batches of a Fetch answer from `offset` on. Raises ValueError (MalformedError)."""
     changed: _Sections = {}
     secret = b""
     for batch in iter_batches(data):
@@ -326,6 +326,6 @@ def read_changes(data: bytes, offset: int) -> _Read:
 
 
 def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
-    """What makes the one of the other."""
+    """The changes from one to the other."""
     gone = dict.fromkeys(before.keys() - after.keys())
     return gone | {key: value for key, value in after.items() if before.get(key) != value}

@@ -46,7 +46,7 @@ LOOK_S = 10.0
 """So often it is looked whether the topic is still the same, and as it has to be."""
 
 TOLD_AGAIN_S = 60.0
-"""So often it is told that it is not as it has to be any more."""
+"""Time between two log lines that it is not as it has to be any more."""
 
 REPLICATE_TRIES = 4
 """How often an append is sent before it is too late, if a broker says each time that not enough replicas
@@ -156,7 +156,7 @@ class KafkaStorage:
         return writer.epoch
 
     async def release(self, partition: int) -> None:
-        """See `Storage.release`. Nobody is told: whoever opens it next need not wait for anything."""
+        """See `Storage.release`. No message is sent: the next owner need not wait for anything."""
         self._forget(partition)
 
     async def replay(self, partition: int) -> AsyncIterator[list[Row]]:
@@ -239,7 +239,7 @@ class KafkaStorage:
         return self._owner._replace(wall_ms=int(time.time() * 1000))
 
     def _check_same(self, leaders: Leaders) -> None:
-        """Raises `StorageError` (UNFIT) when the topic was deleted and made anew, and is done with it."""
+        """Raises `StorageError` (UNFIT) when the topic was deleted and made again, and is done with it."""
         if len(leaders.topic_ids) < 2:
             return
         if self._failed is None:
@@ -252,7 +252,7 @@ class KafkaStorage:
         raise self._failed
 
     async def _look_again(self, cluster: Cluster, leaders: Leaders) -> None:
-        """A topic that is another one ends all; of one that is not as it has to be, it is told."""
+        """A topic that is another one ends all; one that is not as it has to be is logged."""
         told_s = float("-inf")
         while self._failed is None:
             await asyncio.sleep(LOOK_S)
@@ -286,7 +286,7 @@ class KafkaStorage:
 
 @dataclass(slots=True)
 class _Parts:
-    """What there is from `start` to `close`."""
+    """The parts from `start` to `close`."""
 
     cluster: Cluster
     sender: Sender

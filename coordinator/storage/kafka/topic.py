@@ -26,17 +26,17 @@ from ringleader.protocol.messages import (
 )
 
 OVERHEAD_BYTES = 128 * 1024
-"""What a batch of one record has besides its value: header and key."""
+"""Bytes of a batch of one record besides its value: header and key."""
 
 IN_SYNC = 2
 """Replicas that have a record before it is acknowledged, where there are as many."""
 
 SEGMENT_BYTES = 8 * 1024 * 1024
-"""Of a topic that we make. What is in its newest segment is never compacted, and is replayed whole."""
+"""Of a topic that we make. Its newest segment is never compacted, and is replayed whole."""
 
 TOMBSTONES_MS = 86_400_000
 """So long, at least, it is still to be read that something was removed, and how a transaction ended: Kafka's
-default. Who was away for longer reads all anew (`security.REREAD_S`)."""
+default. A node that was away for longer reads everything again (`security.REREAD_S`)."""
 
 TIMESTAMPS = "LogAppendTime"
 """A node whose clock is wrong can go on writing."""
@@ -45,11 +45,11 @@ _TOPIC, _BROKER = 2, 4
 """Resource types of DescribeConfigs."""
 
 ASK_MS = 10_000
-"""What a broker may take for an answer before another one is asked."""
+"""How long a broker may take for an answer before another one is asked."""
 
 
 class KeptTopic(ABC):
-    """What one is to be."""
+    """The wanted properties of a topic."""
 
     name: str
     partitions: int
@@ -58,7 +58,7 @@ class KeptTopic(ABC):
     record_bytes: int
     """The largest record's."""
     removed_late: ClassVar[str]
-    """What happens where `delete.retention.ms` is too little."""
+    """The consequence of too small a `delete.retention.ms`."""
 
     @property
     def batch_bytes(self) -> int:
@@ -67,11 +67,11 @@ class KeptTopic(ABC):
 
     @abstractmethod
     def _other_partitions(self, count: int) -> str:
-        """What to do about another number of partitions."""
+        """The advice for another number of partitions."""
 
     @abstractmethod
     def _larger_records(self) -> str:
-        """What to do about records that it does not take."""
+        """The advice for records that it does not take."""
 
     async def found(self, cluster: Cluster, deadline_s: float) -> ClusterMetadata:
         """Where it is, after it was checked; it is made when it is missing. Raises `StorageError`: UNFIT for

@@ -36,11 +36,11 @@ REQUEST_BYTES = 4 * 1024 * 1024
 """A request that has as much takes no further batch."""
 
 BATCH_BYTES = 1024 * 1024
-"""What waits goes into one batch up to this size, as a request has but one of each partition. A single append
-may be larger."""
+"""Appends that wait go into one batch up to this size, as a request has but one of each partition. A single
+append may be larger."""
 
 RECORD_BYTES = 32
-"""What a record takes besides key and value, at most."""
+"""Bytes of a record besides key and value, at most."""
 
 COMPRESSED_BYTES = 1_024
 """Smaller batches go as they are."""
@@ -85,7 +85,7 @@ class Append:
 
 @dataclass(slots=True, eq=False)
 class Batch:
-    """What has its place in the sequence, and is sent as it is until it is acknowledged."""
+    """Appends with a place in the sequence: sent as they are until they are acknowledged."""
 
     data: bytes
     appends: list[Append]
@@ -108,7 +108,7 @@ class Writer:
         """`uptime_s` of the last time that the cluster was known to know the epoch."""
         self.ended: StorageError | None = None
         self.trouble = ""
-        """What was the matter last."""
+        """The last problem."""
         self._acknowledged_to: int | None = None
         """The offset up to which all is acknowledged: what comes is later."""
         self._sequence = 0
@@ -141,7 +141,7 @@ class Writer:
         return self._waiting[0].due_s if self._waiting else math.inf
 
     def next(self, now_s: float) -> Batch | None:
-        """What is to be sent now; it counts as under way."""
+        """The batch to be sent now; it counts as under way."""
         if self._under_way or now_s < self._not_before_s:
             return None
         if self._batch is None:
@@ -360,7 +360,7 @@ class Sender:
         self._timer = asyncio.get_running_loop().call_at(due_s, self._look)
 
     def _look(self) -> None:
-        """Whoever has a batch that is overdue has ended."""
+        """A writer whose batch is overdue has ended."""
         self._timer = None
         now_s = asyncio.get_running_loop().time()
         for writer in self._ready:

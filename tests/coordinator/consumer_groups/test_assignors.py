@@ -64,7 +64,7 @@ def test_uniform_is_even_and_moves_as_little_as_that_allows(
     again = uniform.assign(members, after)
     least, extras = divmod(sum(after.values()), members_after)
     assert sizes(again) == [least] * (members_after - extras) + [least + 1] * extras
-    # What a member still has and may keep, but for what is beyond its fair share.
+    # The partitions that a member still has and may keep.
     kept = [
         sum(len({one for one in some if one < after.get(topic, 0)}) for topic, some in member.target.items())
         for member in members

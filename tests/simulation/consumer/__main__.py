@@ -10,7 +10,7 @@ from tests.simulation.consumer.world import World, simulate
 from tests.simulation.seeds import run_seeds
 
 counts: Counter[str] = Counter()
-"""What happened in all runs."""
+"""Events of all runs, by kind."""
 
 
 def run(seed: int, quiet: bool, tell: Callable[[str], None] | None) -> World:

@@ -33,7 +33,7 @@ class ModelMember:
         self.owned: Owned = frozenset()
         self.to_revoke: Owned = frozenset()
         self.wanted: Owned | None = None
-        """The last assignment that it was told; None: none since it joined."""
+        """The last assignment that it received; None: none since it joined."""
         self.waits = False
         self.says_all = True
         self.reported: Owned | None = None
@@ -85,7 +85,7 @@ class ModelMember:
         self.says_all, self.reported = True, None
 
     def answered(self, response: ConsumerGroupHeartbeatResponse) -> None:
-        """What a client does with an answer."""
+        """The client acts on an answer."""
         code = response.error_code
         if code in FENCED:
             self.rejoin()

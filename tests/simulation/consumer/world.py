@@ -68,7 +68,7 @@ class World:
             group_consumer_assignment_interval_ms=self.rng.choice([0, 0, 1_000, 15_000]),
         )
         self.log: list[tuple[bytes, bytes | None]] = []
-        """What is durable."""
+        """All that is durable."""
         self._in_flight: deque[Any] = deque()
         self.calm = False
         self._ids = 0
@@ -324,7 +324,7 @@ class World:
             raise ViolationError(name, text, self.seed, f"{self.now_ms} ms, step {self.steps}", again)
 
     def say(self, text: str) -> None:
-        """To whoever listens."""
+        """For the story, if it is to be printed."""
         if self.tell is not None:
             self.tell(f"{self.now_ms} #{self.steps} {text}")
 
