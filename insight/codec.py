@@ -1,8 +1,9 @@
 """Values of insight as JSON and back, for the file of a history and for the snapshots of inference.
 
-The type of a value decides its form: an enumeration is its word, a tuple or set a list, bytes are
+The type of a value decides its form: an enumeration is its word, a tuple a list, bytes are
 hexadecimal. A named tuple is the list of its fields. A dataclass is an object without the fields that have
-their default, and a field that is not known is ignored: so fields may be added without another format."""
+their default, and a field that is not known is ignored: so fields may be added without another format.
+"""
 
 from __future__ import annotations
 
@@ -80,7 +81,7 @@ def codec_of(kind: Any) -> Codec:
         return _of_optional(codec_of(next(one for one in inner if one is not NoneType)))
     if origin is tuple and inner[-1:] != (Ellipsis,):
         return _of_row(tuple, inner)
-    if origin in (tuple, list, set, frozenset):
+    if origin in (tuple, list):
         return _of_many(origin, codec_of(inner[0]))
     if origin in (dict, Mapping):
         return _of_mapping(inner[0], codec_of(inner[1]))

@@ -2,7 +2,8 @@
 clock.
 
 Times are Unix time in milliseconds (`at_ms`), lengths of time milliseconds (`join_ms`). A value that is not
-known is None, never 0. Member ids are as Kafka has them."""
+known is None, never 0. Member ids are as Kafka has them.
+"""
 
 from __future__ import annotations
 
@@ -125,7 +126,7 @@ class Gone(NamedTuple):
     why: Departure
     confidence: Confidence
     silent_ms: int | None = None
-    """The time since its last request when it went."""
+    """How long it had been silent when it went."""
     evidence: tuple[str, ...] = ()
 
 

@@ -29,7 +29,7 @@ class Incident:
     why: Departure
     confidence: Confidence
     silent_ms: int | None
-    """The time since its last request."""
+    """How long it had been silent."""
     partitions: tuple[TopicPartition, ...]
     """Its partitions."""
     heirs: tuple[str, ...]

@@ -134,7 +134,8 @@ class History(Queries):
         group, id and beginning, ownership by that and the partition, a commit and a lag by partition and
         time. `positions`: where the writer goes on, of the topics it reads. `snapshots` and `commits`: the
         snapshots of inference, by group; b"" deletes one. `read_ms`: the time up to which it is complete now
-        (`newest_ms`). Raises HistoryError; it may be called again with the same."""
+        (`newest_ms`). Raises HistoryError; it may be called again with the same.
+        """
         rows = _Rows(self._change)
         for one in outputs:
             rows.add(one)

@@ -4,7 +4,8 @@
 difference; then an outage of the coordinator, which explains departures and restarts; then members that came
 and went, from which subscriptions and assignments follow; then static members that came back, subscriptions,
 and last topics, which alone change a group whose members stay as they are. Where none of these changed, a
-classic group's leader asked for it."""
+classic group's leader asked for it.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 
 A record is written when the leader's assignment has come: the end of a rebalance, and nothing of its
 beginning. The rest is concluded from the difference to the record before, from the times of commits, and from
-polls if there were any."""
+polls if there were any.
+"""
 
 from __future__ import annotations
 

@@ -8,7 +8,8 @@ how long the rest of the group took to come together: where several explanations
 `RULES` decides, for every protocol: the first rule whose `when` holds. Their order: first the cases in which
 silence shows nothing of the member (its coordinator was away, the broker put it out for another reason,
 nothing is committed); then a departure before its session could end; then the explanations whose time fits,
-one that fits alone before those that share it."""
+one that fits alone before those that share it.
+"""
 
 from __future__ import annotations
 

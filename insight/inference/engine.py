@@ -3,7 +3,8 @@
 The caller gives it each record of `__consumer_offsets` (`record`) and every other fact (`tell`), calls `tick`
 about once a second, and takes the conclusions from `drain`. It goes on after a restart from `restore`d
 snapshots as if nothing had happened: kept in one transaction with what was drained and with the positions
-that were read."""
+that were read.
+"""
 
 from __future__ import annotations
 

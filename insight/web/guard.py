@@ -95,7 +95,8 @@ class Guard:
     does not hold it.
 
     A request for a host name that is not ours is refused: a page from elsewhere could have let its own name
-    point here. Addresses cannot be pointed elsewhere, so they are served."""
+    point here. Addresses cannot be pointed elsewhere, so they are served.
+    """
 
     def __init__(self, app: ASGIApp, *, token: str | None = None, names: Iterable[str] = ()) -> None:
         self._app = app
