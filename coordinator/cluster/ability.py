@@ -63,7 +63,8 @@ class Ability:
         """The reason for a report to the controller now; "": there is none.
 
         `wanted`: what the map gives it; `serving`: what it has; `silent`, `lost`: whose leaders have not
-        answered for `SILENT_S` and `LOST_S`; `late`: what has not been taken over for `LATE_S`."""
+        answered for `SILENT_S` and `LOST_S`; `late`: what has not been taken over for `LATE_S`.
+        """
         for partition in self._refusals.keys() & serving:
             del self._refusals[partition], self._not_before_s[partition]
         for partition in late:

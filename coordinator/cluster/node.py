@@ -18,6 +18,7 @@ from ringleader.coordinator.cluster.contact import Contact, Verdict
 from ringleader.coordinator.cluster.load import STANDSTILL, Load
 from ringleader.coordinator.cluster.map import PLAINTEXT, ClusterMap, NodeInfo
 from ringleader.coordinator.cluster.membership import Membership
+from ringleader.coordinator.cluster.nodes_through import NodesThrough
 from ringleader.coordinator.cluster.ownership import Ownership
 from ringleader.coordinator.cluster.pings import Greeting, Pings
 from ringleader.coordinator.cluster.reach import Reach
@@ -28,7 +29,7 @@ from ringleader.coordinator.group_transactions.handlers import register as group
 from ringleader.coordinator.http_nodes import NodesFigures
 from ringleader.coordinator.journal.writer import JournalWriter
 from ringleader.coordinator.logs import Failures, Log
-from ringleader.coordinator.nodes import Directory, NodeAddress
+from ringleader.coordinator.nodes import Directory
 from ringleader.coordinator.relay.arrivals import Arrivals
 from ringleader.coordinator.relay.relay import Relay
 from ringleader.coordinator.relay.tables import build
@@ -129,7 +130,7 @@ class ClusterNode(ServingNode):
 
     def through(self, listener: str) -> Directory:
         """See `Nodes`."""
-        return _Seen(self, listener)
+        return NodesThrough(listener, lambda: self.map, lambda: self.staying)
 
     @property
     def staying(self) -> Sequence[NodeInfo]:
@@ -142,6 +143,16 @@ class ClusterNode(ServingNode):
 
     async def _start(self) -> None:
         """Reach the cluster, check or create the groups' topic, listen, join the nodes, await the map."""
+        await self._reach_cluster()
+        security = await self._read_security()
+        await self._listen(security)
+        await self._join_nodes()
+        if self.failure is not None:
+            raise StartError(str(self.failure))
+        brokers = ",".join(map(str, self.settings.cluster))
+        self._listening(self.server, node_id=self._node_id, cluster=brokers)
+
+    async def _reach_cluster(self) -> None:
         settings = self.settings
         brokers = [str(address) for address in settings.cluster]
         self._cluster = Cluster(
@@ -181,12 +192,19 @@ class ClusterNode(ServingNode):
             on_failed=self._stop_serving,
             log=self.log,
         )
+
+    async def _read_security(self) -> Security:
         store = self._security_store or self._topic_store()
-        security = self.security = Security(store, authorizer_of(settings), quotas_of(settings))
+        security = Security(store, authorizer_of(self.settings), quotas_of(self.settings))
+        self.security = security
         await security.start()
         if security.authorizer.is_open and (acls := len(store.entries("acls"))):
             text = "set authorizer=acl here as at the other nodes, or remove the ACLs"
             self.log.warning("this node asks no ACLs, and there are some", acls=acls, text=text)
+        return security
+
+    async def _listen(self, security: Security) -> None:
+        settings, store = self.settings, security.store
         self.server = Server(
             settings, self.runtime, log=self.log, authorizer=security.authorizer, quotas=security.quotas
         )
@@ -217,6 +235,9 @@ class ClusterNode(ServingNode):
         self._info = self._told_of(await self.server.bind())
         self._pings = Pings(self._node_id, self._suspicion, self._greeting(store), self.log)
         await self.server.start(build(services, relay, group_transactions), relay.topology)
+
+    async def _join_nodes(self) -> None:
+        """Until there is a map, and this node serves its partitions or `LOADED_TIMEOUT_S` is over."""
         self._member = True
         self.reach.start()
         await self._membership.start(START_TIMEOUT_S)
@@ -230,9 +251,6 @@ class ClusterNode(ServingNode):
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(LOADED_TIMEOUT_S):
                 await self._until(lambda: self.ownership.settled)
-        if self.failure is not None:
-            raise StartError(str(self.failure))
-        self._listening(self.server, node_id=self._node_id, cluster=",".join(map(str, settings.cluster)))
 
     def _told_of(self, listeners: Sequence[Listener]) -> NodeInfo:
         """This node as the others see it; it listens there."""
@@ -478,22 +496,3 @@ class ClusterNode(ServingNode):
             self.log.warning(STANDSTILL, partitions=len(self.map.moving))
         if reason:
             self._spawn(None, self._membership.rejoin(reason))
-
-
-class _Seen:
-    """The nodes as clients of one listener see them."""
-
-    def __init__(self, node: ClusterNode, listener: str) -> None:
-        self._node = node
-        self._listener = listener
-
-    def owner(self, partition: int) -> NodeAddress | None:
-        owner = None if self._node.map is None else self._node.map.owner(partition)
-        return None if owner is None else owner.address(self._listener)
-
-    def nodes(self) -> Sequence[NodeAddress]:
-        nodes = self._node.staying
-        if any(node.rack is None for node in nodes):  # an older one shows partitions as without racks
-            nodes = [node._replace(rack=None) for node in nodes]
-        found = [node.address(self._listener) for node in nodes]
-        return [address for address in found if address is not None]

@@ -2,7 +2,8 @@
 
 Everything is in the nodes' group on the cluster: its description has the map and the last state of each node;
 a wish is a member for a moment, whose metadata the controller reads. So a principal that may join that group
-may move partitions."""
+may move partitions.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +44,8 @@ class Overview(NamedTuple):
 async def look(cluster: Cluster, group_id: str, timeout_s: float) -> Overview | None:
     """The nodes now; None if there are none. Waits while they agree on another map.
 
-    Raises ClientError; `MapError` for what a newer version wrote."""
+    Raises ClientError; `MapError` for what a newer version wrote.
+    """
     return await look_until(cluster, group_id, lambda _overview: True, timeout_s)
 
 

@@ -263,7 +263,8 @@ def step(
     A partition of a node that is not `there`, or is `unable` to serve it, moves at once; of the rest a few to
     each node, so that none is without an owner for long. `serving`: partitions, each with a node that reports
     to serve it (several may, as long as one does not know of the other); a partition that a node was given
-    and does not serve counts as under way."""
+    and does not serve counts as under way.
+    """
     now, moving = list(owners), dict[int, int]()
     under_way = Counter(owner for partition, owner in enumerate(owners) if (partition, owner) not in serving)
     for partition, (owner, heir) in enumerate(zip(owners, goal, strict=True)):

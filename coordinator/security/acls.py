@@ -2,7 +2,8 @@
 
 An ACL allows or denies a principal, from a host, an operation on the resources that a pattern matches. A deny
 counts, whatever else allows; without an ACL the operation is denied, too, unless the resource has no ACL at
-all and `allow.everyone.if.no.acl.found` is set. Numbers are those of the wire."""
+all and `allow.everyone.if.no.acl.found` is set. Numbers are those of the wire.
+"""
 
 from __future__ import annotations
 
