@@ -42,7 +42,6 @@ def test_compiled_functions_say_their_version_and_arguments(cls: type[Message]) 
         )
 
 
-@pytest.mark.long
 def test_compiled_code_is_typed(tmp_path: Path) -> None:
     """No type checker sees code that is compiled while a process runs, so it is written to files here."""
     for cls in MESSAGES:
