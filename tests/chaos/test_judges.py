@@ -295,7 +295,7 @@ def test_a_lie_is_caught_by_its_judge(lie: Callable[[Story], None], story: Story
 
 @EXAMPLES
 @given(stories(), st.data())
-def test_a_record_that_no_member_processed_is_told(story: Story, data: st.DataObject) -> None:
+def test_a_record_that_no_member_processed_is_reported(story: Story, data: st.DataObject) -> None:
     gone = data.draw(st.sampled_from(story.of("processed")))
     story.lines["consumer"].remove(gone)
     [why] = left_out(story)

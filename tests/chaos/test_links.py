@@ -183,7 +183,7 @@ def test_an_upstream_that_is_not_there_resets() -> None:
             one.recv(1)
 
 
-def test_who_listens_elsewhere_is_found_again(link: Link) -> None:
+def test_a_process_that_listens_elsewhere_is_found_again(link: Link) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         link.upstream = listening.getsockname()
         with connected(link) as one, listening.accept()[0] as other:

@@ -151,7 +151,7 @@ def test_from_where_and_how_far(
     assert values(done) == wanted
 
 
-def test_an_offset_outside_of_the_log_is_told(coordinator: Coordinator, topic: str) -> None:
+def test_an_offset_outside_of_the_log_is_reported(coordinator: Coordinator, topic: str) -> None:
     done = consume(coordinator, topic, "--from", "7", CAUGHT_UP, "--format", "raw")
     assert (done.code, done.out) == (0, "7\n8\n9\n")
     assert done.err.splitlines() == [

@@ -133,7 +133,7 @@ def test_groups_with_members_at_the_target_are_refused(source: Coordinator, targ
     assert take(source, target, "--all").code == 0
 
 
-def test_members_at_the_source_are_told(source: Coordinator, target: Coordinator) -> None:
+def test_members_at_the_source_are_reported(source: Coordinator, target: Coordinator) -> None:
     with sync_consumer_member(source.bootstrap, "audit", ["bills"], client_id="ann", **QUICK) as member:
         member.wait_assigned(PATIENCE_S)
         done = take(source, target, "--all")

@@ -85,7 +85,7 @@ def test_the_password_may_come_by_standard_input(daemon: Daemon, admin: list[str
     assert run_here(None, "users", "remove", "bob", *admin).code == 0
 
 
-def test_who_may_not_log_in_may_not_ask(daemon: Daemon) -> None:
+def test_a_user_that_may_not_log_in_may_not_ask(daemon: Daemon) -> None:
     refused = run_here(daemon.bootstrap, "users", "list")
     assert refused.code == 1
     assert "SASL" in refused.err
@@ -126,7 +126,7 @@ def test_users_of_nodes_are_kept_in_a_topic_of_the_cluster(secret: Path, tmp_pat
         assert damaged.err.count("\n") == 1
 
 
-def test_a_file_that_is_gone_is_not_made_anew(tmp_path: Path, secret: Path) -> None:
+def test_a_file_that_is_gone_is_not_made_again(tmp_path: Path, secret: Path) -> None:
     arguments = ("users", "add", "eve", "--data-dir", str(tmp_path / "d"), "--password-file", str(secret))
     assert run_here(None, *arguments).code == 0
     (tmp_path / "d" / "node.json").write_text('{"format": 2, "cluster_id": "x", "stores": ["security.json"]}')

@@ -101,7 +101,7 @@ async def test_offsets_of_a_group_without_members(coordinator: Coordinator) -> N
             await admin.delete_groups(["by hand"])
 
 
-async def test_all_names_that_are_refused_are_told(coordinator: Coordinator) -> None:
+async def test_all_names_that_are_refused_are_reported(coordinator: Coordinator) -> None:
     coordinator.create_topic("there")
     async with Admin(coordinator.bootstrap) as admin:
         for ask in (admin.delete_topics(["gone", "there", "away"]), admin.describe_topics(["gone", "away"])):

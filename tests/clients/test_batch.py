@@ -104,7 +104,7 @@ def test_whatever_is_looked_at_first_it_is_the_same(
     ]
 
 
-def test_whose_time_it_is() -> None:
+def test_timestamps_are_the_producers_or_the_logs() -> None:
     data = (
         build_batch([Record(0, 5, None, b"a")])
         + stamp_append_time(build_batch([Record(1, 5, None, b"b"), Record(2, 6, None, b"c")]), 77)

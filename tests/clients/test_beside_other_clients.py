@@ -32,7 +32,7 @@ async def test_theirs_first(coordinator: Coordinator, library: str) -> None:
 @pytest.mark.parametrize(
     ("library", "uses"), [("aiokafka", "roundrobin"), ("kafka-python", "range"), ("confluent-kafka", "range")]
 )
-async def test_who_offers_nothing_in_common_is_told_what_to_change(
+async def test_a_member_without_a_common_assignor_learns_what_to_change(
     coordinator: Coordinator, library: str, uses: str
 ) -> None:
     ledger = Ledger()
@@ -65,7 +65,7 @@ async def test_a_leader_of_ours_lets_nobody_have_what_is_held() -> None:
     assert shares == {"a": {"t": [0]}, "b": {"t": [1, 2]}, "c": {}}
 
 
-async def test_who_missed_the_round_that_asks_for_everything_is_asked_again() -> None:
+async def test_a_member_that_missed_the_round_that_asks_for_everything_is_asked_again() -> None:
     """`b` was too slow for the SyncGroup of generation 5: it has still not given up what it holds since 4."""
     member = consumer_member("h:1", "g", "t")
     leading = Leading(Choice(["t"], None), SubscriptionSettings())

@@ -54,7 +54,7 @@ async def test_api_versions_goes_down_after_error_35(highest: int) -> None:
         connection.close()
 
 
-async def test_api_versions_errors_are_told() -> None:
+async def test_api_versions_errors_are_reported() -> None:
     async with ScriptedBroker({18: lambda *_: ApiVersionsResponse(error_code=42)}) as broker:
         with pytest.raises(BrokerError, match="INVALID_REQUEST"):
             await connected(broker)
@@ -151,7 +151,7 @@ async def test_a_request_behind_a_parked_one_does_not_end_the_connection() -> No
         connection.close()
 
 
-async def test_the_time_of_a_request_begins_anew_with_each() -> None:
+async def test_the_time_of_a_request_begins_again_with_each() -> None:
     """A long time that is not needed any more does not keep a shorter one waiting."""
     answers = iter([HeartbeatResponse(), None])
     async with ScriptedBroker({12: lambda *_: next(answers)}) as broker:

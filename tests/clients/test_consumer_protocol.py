@@ -216,7 +216,7 @@ def test_nothing_is_taken_while_a_heartbeat_may_say_that_it_is_not_here() -> Non
     assert script.kinds() == ["TellAssigned"]
 
 
-def test_a_topic_that_was_deleted_and_created_anew_is_another_one() -> None:
+def test_a_topic_that_was_deleted_and_created_again_is_another_one() -> None:
     """Its offsets begin again: the partition of the old one is given up, though the name stays."""
     script = ConsumerProtocolScript().settled({"t": [0]})
     script.wait(INTERVAL_MS)

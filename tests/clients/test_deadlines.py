@@ -94,7 +94,7 @@ async def test_nothing_is_sent_after_the_deadline() -> None:
         assert broker.names() == ["Metadata"]
 
 
-async def test_who_gives_up_does_not_end_what_others_wait_for() -> None:
+async def test_a_caller_that_gives_up_does_not_end_what_others_wait_for() -> None:
     """The connection is opened once, for all."""
     held = asyncio.Event()
 

@@ -311,7 +311,7 @@ async def test_where_a_new_group_begins(coordinator: Coordinator, source: Source
         assert (await one.__anext__()).record.offset == 0
 
 
-async def test_who_began_at_the_end_misses_nothing_after_a_restart(
+async def test_a_consumer_that_began_at_the_end_misses_nothing_after_a_restart(
     coordinator: Coordinator, source: Source
 ) -> None:
     source.put(("t", 0), 10)
@@ -382,7 +382,7 @@ async def test_a_topic_that_goes_away(
         assert caplog.text.count("cannot be read now") == 1
 
 
-async def test_a_topic_that_is_made_anew(
+async def test_a_topic_that_is_made_again(
     coordinator: Coordinator, source: Source, caplog: pytest.LogCaptureFixture
 ) -> None:
     coordinator.create_topic("short", 1)
@@ -470,7 +470,7 @@ def test_logging_is_the_librarys() -> None:
     assert logging.getLogger("ringleader.clients.consumer").handlers == []
 
 
-async def test_what_would_be_silent_is_told(coordinator: Coordinator, source: Source) -> None:
+async def test_what_would_be_silent_is_reported(coordinator: Coordinator, source: Source) -> None:
     """Records asked for in a callback, a commit after the end."""
     source.fill(batches=1, count=1)
     found: list[BaseException] = []

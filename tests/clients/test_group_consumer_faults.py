@@ -59,7 +59,7 @@ async def test_errors_of_list_offsets_that_pass(
         assert await one.lag() == dict.fromkeys(places(range(4)), 0)
 
 
-async def test_errors_that_do_not_pass_are_told(coordinator: Coordinator, source: Source) -> None:
+async def test_errors_that_do_not_pass_are_reported(coordinator: Coordinator, source: Source) -> None:
     source.put(("t", 0), 10)
     coordinator.faults.error("Fetch", ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     async with consumer(coordinator) as one:

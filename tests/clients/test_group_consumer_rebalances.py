@@ -88,7 +88,7 @@ async def stopped(task: asyncio.Task[Any]) -> bool:
     return task.cancelled()
 
 
-async def test_only_what_moves_is_told(coordinator: Coordinator) -> None:
+async def test_only_what_moves_is_reported(coordinator: Coordinator) -> None:
     first, second = Told(), Told()
     async with consumer(coordinator, **first.options()) as one:
         await shared(one, sizes=[4])
@@ -334,7 +334,7 @@ async def test_slow_work_leaves_the_group_and_comes_back(coordinator: Coordinato
         assert (await one.__anext__()).record.offset == 0
 
 
-async def test_who_waits_for_records_stays(coordinator: Coordinator, source: Source) -> None:
+async def test_a_member_that_waits_for_records_stays(coordinator: Coordinator, source: Source) -> None:
     told = Told()
     async with consumer(coordinator, max_poll_interval_ms=1_000, **told.options()) as one:
         await one.wait_assigned(PATIENCE_S)

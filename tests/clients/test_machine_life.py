@@ -228,7 +228,7 @@ def test_a_join_answer_after_leaving_is_ignored() -> None:
 # ---- rejoining at will ----
 
 
-def test_rejoin_asks_for_the_metadata_anew() -> None:
+def test_rejoin_asks_for_the_metadata_again() -> None:
     said = iter([b"one", b"two", b"three"])
     script = MemberScript(protocols=[MemberProtocol("even", lambda: next(said))]).start()
     script.settle()

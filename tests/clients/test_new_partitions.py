@@ -146,7 +146,9 @@ async def test_partitions_without_a_group(coordinator: Coordinator, source: Sour
         assert [await one.position(("t", number)) for number in (0, 4, 5)] == [10, 0, 0]
 
 
-async def test_a_topic_made_anew_while_its_end_is_looked_up(coordinator: Coordinator, source: Source) -> None:
+async def test_a_topic_made_again_while_its_end_is_looked_up(
+    coordinator: Coordinator, source: Source
+) -> None:
     """The end of the new one is no position in the old one, nor the place to begin in the new one."""
     source.put(("t", 0), 10)
     looked_up = coordinator.faults.delay("ListOffsets", 1.0, times=1)

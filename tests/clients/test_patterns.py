@@ -160,7 +160,7 @@ async def test_a_topic_that_is_waited_for_is_looked_for_more_often(coordinator: 
     assert "topic later is there, with 2 partitions" in reasons(coordinator)
 
 
-async def test_a_topic_that_was_created_anew_is_noticed(coordinator: Coordinator) -> None:
+async def test_a_topic_that_was_created_again_is_noticed(coordinator: Coordinator) -> None:
     diary = Diary()
     async with consumer(coordinator, diary, ["t"]) as member:
         await until_owned(member, t=4)

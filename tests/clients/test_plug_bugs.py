@@ -225,7 +225,7 @@ def test_the_work_on_the_loop_is_bounded(same: bool) -> None:
                 plug.on_assignment(before[name])
 
 
-def test_a_long_computation_is_told(
+def test_a_long_computation_is_reported(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     plug = for_aiokafka.sticky()

@@ -68,7 +68,7 @@ def test_progress_from_another_thread_needs_no_step_of_the_machine() -> None:
     assert script.machine.state.counters.poll_expirations == 0
 
 
-def test_progress_that_comes_late_from_another_thread_begins_the_interval_anew() -> None:
+def test_progress_that_comes_late_from_another_thread_begins_the_interval_again() -> None:
     script = polling(group_instance_id="i").settle()
     pass_time(script, 5_000)
     assert script.phase() is Phase.RESTING
@@ -221,7 +221,7 @@ def test_the_clock_that_stands_still() -> None:
     assert clock.due_ms() == 1_000
 
 
-def test_whoever_stops_makes_room_and_comes_back(seed: int) -> None:
+def test_a_member_that_stops_makes_room_and_comes_back(seed: int) -> None:
     """Members and the real group machine: the share of one that stops goes to others, its reason stands in
     the journal, and nothing spins."""
     world = World(seed)

@@ -73,7 +73,7 @@ def reasons(coordinator: Coordinator) -> list[str]:
 
 
 @pytest.mark.parametrize("script", [ASYNC, SYNC])
-def test_who_ends_without_a_word_leaves(coordinator: Coordinator, script: str) -> None:
+def test_a_process_that_ends_without_a_word_leaves(coordinator: Coordinator, script: str) -> None:
     run(coordinator, "INSTANCE = None\n" + script)
     (reason,) = reasons(coordinator)
     assert reason in ("the application's event loop has ended", "the process has ended")

@@ -39,7 +39,9 @@ async def idle_until_committed(coordinator: Coordinator) -> None:
         await asyncio.wait([asking])
 
 
-async def test_who_idles_at_the_end_commits_where_it_began(coordinator: Coordinator, source: Source) -> None:
+async def test_a_consumer_that_idles_at_the_end_commits_where_it_began(
+    coordinator: Coordinator, source: Source
+) -> None:
     """Records that come between an idle consumer's end and the next one's start are not skipped."""
     source.put(("t", 0), 10)
     await idle_until_committed(coordinator)
@@ -211,7 +213,7 @@ async def test_a_bootstrap_that_cannot_be_reached_is_told_at_the_start() -> None
         await one.getmany()
 
 
-async def test_a_member_that_left_is_told(coordinator: Coordinator) -> None:
+async def test_a_member_that_left_is_reported(coordinator: Coordinator) -> None:
     async with consumer(coordinator) as one:
         await one.wait_assigned(PATIENCE_S)
         await one.member.leave()
@@ -221,7 +223,7 @@ async def test_a_member_that_left_is_told(coordinator: Coordinator) -> None:
             await one.commit()
 
 
-def test_another_event_loop_is_told(coordinator: Coordinator) -> None:
+def test_another_event_loop_is_reported(coordinator: Coordinator) -> None:
     one = consumer(coordinator)
     with asyncio.Runner() as runner:
         runner.run(one.start())

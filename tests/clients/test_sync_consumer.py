@@ -112,7 +112,7 @@ def test_another_thread_may_stop_it(coordinator: Coordinator) -> None:
         stopper.join()
 
 
-def test_who_is_interrupted_loses_no_record(coordinator: Coordinator, source: Source) -> None:
+def test_an_interrupted_caller_loses_no_record(coordinator: Coordinator, source: Source) -> None:
     """Ctrl-C while waiting; what comes in that moment is for the next call."""
     with consumer(coordinator) as one:
         one.wait_assigned(PATIENCE_S)

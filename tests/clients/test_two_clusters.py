@@ -183,7 +183,9 @@ async def test_the_admin_asks_each_for_its_own(coordinator: Coordinator, log: Co
 
 
 @pytest.mark.parametrize("wrong", ["bootstrap", "coordinator_bootstrap"])
-async def test_who_cannot_be_reached(coordinator: Coordinator, wrong: str) -> None:
+async def test_the_error_names_the_cluster_that_cannot_be_reached(
+    coordinator: Coordinator, wrong: str
+) -> None:
     bootstrap = {"bootstrap": coordinator.bootstrap, "coordinator_bootstrap": coordinator.bootstrap}
     bootstrap[wrong] = NOWHERE
     one = consumer(bootstrap["bootstrap"], coordinator_bootstrap=bootstrap["coordinator_bootstrap"])

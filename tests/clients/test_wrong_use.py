@@ -19,7 +19,7 @@ from ringleader.testing.coordinator import Coordinator
 from tests.support.sharding import PATIENCE_S, Diary, assign, member
 
 
-async def test_who_waits_in_the_wrong_place_is_told(coordinator: Coordinator) -> None:
+async def test_a_wait_in_the_wrong_place_is_an_error(coordinator: Coordinator) -> None:
     """Inside of a callback, in another event loop: neither would ever end."""
     found: list[BaseException] = []
 
@@ -46,7 +46,7 @@ async def test_who_waits_in_the_wrong_place_is_told(coordinator: Coordinator) ->
     await two.stop()
 
 
-def test_who_waits_in_the_wrong_place_is_told_without_a_loop(coordinator: Coordinator) -> None:
+def test_a_wait_in_the_wrong_place_is_an_error_without_a_loop(coordinator: Coordinator) -> None:
     found: list[BaseException] = []
 
     def wait_for_itself(_share: Assigned) -> None:

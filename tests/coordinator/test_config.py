@@ -159,6 +159,6 @@ def test_variables_of_the_process_are_read_once_and_in_the_form_of_flags(
         ({"authorizer": "yes"}, "--authorizer: "),
     ],
 )
-def test_who_may_is_said_in_a_form_that_counts(flags: dict[str, object], text: str) -> None:
+def test_misspelt_settings_of_access_are_refused(flags: dict[str, object], text: str) -> None:
     with pytest.raises(SettingsError, match=text):
         load_settings(flags)

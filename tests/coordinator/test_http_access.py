@@ -165,7 +165,7 @@ async def test_on_loopback_a_foreign_name_is_refused(tmp_path: Path, host: str, 
             assert (await _ask(node, path, headers={"Host": host}))[0] == status
 
 
-async def test_who_does_not_ask_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_silent_client_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_server, "REQUEST_S", 0.2)
     async with Node(settings(tmp_path, http_listen="127.0.0.1:0")) as node:
         for data in (
@@ -178,7 +178,7 @@ async def test_who_does_not_ask_is_not_waited_for(tmp_path: Path, monkeypatch: p
         assert (await _ask(node, "/health"))[0] == 200
 
 
-async def test_who_waits_makes_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_idle_connections_make_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ringleader.coordinator.http.CONNECTIONS_MAX", 4)
     async with Node(settings(tmp_path, http_listen="127.0.0.1:0")) as node:
         assert node.http is not None

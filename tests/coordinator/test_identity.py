@@ -51,7 +51,7 @@ def _empty(path: Path) -> None:
     "name", ["groups.db", "transactions.db", "topics/topics.json", "topics/producer-ids"]
 )
 @pytest.mark.parametrize("lose", [_remove, _empty])
-async def test_a_store_that_is_gone_is_not_made_anew(
+async def test_a_store_that_is_gone_is_not_made_again(
     tmp_path: Path, name: str, lose: Callable[[Path], None]
 ) -> None:
     chosen = await known_node(tmp_path)
@@ -70,7 +70,7 @@ async def test_a_store_that_is_gone_is_not_made_anew(
         assert node.topics.describe("orders") is not None
 
 
-async def test_a_topics_directory_that_is_gone_is_not_made_anew(tmp_path: Path) -> None:
+async def test_a_topics_directory_that_is_gone_is_not_made_again(tmp_path: Path) -> None:
     chosen = await known_node(tmp_path)
     shutil.rmtree(chosen.data_dir / "topics")
     with pytest.raises(StartError, match="topics is gone or empty"):

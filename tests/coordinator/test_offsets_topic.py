@@ -111,7 +111,7 @@ async def test_it_is_an_internal_compacted_topic_for_reading(tmp_path: Path) -> 
         assert refused.responses[0].partition_responses[0].error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
 
 
-async def test_who_reads_along_sees_every_record_in_order_and_deletions(tmp_path: Path) -> None:
+async def test_a_reader_that_keeps_up_sees_every_record_in_order_and_deletions(tmp_path: Path) -> None:
     async with Node(_settings(tmp_path)) as node, connected(node) as reader, connected(node) as client:
         member = await form(client, "g")
         await _commit(client, member, 1, 2, 3)

@@ -24,7 +24,7 @@ def fence(language: str, text: str, how: str = "") -> str:
     return f"{comment}```{language}\n{text}```\n\n"
 
 
-def test_what_is_not_installed_is_not_there(tmp_path: Path, ours: Path) -> None:
+def test_packages_that_the_page_does_not_install_are_absent(tmp_path: Path, ours: Path) -> None:
     use = fence("python", "import aiokafka, ringleader\n")
     with pytest.raises(AssertionError, match=r"page.md:5: .*\n(.*\n)*.*No module named 'aiokafka'"):
         read(fence("sh", "pip install .\n") + use, tmp_path, ours)
@@ -42,12 +42,14 @@ def test_what_is_not_installed_is_not_there(tmp_path: Path, ours: Path) -> None:
         ("import sys\nprint(1)\nprint('oh', file=sys.stderr)\n", "1\n"),
     ],
 )
-def test_what_is_not_shown_may_not_come(code: str, shown: str | None, tmp_path: Path, ours: Path) -> None:
+def test_output_that_is_not_shown_fails_the_page(
+    code: str, shown: str | None, tmp_path: Path, ours: Path
+) -> None:
     with pytest.raises(AssertionError, match=r"page\.md:1: "):
         read(fence("python", code) + (fence("text", shown) if shown else ""), tmp_path, ours)
 
 
-def test_what_varies_may_vary(tmp_path: Path, ours: Path) -> None:
+def test_marked_output_may_vary(tmp_path: Path, ours: Path) -> None:
     code = "print('worker-0123abcd  in 17 ms')\nprint(1)\nprint(2)\nprint('the end')\n"
     read(fence("python", code) + fence("text", "worker-ffffffff in 2 ms\n...\nthe ...\n"), tmp_path, ours)
 

@@ -67,7 +67,7 @@ def test_programs_have_the_right_types_and_a_misspelt_option_is_found(ours: Path
     assert errors[0].startswith('misspelt.py:3: error: Unexpected keyword argument "auto_comit"')
 
 
-def test_what_is_imported_is_public() -> None:
+def test_imports_of_pages_are_public() -> None:
     texts = {str(file): file.read_text() for file in sorted((ROOT / "docs/examples").glob("*.py"))}
     texts |= {one.where: one.text for page in PAGES for one in fences(page) if one.language == "python"}
     inner = {

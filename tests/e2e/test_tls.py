@@ -154,7 +154,7 @@ async def test_clients_of_every_library(
     assert (await read if asyncio.iscoroutine(read) else read) == VALUES
 
 
-async def test_who_shows_none_is_told_so(daemon: Daemon, certificates: Certificates) -> None:
+async def test_a_client_without_a_certificate_is_refused(daemon: Daemon, certificates: Certificates) -> None:
     admin = Admin(daemon.bootstrap, tls=certificates.client_tls(), timeout_ms=10_000)
     with pytest.raises(TlsError, match="asks for a client certificate"):
         async with admin:

@@ -205,7 +205,7 @@ def test_a_certificate_in_which_something_is_missing_is_refused(data: str) -> No
         subject_of(bytes.fromhex(data))
 
 
-def test_who_goes_in_the_middle_of_a_sign_in_is_no_error() -> None:
+def test_a_client_that_goes_in_the_middle_of_a_sign_in_is_no_error() -> None:
     """A traceback was logged for it."""
     target = load("http")
     try:

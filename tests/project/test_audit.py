@@ -39,6 +39,6 @@ def test_each_known_hole_is_a_line() -> None:
         ("{}", "something else"),
     ],
 )
-def test_what_could_not_be_looked_up_is_a_failure(text: str, why: str) -> None:
+def test_a_package_that_could_not_be_looked_up_is_a_failure(text: str, why: str) -> None:
     with pytest.raises(AuditError, match=why):
         verdict(text)

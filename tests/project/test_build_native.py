@@ -108,13 +108,13 @@ def test_an_editable_install_has_it_in_the_tree_or_not_at_all(tree: Path, tmp_pa
     assert way_of(tree) == "None"
 
 
-def test_who_asks_for_it_is_not_given_a_wheel_without(tree: Path, tmp_path: Path) -> None:
+def test_a_build_that_asks_for_compiled_code_makes_no_wheel_without(tree: Path, tmp_path: Path) -> None:
     made, said = wheel(tree, tmp_path / "out", **NO_COMPILER | {"RINGLEADER_NATIVE": "1"})
     assert made is None
     assert "there is no C compiler (set CC to one)" in said
 
 
-def test_what_the_compiler_says_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_compilers_output_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     broken = tmp_path / "broken.c"
     broken.write_text("#error not today\n")
     with pytest.raises(NotBuiltError, match="not today"):
@@ -186,7 +186,7 @@ def test_a_free_threaded_python_has_a_wheel_of_its_own(monkeypatch: pytest.Monke
 
 
 @pytest.mark.skipif(sys.version_info >= (3, 13), reason="has these names itself, as its own way needs them")
-def test_what_a_free_threaded_python_compiles_is_whole(tmp_path: Path) -> None:
+def test_a_build_by_a_free_threaded_python_is_whole(tmp_path: Path) -> None:
     """Without the stable ABI, with stand-ins for the names that came with 3.13; compiled, never loaded."""
     names = ["PyList_GetItemRef=PySequence_GetItem", "Py_mod_gil=4", "Py_MOD_GIL_NOT_USED=((void *)1)"]
     defined = [f"-D{name}" for name in ("Py_GIL_DISABLED=1", *names)]
@@ -223,7 +223,7 @@ def test_a_tag_is_a_version(described: str, told: str) -> None:
     assert from_tags(described) == told
 
 
-def test_who_builds_without_a_repository_may_say_the_version(
+def test_a_build_without_a_repository_may_give_the_version(
     tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made, said = wheel(tree, tmp_path / "out", RINGLEADER_NATIVE="0", RINGLEADER_VERSION="7.8.9")

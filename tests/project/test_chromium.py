@@ -16,7 +16,7 @@ def _program(path: Path) -> Path:
     return path
 
 
-def test_what_is_named_comes_before_what_is_on_the_path_and_that_before_what_was_fetched(
+def test_a_named_browser_comes_before_one_on_the_path_and_that_before_a_fetched_one(
     tmp_path: Path,
 ) -> None:
     fetched = _program(tmp_path / "fetched" / "chromium-1" / "chrome-linux64" / "chrome")

@@ -23,7 +23,7 @@ def test_feature_version(tmp_path: Path, text: str, version: int) -> None:
     assert java_home.java_version(_fake_java(tmp_path, text)) == version
 
 
-def test_what_is_not_a_java_has_no_version(tmp_path: Path) -> None:
+def test_a_program_that_is_no_java_has_no_version(tmp_path: Path) -> None:
     assert java_home.java_version(tmp_path / "none") is None
     assert java_home.java_version(Path("/bin/true")) is None
 

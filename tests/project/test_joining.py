@@ -94,7 +94,7 @@ def test_links_of_the_top_lead_somewhere(page: Path) -> None:
     assert [link for link in local if not (page.parent / link).exists()] == []
 
 
-def test_what_contributing_names_is_there() -> None:
+def test_names_in_contributing_exist() -> None:
     text = (ROOT / "CONTRIBUTING.md").read_text()
     commands = [
         line.partition("#")[0]

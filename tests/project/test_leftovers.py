@@ -60,7 +60,7 @@ def test_the_end():
 """
 
 
-def test_what_is_left_fails_the_test(tmp_path: Path) -> None:
+def test_a_leftover_fails_the_test(tmp_path: Path) -> None:
     file = tmp_path / "test_these.py"
     file.write_text(TESTS)
     options = ["-p", "tests.support.leftovers", "-p", "no:randomly", "-p", "no:cacheprovider", "-q"]
@@ -141,7 +141,7 @@ class Planted(Daemon):
 
 
 @pytest.mark.parametrize("said", LEAKS)
-def test_what_a_daemon_leaves_at_its_end_fails_the_test(tmp_path: Path, said: str) -> None:
+def test_a_leftover_of_a_daemon_fails_the_test(tmp_path: Path, said: str) -> None:
     daemon = Planted(tmp_path, LEAKS[said]).start()
     if not said:
         daemon.stop()

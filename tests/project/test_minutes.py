@@ -18,7 +18,7 @@ def test_the_table_is_written_from_what_was_kept() -> None:
     )
 
 
-def test_what_is_named_exists() -> None:
+def test_every_folder_has_a_sentence_and_every_name_exists() -> None:
     said = minutes.sentences()
     folders = {f"tests/{path.parent.name}" for path in (ROOT / "tests").glob("*/__main__.py")}
     folders |= {f"tests/{path.parent.name}" for path in (ROOT / "tests").glob("*/test_*.py")}

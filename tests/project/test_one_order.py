@@ -52,7 +52,7 @@ def parameters(text: str) -> Iterator[ast.expr]:
         ("{1, 2}", False),
     ],
 )
-def test_what_has_no_order_is_found(values: str, order: bool) -> None:
+def test_parameters_without_an_order_are_found(values: str, order: bool) -> None:
     found = list(parameters(f"@pytest.mark.parametrize('one', {values})\ndef test(one): pass"))
     assert [unordered(one) for one in found] == [not order]
 

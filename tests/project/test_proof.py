@@ -26,7 +26,7 @@ def test_each_judge_of_a_promise_exists(promise: proof.Promise) -> None:
         assert name in proof.tests_in(ROOT / path), judge
 
 
-def test_a_promise_without_a_judge_is_told(tmp_path: Path) -> None:
+def test_a_promise_without_a_judge_is_reported(tmp_path: Path) -> None:
     readme, judges = tmp_path / "README.md", tmp_path / "promises.toml"
     readme.write_text(
         "## What it promises\n\n1. All is well.\n2. All stays well.\n\n## Read on\n\n3. No promise.\n"
@@ -38,7 +38,7 @@ def test_a_promise_without_a_judge_is_told(tmp_path: Path) -> None:
     assert [one.text for one in proof.promises(readme, judges)] == ["All is well.", "All stays well."]
 
 
-def test_what_a_judge_leaves_is_on_the_page_and_the_rest_is_not_run(tmp_path: Path) -> None:
+def test_results_of_judges_are_on_the_page_and_the_rest_is_not_run(tmp_path: Path) -> None:
     proof.leave("simulation", {"seeds": 12_345, "hours of CPU": 1.25}, good=False, results=tmp_path)
     left = proof.results(tmp_path)
     assert left["simulation"]["commit"] == proof._git("rev-parse", "--short", "HEAD")
@@ -65,7 +65,7 @@ def test_figures_are_added_up_over_runs(tmp_path: Path) -> None:
     ("name", "text"),
     [("simulation", "no JSON"), ("weather", '{"judge": "weather"}'), ("simulation", '{"judge": "chaos"}')],
 )
-def test_a_result_of_nobody_is_told(tmp_path: Path, name: str, text: str) -> None:
+def test_a_result_without_a_judge_is_reported(tmp_path: Path, name: str, text: str) -> None:
     (tmp_path / f"{name}.json").write_text(text)
     with pytest.raises(proof.ResultError, match=name):
         proof.results(tmp_path)

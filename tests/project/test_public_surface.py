@@ -41,7 +41,7 @@ def test_a_name_that_is_gone_is_answered_with_what_to_do() -> None:
         assert f"--remove '{name}'" in sentence
 
 
-def test_what_was_removed_stands_in_the_changelog_and_nowhere_else() -> None:
+def test_removed_names_stand_in_the_changelog_and_nowhere_else() -> None:
     changes = (ROOT / "CHANGELOG.md").read_text()
     there = {name for names in public_names().values() for name in names}
     assert [name for name in removed() if f"`{name}`" not in changes or name in there] == []

@@ -98,7 +98,7 @@ def tried(
     return done.returncode, {how: sorted(names) for how, names in ended.items()}, done.stdout + done.stderr
 
 
-def test_what_is_marked_is_tried_again_and_named(tmp_path: Path) -> None:
+def test_a_marked_test_is_tried_again_and_named(tmp_path: Path) -> None:
     make_suite(tmp_path)
     (tmp_path / "seen").mkdir()
     code, ended, said = tried(tmp_path)
@@ -112,7 +112,7 @@ def test_what_is_marked_is_tried_again_and_named(tmp_path: Path) -> None:
     assert "passed: test_late.py::test_grouped[a@b]: its timeout" in told
 
 
-def test_what_fails_twice_fails_the_run(tmp_path: Path) -> None:
+def test_a_test_that_fails_twice_fails_the_run(tmp_path: Path) -> None:
     make_suite(tmp_path)
     assert tried(tmp_path)[0] == TRY_AGAIN
     code, ended, said = tried(tmp_path, "--second-try")

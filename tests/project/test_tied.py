@@ -34,7 +34,7 @@ sys.stdin.read()
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT, None])
-def test_what_was_tied_ends_with_the_run(how: signal.Signals | None) -> None:
+def test_tied_processes_end_with_the_run(how: signal.Signals | None) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", STARTS],
         stdin=subprocess.PIPE,

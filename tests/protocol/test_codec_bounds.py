@@ -23,7 +23,7 @@ MANY = 100_000
 
 
 @pytest.mark.parametrize(("version", "element"), [(8, b"\1\1\0"), (6, b"\1\1\0"), (5, bytes(6))])
-def test_what_a_request_costs_is_refused_before_it_is_paid(version: int, element: bytes) -> None:
+def test_a_request_that_costs_too_much_is_refused_before_it_is_decoded(version: int, element: bytes) -> None:
     """Topics without name and partitions: a few bytes each on the wire, a hundred times that as objects."""
     request = OffsetFetchRequest(group_id="g", topics=[])
     if version == 8:

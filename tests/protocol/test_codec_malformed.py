@@ -208,7 +208,9 @@ SAYINGS = [
 
 
 @pytest.mark.parametrize(("cls", "version", "text", "says"), SAYINGS)
-def test_what_the_error_says(cls: type[Message], version: int, text: str, says: str) -> None:
+def test_an_error_names_field_position_and_reason(
+    cls: type[Message], version: int, text: str, says: str
+) -> None:
     assert str(refusal(cls, version, bytes.fromhex(text))) == f"{cls.__name__} v{version}, {says}"
 
 

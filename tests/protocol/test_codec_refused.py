@@ -71,7 +71,7 @@ def test_a_field_that_the_version_lacks(cls: type[Message], version: int) -> Non
 
 
 @in_every_version()
-def test_what_is_no_value_of_its_field(cls: type[Message], version: int) -> None:
+def test_values_that_do_not_fit_their_field_are_refused(cls: type[Message], version: int) -> None:
     message = full(cls, version)
     message.encode(version)
     for part in structs_of(message, version):

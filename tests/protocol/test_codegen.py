@@ -177,7 +177,7 @@ def test_declarations_are_checked() -> None:
         array("text")
 
 
-def test_what_a_class_says_of_itself() -> None:
+def test_a_class_knows_its_name_key_kind_and_versions() -> None:
     assert (SampleRequest.NAME, SampleRequest.API_KEY, SampleRequest.KIND) == (
         "SampleRequest",
         9999,
@@ -218,7 +218,7 @@ def test_a_message_is_built_as_a_dataclass_is() -> None:
         Built(1, fourth=4)  # type: ignore[call-arg]
 
 
-def test_what_nobody_builds_is_not_compiled() -> None:
+def test_a_class_that_is_never_built_has_no_compiled_init() -> None:
     """Importing the messages is most of what a short process does before its first request."""
     source = "from ringleader.protocol.messages import *\nimport ringleader.protocol.messages as m\n"
     source += "found = [one for one in vars(m).values() if isinstance(one, type)]\n"

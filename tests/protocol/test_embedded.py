@@ -137,7 +137,7 @@ def test_a_topic_that_comes_twice_is_one() -> None:
         (Assignment({"a": [2**31]}), 1),
     ],
 )
-def test_what_cannot_be_written_is_refused(value: Subscription | Assignment, version: int) -> None:
+def test_values_that_cannot_be_written_are_refused(value: Subscription | Assignment, version: int) -> None:
     with pytest.raises(EncodeError):
         value.encode(version)
 

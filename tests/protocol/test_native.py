@@ -50,7 +50,7 @@ def made(found: list[tuple[int, int | None, int | None, Any, int]], *, holes: bo
 
 @settings(deadline=None)
 @given(RECORDS, st.booleans(), st.booleans(), st.data())
-def test_what_a_producer_writes_is_always_taken(
+def test_batches_of_producers_are_always_accepted(
     compiled: ModuleType, found: Any, holes: bool, with_headers: bool, draw: st.DataObject
 ) -> None:
     records = made(found, holes=holes)
@@ -171,7 +171,7 @@ def test_times_and_offsets_beyond_64_bits_are_left_to_python(compiled: ModuleTyp
     assert compiled.read_columns([(buffer, 0, len(buffer), 2, 0, 1, 0, False)], 0, 9, False) is None
 
 
-def test_what_is_no_kind_of_tuple_is_not_made(compiled: ModuleType) -> None:
+def test_only_known_kinds_of_tuples_are_made(compiled: ModuleType) -> None:
     with pytest.raises(TypeError, match="a kind of tuple"):
         compiled.read_records(b"", 0, 0, 0, list, "t", 0, None, 0, 0, False)
     with pytest.raises(TypeError, match="each part is a tuple"):

@@ -83,7 +83,7 @@ def expected(response: MetadataResponse, with_replicas: bool) -> MetadataOvervie
 
 
 @given(response=RESPONSES, version=st.integers(9, 12), with_replicas=st.booleans())
-def test_what_is_walked_over_is_what_is_there(
+def test_the_walk_over_metadata_sees_all_of_it(
     response: MetadataResponse, version: int, with_replicas: bool
 ) -> None:
     if version < 10:

@@ -205,7 +205,7 @@ def test_every_flipped_byte_is_found() -> None:
     ],
     ids=["nothing", "two batches", "gap in offsets", "producer without sequence", "magic 1"],
 )
-def test_what_no_producer_may_send(data: bytes) -> None:
+def test_batches_that_no_producer_may_send(data: bytes) -> None:
     with pytest.raises(InvalidBatchError):
         check_batch(data)
 
@@ -251,7 +251,7 @@ def test_record_counts_are_checked_before_anything_is_decoded() -> None:
 
 
 @pytest.mark.parametrize("value", [[], [Record(3), Record(3)], [Record(3), Record(2)]])
-def test_what_is_no_batch_is_not_built(value: list[Record]) -> None:
+def test_values_that_make_no_batch_are_refused(value: list[Record]) -> None:
     with pytest.raises(ValueError, match=r"at least one|ascend"):
         build_batch(value)
 

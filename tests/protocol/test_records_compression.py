@@ -47,7 +47,7 @@ def test_the_limit_grows_with_the_data_between_its_bounds() -> None:
     assert compression.inflate_limit(100_000_000) == compression.MAX_INFLATED_BYTES
 
 
-def test_a_told_size_above_the_limit_is_refused_before_inflating() -> None:
+def test_a_stated_size_above_the_limit_is_refused_before_inflating() -> None:
     huge = b"\x28\xb5\x2f\xfd\xe0" + (2**50).to_bytes(8, "little") + bytes(10)
     with pytest.raises(CorruptBatchError, match=str(2**50)):
         decompress(Compression.ZSTD, huge)

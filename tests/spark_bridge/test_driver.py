@@ -298,7 +298,7 @@ def test_no_new_batch_before_the_last_one_is_committed(caplog: pytest.LogCapture
     assert world.plan() == {0: (10, 11)}
 
 
-def test_a_plan_that_spark_dropped_is_made_anew() -> None:
+def test_a_plan_that_spark_dropped_is_made_again() -> None:
     world = World(10)
     world.assign(0)
     before = world.start
@@ -352,13 +352,13 @@ def test_data_loss_fails_the_query_unless_told_otherwise(caplog: pytest.LogCaptu
     assert "failOnDataLoss=false" in caplog.text
 
 
-def test_a_topic_made_anew_is_read_from_its_start() -> None:
+def test_a_topic_made_again_is_read_from_its_start() -> None:
     world = World(10, offsets={0: 300}, failOnDataLoss="false")
     world.assign(0)
     assert world.plan() == {0: (0, 10)}
 
 
-def test_a_log_that_was_made_anew_and_is_empty_is_told_of_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_log_that_was_made_again_and_is_empty_is_reported_once(caplog: pytest.LogCaptureFixture) -> None:
     world = World(10, failOnDataLoss="false")
     world.assign(0)
     world.plan()
@@ -372,7 +372,7 @@ def test_a_log_that_was_made_anew_and_is_empty_is_told_of_once(caplog: pytest.Lo
     assert world.committed() == {0: 4}
 
 
-def test_a_topic_made_anew_with_the_same_offsets_is_a_batch_that_spark_can_tell_from_the_last() -> None:
+def test_a_topic_made_again_with_the_same_offsets_is_a_batch_that_spark_can_tell_from_the_last() -> None:
     world = World(10, failOnDataLoss="false")
     world.assign(0)
     ends = []

@@ -242,7 +242,7 @@ def test_a_partition_that_was_taken_away_costs_only_its_own_commit(caplog: pytes
     assert "up to 10 rows of 1 partitions may be processed twice: t-1[0,10)" in caplog.text
 
 
-def test_a_partition_that_moves_between_members_of_the_query_is_asked_for_anew() -> None:
+def test_a_partition_that_moves_between_members_of_the_query_is_asked_for_again() -> None:
     world = World(10, 10, members="2")
     world.share([0, 1], [])
     world.plan()
@@ -379,7 +379,7 @@ def test_a_topic_deleted_before_its_commit_does_not_stop_the_others(
     assert world.committed() == {0: 0, 1: 10}
 
 
-def test_a_topic_made_anew_while_it_is_read_is_noticed() -> None:
+def test_a_topic_made_again_while_it_is_read_is_noticed() -> None:
     world = World(10)
     world.assign(0)
     world.plan()

@@ -224,7 +224,7 @@ def test_a_leader_that_moves_while_the_range_is_read() -> None:
         assert second.fetches
 
 
-def test_a_connection_that_breaks_is_made_anew() -> None:
+def test_a_connection_that_breaks_is_made_again() -> None:
     with Broker(one_partition(batch(0, 1), batch(2, 3))) as broker:
         broken: list[FetchRequest] = []
 

@@ -115,7 +115,7 @@ def test_at_earliest_there_is_nothing_to_remember() -> None:
         ("", "latest"),
     ],
 )
-def test_a_start_for_each_partition_that_a_checkpoint_makes_vain_is_told(
+def test_a_start_for_each_partition_that_a_checkpoint_makes_vain_is_reported(
     name: str, given: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     options = {name or "startingOffsets": given}
@@ -164,7 +164,7 @@ def test_a_topic_that_joins_the_subscription_starts_where_the_option_says(
     assert world.plan() == {5: (7, 9)}
 
 
-def test_a_topic_that_was_made_anew_is_newer_than_the_query() -> None:
+def test_a_topic_that_was_made_again_is_newer_than_the_query() -> None:
     world = begin(10, 10)
     del world.log.end[T1]
     world.produce(0, 1)

@@ -105,7 +105,7 @@ def test_a_weighted_query_gets_more(coordinator: Coordinator) -> None:
         until(light, lambda: len(light.owned()) == 1, "one of four partitions")
 
 
-def test_a_weight_that_does_not_count_is_told(
+def test_a_weight_that_does_not_count_is_reported(
     coordinator: Coordinator, caplog: pytest.LogCaptureFixture
 ) -> None:
     offers = {"kafka.partition.assignment.strategy": "weighted,cooperative-sticky"}

@@ -87,7 +87,7 @@ def test_a_certificate_of_nobody_known(certificates: Certificates) -> None:
         assert broker.connections == 1
 
 
-def test_a_connection_is_made_anew_before_its_session_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_connection_is_made_again_before_its_session_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     with Broker(topics(), users={USER: PASSWORD}, lifetime_ms=3_600_000) as broker:
         cluster = BlockingCluster(plain(broker, "SASL_PLAINTEXT").endpoint)
         cluster.refresh(["t"])

@@ -105,7 +105,7 @@ def test_a_schema_that_cannot_be_written_is_a_sentence(schema: StructType, said:
         check_schema(schema, None)
 
 
-def test_a_topic_cannot_be_overwritten_but_complete_mode_writes_anew() -> None:
+def test_a_topic_cannot_be_overwritten_but_complete_mode_writes_again() -> None:
     source = RingleaderDataSource(GOOD)
     with pytest.raises(OptionsError, match="cannot be overwritten"):
         source.writer(ROW, True)

@@ -197,7 +197,7 @@ def test_nothing_moves_when_nothing_changed(assignor: Assignor, data: st.DataObj
 
 @OURS
 @given(data=st.data())
-def test_whoever_joins_or_leaves_the_rest_settles(assignor: Assignor, data: st.DataObject) -> None:
+def test_the_rest_settles_when_a_member_joins_or_leaves(assignor: Assignor, data: st.DataObject) -> None:
     counts = data.draw(counts_of)
     before = data.draw(groups())
     first = assignor.assign(before, counts)

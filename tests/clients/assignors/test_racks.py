@@ -147,7 +147,7 @@ def test_ranges_are_balanced_however_near(seed: int) -> None:
 
 
 @STICKY_ONES
-def test_who_can_be_near_is(assignor: Assignor, seed: int) -> None:
+def test_members_that_can_be_near_are_near(assignor: Assignor, seed: int) -> None:
     """As many members in each rack as it has partitions, one replica of each: all of them can be near."""
     draw = random.Random(seed)
     for _ in range(100):

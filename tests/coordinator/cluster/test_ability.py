@@ -53,7 +53,7 @@ def test_what_others_own_is_no_reason_to_say_anything() -> None:
     assert (ability.unable, ability.wary) == (frozenset({9}), True)
 
 
-def test_who_was_in_trouble_is_wary_until_it_was_well_for_a_while_longer_each_time() -> None:
+def test_a_node_that_was_in_trouble_is_wary_for_longer_each_time() -> None:
     ability, now_s, waits = Ability(), 0.0, []
     for _ in range(7):
         assert look(ability, now_s, lost=frozenset({1}))

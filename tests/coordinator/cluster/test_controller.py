@@ -84,7 +84,7 @@ def test_a_node_that_joins_gets_its_share_a_few_at_a_time() -> None:
     assert counts(nodes.settle([1, 2, 3])) == {1: 4, 2: 4, 3: 4}
 
 
-def test_who_leads_next_goes_on_where_the_last_one_was() -> None:
+def test_the_next_leader_goes_on_where_the_last_one_was() -> None:
     nodes = Nodes()
     nodes.turn([1, 2])
     half = nodes.turn([1, 2, 3])
@@ -98,7 +98,7 @@ def test_who_leads_next_goes_on_where_the_last_one_was() -> None:
     ] == list(half.moving), "the rest of what was planned, as the newest map says"
 
 
-def test_who_leaves_hands_over_everything_a_few_at_a_time() -> None:
+def test_a_node_that_leaves_hands_over_everything_a_few_at_a_time() -> None:
     nodes = Nodes()
     nodes.turn([1, 2, 3])
     nodes.turn([1, 2])

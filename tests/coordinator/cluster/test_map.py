@@ -47,7 +47,7 @@ def test_it_reads_back_as_it_was_written(cluster: ClusterMap) -> None:
     assert ClusterMap.decode(cluster.encode()) == cluster
 
 
-def test_who_owns_what() -> None:
+def test_the_map_names_the_owners() -> None:
     assert MAP.owner(1) == NODES[1]
     assert MAP.owner(2) is None
     assert MAP.owner(99) is None

@@ -138,7 +138,7 @@ async def test_the_partitions_of_a_node_that_is_gone_go_to_the_others(
                 assert owner in (3, node.maps[-1].owners[partition])
 
 
-async def test_whoever_is_there_removes_the_controller(kafka_cluster: Coordinator, lines: Lines) -> None:
+async def test_any_node_may_remove_the_controller(kafka_cluster: Coordinator, lines: Lines) -> None:
     async with nodes(kafka_cluster, lines, 1, 2) as made:
         by_id = {one.settings.node_id: one for one in made}
         controller = made[0].maps[-1].controller

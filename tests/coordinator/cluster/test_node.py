@@ -203,7 +203,7 @@ async def test_an_error_of_our_own_in_one_look_ends_no_other(
     assert len(lines.of("a look at the nodes failed")) == 1, "seldom, however often it happens"
 
 
-async def test_who_asks_a_node_that_starts_is_answered_when_it_knows_the_others(
+async def test_a_node_that_starts_answers_when_it_knows_the_others(
     nodes: Nodes, kafka_cluster: Coordinator
 ) -> None:
     """As Metadata of one node alone makes librdkafka forget the others."""

@@ -53,7 +53,7 @@ async def seen(port: int, tls: Any = None) -> tuple[dict[int, int], set[int]]:
         return brokers, {one.leader_id for topic in found.topics for one in topic.partitions}
 
 
-async def test_who_came_through_a_listener_is_told_of_the_nodes_at_that_listener(
+async def test_a_client_gets_the_nodes_addresses_of_its_listener(
     nodes: Nodes, certificates: Certificates
 ) -> None:
     one = await nodes.start(1, **secured(certificates))

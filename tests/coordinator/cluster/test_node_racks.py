@@ -40,7 +40,7 @@ async def test_clients_are_told_the_rack_of_every_node(nodes: Nodes) -> None:
 @pytest.mark.parametrize(
     ("rack", "joins"), [("a", 0), (None, 0), ("b", 1), ("", 1)], ids=["same", "older", "other", "none"]
 )
-async def test_a_node_tells_its_rack_anew_when_the_map_has_another_of_it(
+async def test_a_node_tells_its_rack_again_when_the_map_has_another_of_it(
     nodes: Nodes, monkeypatch: pytest.MonkeyPatch, rack: str | None, joins: int
 ) -> None:
     """None at all is an older controller's map: else it would be reported for ever."""

@@ -130,7 +130,7 @@ async def test_a_store_that_refuses_is_asked_again(lines: Lines, monkeypatch: An
         assert [line["partition"] for line in lines.of("partition not taken over")] == [5, 5]
 
 
-async def test_who_was_fenced_waits_for_another_map_before_it_takes_back(
+async def test_a_fenced_node_waits_for_another_map_before_it_takes_back(
     lines: Lines, monkeypatch: Any
 ) -> None:
     log = FencedLog()
@@ -172,7 +172,7 @@ async def test_nothing_is_taken_by_a_map_that_may_not_be_the_newest(lines: Lines
         await one.has(1)
 
 
-async def test_who_was_fenced_takes_nothing_back_unless_the_map_was_confirmed_since(
+async def test_a_fenced_node_takes_nothing_back_unless_the_map_was_confirmed_since(
     lines: Lines, monkeypatch: Any
 ) -> None:
     """The nodes' group has ended its session, and it does not hear of that."""
@@ -211,7 +211,7 @@ async def test_what_the_store_does_not_give_is_late_and_what_is_being_read_is_no
         await one.has(1)
 
 
-async def test_who_waits_for_an_append_that_does_not_end_is_told_to_ask_the_next_owner(
+async def test_a_request_behind_an_append_that_does_not_end_is_sent_to_the_next_owner(
     lines: Lines, monkeypatch: Any
 ) -> None:
     monkeypatch.setattr(moving, "RELEASE_S", 0.01)

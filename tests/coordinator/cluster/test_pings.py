@@ -100,7 +100,7 @@ async def test_an_answer_to_something_else_does_not_count() -> None:
             assert seen._peers[2].heard is False
 
 
-async def test_who_is_not_in_the_map_any_more_is_not_pinged() -> None:
+async def test_a_node_that_left_the_map_is_not_pinged() -> None:
     async with serving() as served, pinging(served.port) as (seen, pings):
         await until(lambda: "heard" in seen.told)
         pings.follow(a_map())

@@ -123,7 +123,7 @@ async def test_over_tls_a_node_is_heard_on_one_connection_then_refuses(
     assert lines == []
 
 
-async def test_who_says_nothing_in_the_handshake_is_missed(certificates: Certificates) -> None:
+async def test_a_node_that_is_silent_in_the_handshake_is_missed(certificates: Certificates) -> None:
     accepted = []
 
     async def client(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -141,7 +141,7 @@ async def test_who_says_nothing_in_the_handshake_is_missed(certificates: Certifi
 
 
 @pytest.mark.usefixtures("soon")
-async def test_who_shows_a_certificate_that_is_not_trusted_is_there_until_it_is_dead(
+async def test_a_node_with_an_untrusted_certificate_is_there_until_it_is_dead(
     certificates: Certificates, others: Certificates, lines: Lines
 ) -> None:
     trusted = over_tls(certificates).tls
@@ -164,7 +164,7 @@ async def test_who_shows_a_certificate_that_is_not_trusted_is_there_until_it_is_
 
 @pytest.mark.usefixtures("soon")
 @pytest.mark.parametrize("version", ["TLSv1.2", "TLSv1.3"])
-async def test_who_does_not_trust_our_certificate_is_there(
+async def test_a_node_that_does_not_trust_our_certificate_is_there(
     certificates: Certificates, others: Certificates, lines: Lines, version: str
 ) -> None:
     more = {"ssl_client_auth": "required", "ssl_enabled_protocols": version}
@@ -193,7 +193,9 @@ async def test_a_certificate_has_to_be_for_the_host_unless_that_is_switched_off(
 
 
 @pytest.mark.usefixtures("soon")
-async def test_who_hangs_up_again_and_again_is_named_once(certificates: Certificates, lines: Lines) -> None:
+async def test_a_node_that_hangs_up_again_and_again_is_named_once(
+    certificates: Certificates, lines: Lines
+) -> None:
     async with (
         serving() as served,
         pinging(served.port, greeting=over_tls(certificates), lines=lines) as (seen, _),
@@ -320,7 +322,7 @@ class Impostor(NodeCredentials):
         (Impostor(lambda: SECRET), "it is no node of this cluster: the server could not prove"),
     ],
 )
-async def test_who_does_not_believe_or_is_not_believed_is_there(
+async def test_a_node_that_fails_to_authenticate_is_there(
     tmp_path: Path, lines: Lines, nodes: Credentials | None, reason: str
 ) -> None:
     async with (
@@ -331,7 +333,7 @@ async def test_who_does_not_believe_or_is_not_believed_is_there(
         assert not [line for line in served.log if password_of(SECRET) in str(line)]
 
 
-async def test_who_takes_long_to_say_no_is_not_missed_for_it(tmp_path: Path, lines: Lines) -> None:
+async def test_a_node_that_is_slow_to_refuse_is_not_missed_for_it(tmp_path: Path, lines: Lines) -> None:
     slow = {"connection_failed_authentication_delay_ms": 60_000}
     async with (
         asking(tmp_path, NodeCredentials(lambda: OTHER_SECRET), **slow) as served,

@@ -81,7 +81,7 @@ logs_led_by = st.lists(st.integers(1, 4), min_size=60, max_size=60).map(lambda l
 
 
 @given(owners_before, able_nodes, some_loads, places, logs_led_by)
-def test_who_leads_the_logs_moves_nothing_more(
+def test_leaders_of_the_logs_cause_no_more_moves(
     owners: list[int],
     able: set[int],
     loads: dict[int, float],
@@ -211,7 +211,7 @@ def test_the_goal_is_reached_a_few_moves_at_a_time(
     assert rounds <= 1 + len(owners)
 
 
-def test_who_has_not_taken_over_yet_gets_no_more() -> None:
+def test_a_node_that_has_not_taken_over_yet_gets_no_more() -> None:
     now, goal = [1, 1, 1, 2], [2, 2, 2, 2]
     after, moving = step(now, goal, {1, 2}, {(0, 1), (1, 1), (2, 1), (3, 2)})
     assert (after, moving) == ((2, 2, 1, 2), {2: 2})

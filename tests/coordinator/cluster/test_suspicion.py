@@ -54,7 +54,7 @@ def test_a_refused_connection_is_enough() -> None:
     assert suspects(one, AGAIN_MS) == []
 
 
-def test_whom_it_never_reached_it_does_not_miss() -> None:
+def test_a_node_that_it_never_reached_is_not_missed() -> None:
     one = Suspicion(1)
     one.follow(a_map(1, 2))
     one.refused(2)
@@ -75,7 +75,7 @@ def test_the_controller_speaks_and_if_it_is_gone_the_next_in_the_map() -> None:
     assert suspects(two) == [1, 3, 4]
 
 
-def test_who_misses_more_than_half_of_the_others_suspects_himself() -> None:
+def test_a_node_that_misses_more_than_half_of_the_others_suspects_itself() -> None:
     one = node(1, a_map(1, 2, 3))
     misses(one, 2, 3)
     assert suspects(one) == []
@@ -103,7 +103,7 @@ def test_it_is_said_again_while_the_map_still_has_it() -> None:
     assert suspects(one, 2 * AGAIN_MS) == []
 
 
-def test_who_is_suspected_too_often_is_left_to_his_session() -> None:
+def test_a_node_that_is_suspected_too_often_is_left_to_its_session() -> None:
     whole, rest = a_map(1, 2, 3), a_map(1, 3)
     one = node(1, whole)
     for turn in range(MOST_SUSPICIONS):
@@ -128,7 +128,7 @@ def test_a_node_that_is_not_in_the_map_says_nothing() -> None:
     assert suspects(one) == []
 
 
-def test_a_node_that_is_back_at_another_address_begins_anew() -> None:
+def test_a_node_that_is_back_at_another_address_begins_again() -> None:
     one = node(1, a_map(1, 2, 3))
     one.refused(2)
     misses(one, 3)

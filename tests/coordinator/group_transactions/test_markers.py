@@ -135,7 +135,7 @@ async def test_a_later_life_of_the_shard_keeps_what_is_open_in_it(
         assert OPEN in runtime.shards[0].open_producers()
 
 
-async def test_whoever_waits_is_told_when_the_shard_goes_and_its_next_owner_finds_the_same(
+async def test_waiting_calls_end_when_the_shard_goes_and_its_next_owner_finds_the_same(
     kafka_cluster: Coordinator, log: Log
 ) -> None:
     async with owner(kafka_cluster, log) as (runtime, markers):

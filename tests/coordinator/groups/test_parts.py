@@ -208,7 +208,7 @@ def test_counts_follow_members_that_come_change_and_go() -> None:
     assert (group.leader, group.supporters, group.rebalance_timeout_ms) == (None, {}, 0)
 
 
-def test_who_a_member_is_comes_before_what_it_asks() -> None:
+def test_the_member_is_checked_before_its_request() -> None:
     group = Group("g")
     group.add(_member(group, "a", "x", instance="i"), "consumer")
     codes = [

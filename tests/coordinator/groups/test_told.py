@@ -45,7 +45,7 @@ def test_a_static_member_is_told_under_the_name_of_the_process_that_has_its_plac
     assert told(script, JournalEntry)[-1].gone["i1-2"].principal == "User:bob"
 
 
-def test_when_the_former_process_of_a_static_member_was_heard_of_is_told() -> None:
+def test_when_the_former_process_of_a_static_member_was_heard_of_is_reported() -> None:
     script = played(
         "join a instance=i1; tick 3s; sync a; tick 2s; heartbeat a; tick 2s", "join a2 instance=i1"
     )
@@ -68,7 +68,7 @@ def test_the_time_to_the_first_commit_counts_from_the_assignment() -> None:
     assert (first.after_ms, first.at_ms) == (1_000, WALL_START_MS + 6_000)
 
 
-def test_of_a_group_made_anew_nothing_is_shown_before_its_deletion_is_in_the_log() -> None:
+def test_of_a_group_made_again_nothing_is_shown_before_its_deletion_is_in_the_log() -> None:
     script = played(FORM, "commit a t/0@5; leave a; store hold")
     assert script.play("delete g") == ["3s  -: delete waits"]
     assert script.play("join b v=3") == ["3s  b: join waits"]

@@ -128,7 +128,7 @@ def test_a_cooperative_member_keeps_what_it_does_not_give_away() -> None:
     assert (second["moves"], second["unowned_ms"]) == ([["orders", 1, None, "b", 300]], 300)
 
 
-def test_who_expired_had_nothing_since_it_was_last_heard_of_and_who_left_since_it_said_so() -> None:
+def test_an_expired_member_had_nothing_since_its_last_request_and_one_that_left_since_it_left() -> None:
     for why, since_ms in (
         (Departure.SESSION_EXPIRED, 100),
         (Departure.LEFT, 1_000),

@@ -78,7 +78,7 @@ async def test_a_rebalance_is_told_and_lasts(tmp_path: Path) -> None:
         assert [value["event"] for _, value in again[3:5]] == ["stopped", "started"]
 
 
-async def test_what_operators_do_and_what_is_refused_is_told(tmp_path: Path) -> None:
+async def test_what_operators_do_and_what_is_refused_is_reported(tmp_path: Path) -> None:
     async with Node(settings(tmp_path, topic="orders:2")) as node, connected(node) as client:
         refused = await client.call(join_request("g", session_timeout_ms=1), 3)
         assert refused.error_code == ErrorCode.INVALID_SESSION_TIMEOUT
@@ -178,7 +178,7 @@ def _acls(creations: list[kafka.CreateAclsRequestAclCreation]) -> kafka.CreateAc
     return kafka.CreateAclsRequest(creations=creations)
 
 
-async def test_who_a_member_is_is_not_known_from_a_restart_until_it_joins_again(tmp_path: Path) -> None:
+async def test_a_members_client_is_unknown_from_a_restart_until_it_joins_again(tmp_path: Path) -> None:
     chosen = guarded(tmp_path, topic="orders:2", allow_everyone_if_no_acl_found=True)
     async with Node(chosen) as node, connected_as(node, "ann") as ann:
         member = await form(ann, "billing")

@@ -37,7 +37,7 @@ def test_what_is_larger_than_all_there_is_comes_alone() -> None:
     assert large.granted
 
 
-def test_who_does_not_want_it_any_more_takes_nothing() -> None:
+def test_a_cancelled_request_takes_nothing() -> None:
     arrivals = Arrivals(100)
     first, gone, next_one = Taker(), Taker(wanted=False), Taker()
     arrivals.take(100, first)

@@ -235,7 +235,7 @@ LONG_REQUESTS = [
 
 
 @pytest.mark.parametrize(("request_", "version"), LONG_REQUESTS, ids=lambda of: getattr(of, "NAME", ""))
-async def test_who_asks_about_much_that_is_hidden_holds_up_no_other(
+async def test_a_client_that_asks_about_much_that_is_hidden_holds_up_no_other(
     tmp_path: Path, request_: Any, version: int
 ) -> None:
     security = allowing(tmp_path, Operation.READ, "orders")
@@ -394,7 +394,7 @@ async def test_an_acl_that_goes_while_a_leader_is_looked_up_counts(tmp_path: Pat
         assert not any("Produce" in broker.names() for broker in cluster.brokers.values())
 
 
-async def test_who_changes_what_through_a_node_is_noted_there(tmp_path: Path) -> None:
+async def test_changes_through_a_node_are_noted_there(tmp_path: Path) -> None:
     """The brokers see the node alone."""
     lines = Lines()
     config = kafka.IncrementalAlterConfigsRequestAlterableConfig

@@ -131,7 +131,7 @@ async def test_what_waits_at_one_broker_is_in_nobody_elses_way() -> None:
             assert by_partition(second)[2].records == b"second"
 
 
-async def test_who_hangs_up_leaves_nothing_at_the_brokers() -> None:
+async def test_a_client_that_hangs_up_leaves_nothing_at_the_brokers() -> None:
     async with two_brokers() as cluster, relaying(cluster.bootstrap) as [node]:
         held = Held()
         cluster.on(1, held.fetch)

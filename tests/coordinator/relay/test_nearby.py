@@ -105,7 +105,7 @@ async def test_of_several_leaders_too() -> None:
 
 
 @pytest.mark.parametrize(("own", "rack"), [("b", ""), ("b", "a"), ("b", "unknown"), ("a", "b"), ("", "b")])
-async def test_who_is_not_of_the_nodes_rack_is_served_by_the_leader(own: str, rack: str) -> None:
+async def test_a_client_of_another_rack_is_served_by_the_leader(own: str, rack: str) -> None:
     async with placed(own) as (replicas, _, client):
         assert await fetch(client, 0, rack=rack) == {0: b"leader"}
         assert replicas.asked == [(1, "")]
@@ -176,7 +176,7 @@ async def test_after_the_lapse_the_leader_is_asked_again(monkeypatch: pytest.Mon
         assert await fetch(client, 0) == {0: replicas.records}
 
 
-async def test_a_question_that_waits_at_a_follower_is_not_asked_anew() -> None:
+async def test_a_question_that_waits_at_a_follower_is_not_asked_again() -> None:
     """Of several brokers: what the follower has not brought yet goes into a later answer."""
     async with placed() as (replicas, _, client):
         waiting = asyncio.Event()

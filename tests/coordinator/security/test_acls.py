@@ -207,7 +207,7 @@ def test_operations_are_told_as_bits() -> None:
         assert authorizer.authorized_operations(root, HERE, kind, "x").bit_count() == len(SUPPORTED[kind])
 
 
-def test_who_observes_is_told_after_each_change() -> None:
+def test_observers_are_called_after_each_change() -> None:
     authorizer = Authorizer()
     seen: list[tuple[int, int]] = []
     authorizer.observe(lambda: seen.append((authorizer.version, len(authorizer))))

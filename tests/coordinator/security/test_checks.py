@@ -197,7 +197,7 @@ async def test_without_an_authorizer_there_are_no_acls(tmp_path: Path) -> None:
             assert (one.error_code, one.error_message) == said
 
 
-async def test_who_has_logged_in_may_what_the_acls_of_that_name_allow(tmp_path: Path) -> None:
+async def test_an_authenticated_client_may_do_what_the_acls_of_its_name_allow(tmp_path: Path) -> None:
     settings = guarded(
         tmp_path,
         super_users="User:root",

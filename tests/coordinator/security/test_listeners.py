@@ -83,7 +83,7 @@ def test_what_cannot_be_is_one_sentence(flags: dict[str, Any], says: str) -> Non
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "[::]", "10.0.0.1", "broker.example", "127.0.0.1.example"])
-def test_who_asks_nobody_listens_on_loopback_only(host: str) -> None:
+def test_a_listener_without_authentication_is_on_loopback_only(host: str) -> None:
     for form in ({"listen": f"{host}:9092"}, {"listeners": f"PLAINTEXT://{host}:9092"}):
         with pytest.raises(SettingsError, match=r"could do everything.*--allow-plaintext"):
             load_settings(form)

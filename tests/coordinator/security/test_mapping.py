@@ -120,7 +120,7 @@ def test_replacements_are_java_s(rule: str, principal: str) -> None:
     assert PrincipalMapper(rule).name("CN=duke") == principal
 
 
-def test_who_no_rule_is_for_is_nobody() -> None:
+def test_a_name_without_a_rule_is_refused() -> None:
     with pytest.raises(NoMatchingRuleError, match="is for CN=duke"):
         PrincipalMapper("RULE:^CN=admin$/admin/").name("CN=duke")
 

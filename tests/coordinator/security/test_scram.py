@@ -62,7 +62,7 @@ def test_the_example_of_rfc_7677() -> None:
 
 @pytest.mark.parametrize("mechanism", MECHANISMS.values(), ids=list(MECHANISMS))
 @pytest.mark.parametrize("name", [ALICE, "a=b,c", "=2C", "=3D2C"])
-async def test_who_knows_the_password_gets_through(tmp_path: Path, mechanism: Mechanism, name: str) -> None:
+async def test_the_right_password_authenticates(tmp_path: Path, mechanism: Mechanism, name: str) -> None:
     users = (await registered(tmp_path, name)).users
     asked, client = exchange(users, mechanism), ScramClient(name, mechanism=mechanism)
     answer = asked.step(client.final(asked.step(client.first)))

@@ -40,7 +40,7 @@ def of_addresses(**rates: float) -> ClientQuotas:
     return quotas
 
 
-async def test_who_comes_faster_than_the_quota_is_held_and_refused() -> None:
+async def test_connections_beyond_the_quota_are_held_and_refused() -> None:
     now = [0]
     found = Arriving(of_addresses(default=1.0, ip_10_0_0_1=2.0), None, WINDOWS, lambda: now[0], get_log())
     assert [found.delay("10.0.0.9") for _ in range(10)] == [NO_DELAY] * 10

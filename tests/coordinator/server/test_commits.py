@@ -144,7 +144,7 @@ async def test_what_changed_since_is_noticed(monkeypatch: pytest.MonkeyPatch) ->
         assert ways == [False, True, False, True, False, False]
 
 
-async def test_failed_write_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_failed_write_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     """The shard's life ends with it, and the next one serves."""
     ways = counted(monkeypatch)
     storage = MemoryStorage()

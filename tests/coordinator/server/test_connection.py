@@ -146,7 +146,7 @@ async def test_longer_than_its_api_is_cut_off_before_it_comes(
             assert f"a frame of {size:,} bytes" in line["reason"]
 
 
-async def test_who_holds_the_memory_is_cut_off_not_who_comes_last() -> None:
+async def test_the_client_that_holds_the_memory_is_cut_off_not_the_last_one() -> None:
     async with serving(queued_max_request_bytes=1_048_576) as served:
         async with served.connect() as holder, served.connect() as other, served.connect() as member:
             joined = await form(member, "bystanders")
@@ -224,7 +224,7 @@ async def test_an_answer_counts_while_it_is_made() -> None:
 
 
 @pytest.mark.parametrize("topics", [1, 3_000])
-async def test_who_is_closed_for_what_it_holds_is_logged_once(topics: int) -> None:
+async def test_a_client_closed_for_its_memory_is_logged_once(topics: int) -> None:
     """Answers of one piece, and of many: each is larger than all that may be held."""
     answer = MetadataResponse(
         brokers=[MetadataResponseBroker(host="h" * 30_000)] * 300,

@@ -78,7 +78,7 @@ async def served_normally(client: Client) -> bool:
 
 
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
-async def test_who_is_known_is_served(tmp_path: Path, mechanism: str) -> None:
+async def test_an_authenticated_client_is_served(tmp_path: Path, mechanism: str) -> None:
     async with guarded(tmp_path) as served, served.connect() as client:
         versions = await client.call(
             ApiVersionsRequest(client_software_name="a", client_software_version="1"), 3
@@ -163,7 +163,7 @@ async def test_tokens_by_themselves_after_handshake_v0(tmp_path: Path) -> None:
         ("SCRAM-SHA-512", "mallory", PASSWORD, GENERIC.format("authentication", "SCRAM-SHA-512")),
     ],
 )
-async def test_who_is_not_believed_is_told_so_and_hung_up_on(
+async def test_a_failed_authentication_is_answered_and_closed(
     tmp_path: Path, mechanism: str, user: str, password: str, message: str
 ) -> None:
     async with guarded(tmp_path) as served, served.connect() as client:
@@ -316,7 +316,7 @@ async def test_the_largest_frame_is_taken(tmp_path: Path) -> None:
             assert "2,001 bytes" in served.events("authentication failed")[1]["reason"]
 
 
-async def test_who_takes_too_long_is_hung_up_on(tmp_path: Path) -> None:
+async def test_a_client_that_takes_too_long_is_hung_up_on(tmp_path: Path) -> None:
     async with guarded(tmp_path, sasl_authentication_timeout_ms=200) as served:
         async with served.connect() as silent, served.connect() as slow, served.connect() as quick:
             await log_in(quick)

@@ -37,7 +37,7 @@ class Gate:
         return run
 
 
-async def test_who_comes_from_elsewhere_waits_for_one_step_of_a_flood(steps: SlowSteps) -> None:
+async def test_a_client_from_elsewhere_waits_for_one_step_of_a_flood(steps: SlowSteps) -> None:
     gate = Gate()
     flood = [steps.add("1.1.1.1", gate.step(f"flood {number}")) for number in range(50)]
     alice = steps.add("2.2.2.2", gate.step("alice"))

@@ -320,7 +320,7 @@ async def test_strangers_make_room(
 
 
 @pytest.mark.parametrize("listener", [0, 1], ids=["tls", "sasl"])
-async def test_who_has_failed_is_read_from_no_more(
+async def test_a_client_that_has_failed_is_read_from_no_more(
     certificates: Certificates, tmp_path: Path, listener: int
 ) -> None:
     """Until it is closed, which is after a while, it may send what it likes."""
@@ -463,7 +463,7 @@ def test_the_pool_is_never_above_its_bound(seed: int) -> None:
 
 
 @pytest.mark.parametrize("addresses", [1, 150])
-def test_who_is_logging_in_is_not_closed_for_who_came_before_and_is_silent(addresses: int) -> None:
+def test_a_silent_stranger_is_closed_before_one_that_logs_in(addresses: int) -> None:
     closed: list[Peer] = []
     pool = Strangers(1_048_576, monotonic_ms, get_log())
     for number in range(150):

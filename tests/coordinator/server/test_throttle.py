@@ -119,7 +119,7 @@ async def test_without_an_answer_the_connection_is_muted_all_the_same(tmp_path: 
         assert fetched.responses[0].partitions[0].high_watermark == 100
 
 
-async def test_who_hangs_up_while_muted_is_forgotten_at_its_end(tmp_path: Path) -> None:
+async def test_a_client_that_hangs_up_while_muted_is_forgotten_at_its_end(tmp_path: Path) -> None:
     size = len(produce().encode(9))
     async with limited(tmp_path, (CLIENT, {"producer_byte_rate": float(size * 98 // 1000)})) as node:
         async with connected(node.host, node.port) as client:
@@ -130,7 +130,7 @@ async def test_who_hangs_up_while_muted_is_forgotten_at_its_end(tmp_path: Path) 
     # Stopping does not wait for it either.
 
 
-async def test_who_is_muted_for_longer_than_anybody_idles_is_closed(tmp_path: Path) -> None:
+async def test_a_client_muted_for_longer_than_the_idle_limit_is_closed(tmp_path: Path) -> None:
     """A client that hung up would else be kept for as long as the throttle, which may be days."""
     quota: tuple[Named, Values] = (CLIENT, {"producer_byte_rate": 1.0})
     async with limited(tmp_path, quota, connections_max_idle_ms=1_000) as node:
@@ -351,7 +351,7 @@ async def logged_in(client: Client) -> None:
     assert (await client.call(kafka.SaslAuthenticateRequest(auth_bytes=token), 2)).error_code == 0
 
 
-async def test_who_logs_in_is_known_by_then_and_logs_in_again_between_throttles(tmp_path: Path) -> None:
+async def test_a_client_logs_in_again_between_throttles(tmp_path: Path) -> None:
     security = await registered(tmp_path)
     await security.store.change("quotas", {to_key({"user": ALICE}): {"request_percentage": 1e-6}})
     await security.store.close()

@@ -73,7 +73,7 @@ def principals(served: Served) -> list[str]:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-async def test_who_it_is_its_certificate_says(
+async def test_the_certificate_names_the_principal(
     certificates: Certificates, alice: Path, version: ssl.TLSVersion
 ) -> None:
     async with serving(**tls(certificates, "required")) as served:
@@ -105,7 +105,7 @@ async def test_rules_make_names(certificates: Certificates, alice: Path) -> None
             assert principals(served) == ["User:ANONYMOUS"]
 
 
-async def test_who_no_rule_is_for_is_cut_off(certificates: Certificates, alice: Path) -> None:
+async def test_a_certificate_without_a_rule_is_cut_off(certificates: Certificates, alice: Path) -> None:
     settings = tls(certificates, "required", ssl_principal_mapping_rules="RULE:^CN=bob,.*$/bob/")
     async with serving(**settings) as served:
         async with come(served, certificates.client_tls(alice)) as client:
@@ -187,7 +187,7 @@ async def test_the_certificate_is_for_no_other_host(certificates: Certificates) 
                 pass
 
 
-async def test_who_looks_whether_the_port_is_open_fills_no_log(certificates: Certificates) -> None:
+async def test_a_port_check_fills_no_log(certificates: Certificates) -> None:
     async with serving(**tls(certificates)) as served:
         socket.create_connection((served.host, served.port)).close()
         await until(lambda: served.server.handshakes.failed == 1)
@@ -271,7 +271,7 @@ async def hung_up(knocked: list[socket.socket]) -> None:
         one.close()
 
 
-async def test_who_says_one_byte_is_cut_off(
+async def test_a_client_that_sends_one_byte_is_cut_off(
     certificates: Certificates, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(handshakes, "LOG_INTERVAL_S", 600)

@@ -172,7 +172,7 @@ async def talking(directory: Path, **more: Any) -> AsyncIterator[Talk]:
             await client.close()
 
 
-async def test_who_begins(tmp_path: Path) -> None:
+async def test_init_producer_id_checks_its_request(tmp_path: Path) -> None:
     async with talking(tmp_path, transaction_max_timeout_ms=1_000_000) as talk:
         assert await talk.init("") == INVALID
         assert await talk.init(timeout_ms=0) == ErrorCode.INVALID_TRANSACTION_TIMEOUT
@@ -187,7 +187,7 @@ async def test_who_begins(tmp_path: Path) -> None:
         assert (await talk.init(None))[0] != producer_id
 
 
-async def test_who_may_change_a_transaction(tmp_path: Path) -> None:
+async def test_only_its_producer_may_change_a_transaction(tmp_path: Path) -> None:
     async with talking(tmp_path) as talk:
         await talk.init()
         producer = (producer_id, epoch) = await talk.init()

@@ -176,7 +176,7 @@ async def test_while_the_cluster_is_away_the_last_state_counts_and_nothing_is_ch
     assert not stores.failures
 
 
-async def test_whoever_was_away_for_long_reads_all_anew(
+async def test_a_node_that_was_away_for_long_reads_all_again(
     stores: Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "REREAD_S", -1.0)
@@ -192,7 +192,7 @@ async def test_whoever_was_away_for_long_reads_all_anew(
     assert {key: value for key, value in after.items() if value is not None} == {"bob": 2}
 
 
-async def test_whoever_slept_while_the_cluster_was_asked_reads_all_anew(
+async def test_a_node_that_slept_while_the_cluster_was_asked_reads_all_again(
     stores: Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is always being asked: a machine that is suspended for days is, too."""
@@ -266,7 +266,7 @@ async def test_a_topic_that_lost_its_records_ends_nodes(
     assert one.entries("users") == {"alice": 1}
 
 
-async def test_a_topic_made_anew_with_as_many_records_ends_nodes(
+async def test_a_topic_made_again_with_as_many_records_ends_nodes(
     kafka_cluster: Coordinator, stores: Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is found out when the cluster is asked who leads it."""

@@ -62,7 +62,7 @@ async def started(kafka_cluster: Coordinator) -> AsyncIterator[Node]:
         await node.store.close()
 
 
-async def test_a_topic_made_anew_ends_a_node_that_has_nothing_to_write(
+async def test_a_topic_made_again_ends_a_node_that_has_nothing_to_write(
     kafka_cluster: Coordinator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "LOOK_S", 0.05)

@@ -141,7 +141,7 @@ async def test_a_broker_has_one_request_at_a_time_and_the_next_one_takes_all() -
 
 
 @pytest.mark.parametrize("offset", [0, 1, 2])
-async def test_a_log_that_begins_anew_acknowledges_nothing(offset: int) -> None:
+async def test_a_log_that_begins_again_acknowledges_nothing(offset: int) -> None:
     log = Log()
     async with sending(log) as (sender, writers):
         for value in (b"1", b"2", b"3"):
@@ -265,7 +265,7 @@ async def test_what_is_acknowledged_shows_that_the_cluster_knows_the_epoch(
             assert await append(sender, writers[0], b"1") == number
 
 
-async def test_sequence_numbers_begin_anew_after_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_sequence_numbers_begin_again_after_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "SEQUENCES", 5)
     log = Log()
     log.sequences = 5
@@ -276,7 +276,7 @@ async def test_sequence_numbers_begin_anew_after_the_last(monkeypatch: pytest.Mo
     assert [value for _, value in log.taken[0]] == [b"%d" % number for number in range(12)]
 
 
-async def test_who_has_much_to_write_keeps_no_other_from_a_full_request(
+async def test_a_busy_partition_keeps_no_other_from_a_full_request(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(module, "REQUEST_BYTES", 1)

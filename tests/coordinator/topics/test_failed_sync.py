@@ -120,7 +120,7 @@ async def refused(attempt: Awaitable[None]) -> None:
     assert error.value.code == ErrorCode.KAFKA_STORAGE_ERROR
 
 
-async def test_an_error_that_should_not_be_fails_what_it_hit_and_is_told(
+async def test_an_error_that_should_not_be_fails_what_it_hit_and_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*arguments: Any) -> None:

@@ -32,7 +32,7 @@ async def test_a_made_up_id_is_not_remembered(tmp_path: Path, made_up: int) -> N
             given.add(fresh)
 
 
-async def test_who_gets_an_id_that_was_made_up_before_is_not_fenced(tmp_path: Path) -> None:
+async def test_a_producer_with_an_id_that_was_made_up_before_is_not_fenced(tmp_path: Path) -> None:
     async with topic_log(tmp_path, given_ids=GIVEN) as topics:
         await topics.create("orders", 1)
         await topics.append("orders", 0, produced(GIVEN, 7, epoch=32_767))

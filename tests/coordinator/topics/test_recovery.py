@@ -109,7 +109,7 @@ def lines_of(caplog: pytest.LogCaptureFixture, event: str) -> list[Any]:
     return found
 
 
-async def test_files_that_are_missing_at_the_beginning_are_told_of(
+async def test_files_that_are_missing_at_the_beginning_are_reported(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     await filled(tmp_path)
@@ -128,7 +128,7 @@ async def test_files_that_are_missing_at_the_beginning_are_told_of(
     assert not lines_of(caplog, MISSING)
 
 
-async def test_a_partition_without_any_of_its_files_is_told_of(
+async def test_a_partition_without_any_of_its_files_is_reported(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The indexes still know its former end; offsets do not begin again."""
@@ -143,7 +143,7 @@ async def test_a_partition_without_any_of_its_files_is_told_of(
 
 
 @pytest.mark.parametrize("gone", ["partition", "topic", "everything"])
-async def test_a_partition_whose_directory_is_missing_is_told_of(
+async def test_a_partition_whose_directory_is_missing_is_reported(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, gone: str
 ) -> None:
     await filled(tmp_path)
@@ -161,7 +161,7 @@ async def test_a_partition_whose_directory_is_missing_is_told_of(
 
 
 @pytest.mark.parametrize("known_by", ["index", "ends"])
-async def test_a_last_file_that_is_missing_is_told_of(
+async def test_a_last_file_that_is_missing_is_reported(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, known_by: str
 ) -> None:
     await filled(tmp_path)
@@ -245,7 +245,7 @@ async def test_after_a_clean_stop_no_records_are_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [None, b"", b"RLIX"])
-async def test_who_produced_is_known_when_an_index_was_lost_and_then_its_files(
+async def test_producers_are_known_when_an_index_was_lost_and_then_its_files(
     tmp_path: Path, damage: bytes | None
 ) -> None:
     async with topic_log(tmp_path, **TINY) as topics:

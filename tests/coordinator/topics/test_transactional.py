@@ -186,7 +186,7 @@ async def test_an_open_transaction_outlives_its_records_and_their_files(tmp_path
         assert seen(topics) == (1, 2, [])
 
 
-def test_only_transactions_within_the_range_are_told() -> None:
+def test_only_transactions_within_the_range_are_reported() -> None:
     transactions = TransactionIndex()
     for row in (Aborted(10, 2, 1, 5), Aborted(20, 5, 2, 6), Aborted(30, 25, 3, 6), Aborted(40, 6, 4, 41)):
         transactions.put(row)

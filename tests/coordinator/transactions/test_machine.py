@@ -74,7 +74,7 @@ def test_each_begin_raises_the_epoch_and_fences_who_was_before() -> None:
     assert world.end((101, 2)) == FENCED, "nobody may end it with a later epoch either"
 
 
-def test_who_asks_with_the_epoch_it_has_goes_on(tmp_path: Any) -> None:
+def test_a_producer_that_asks_with_its_epoch_goes_on(tmp_path: Any) -> None:
     world = World()
     assert world.init() == (101, 0)
     assert world.init(expected=(101, 0)) == (101, 1)
@@ -129,7 +129,7 @@ def test_epochs_that_run_out_lead_to_a_new_producer_id() -> None:
         ("t", 900_001, ErrorCode.INVALID_TRANSACTION_TIMEOUT),
     ],
 )
-def test_who_may_not_begin(name: str, timeout_ms: int, code: int) -> None:
+def test_producers_that_may_not_begin(name: str, timeout_ms: int, code: int) -> None:
     world = World()
     assert world.init(name, timeout_ms=timeout_ms) == code
     assert len(world.machine) == 0
@@ -391,7 +391,7 @@ def test_while_the_store_is_full_nothing_changes_and_what_changes_nothing_goes_o
     assert world.end(producer) == 0
 
 
-def test_who_asks_before_it_is_loaded_or_after_its_end() -> None:
+def test_requests_before_the_load_or_after_the_end() -> None:
     world = World()
     producer = Producer(*world.init())
     loading, gone = TransactionShard(world.settings), world.restarted().machine
@@ -413,7 +413,7 @@ def test_who_asks_before_it_is_loaded_or_after_its_end() -> None:
         assert machine.next_deadline() is None
 
 
-def test_who_may_write_in_a_transaction() -> None:
+def test_producers_that_may_write_in_a_transaction() -> None:
     world = World()
     producer = Producer(*world.init())
     verify = world.machine.verify

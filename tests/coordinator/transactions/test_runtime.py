@@ -307,7 +307,7 @@ async def test_an_error_where_producer_ids_come_from_ends_no_shard(monkeypatch: 
         assert (await world.init(other)).error == ErrorCode.NONE
 
 
-async def test_a_store_without_room_for_producer_ids_is_told_of_once(
+async def test_a_store_without_room_for_producer_ids_is_reported_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async with coordinator() as world:

@@ -80,7 +80,7 @@ def test_a_slow_member_of_a_cooperative_group_stops_nobody(tmp_path: Path) -> No
     assert saving.unowned_ms < saving.unowned_as_was_ms / 10
 
 
-def test_who_leaves_gives_its_partitions_up_at_once(tmp_path: Path) -> None:
+def test_a_member_that_leaves_gives_its_partitions_up_at_once(tmp_path: Path) -> None:
     saving = Replay(past_of(tmp_path, zombies)).saving(Policy("", leaves=True))
     # Six times two partitions for the session of 45 s.
     assert saving.saved_ms == pytest.approx(6 * 2 * 45_000, rel=0.1)

@@ -166,7 +166,7 @@ def test_everything_is_reached_without_a_mouse(shop: Served, open_page: Open) ->
     expect(timeline).to_be_focused()
 
 
-def test_who_owned_a_partition_is_asked_and_has_a_link(shop: Served, open_page: Open) -> None:
+def test_the_owner_of_a_partition_can_be_asked_for_and_has_a_link(shop: Served, open_page: Open) -> None:
     page = open_page(f"{shop.url}#/owners")
     expect(page.get_by_text("Ask for a partition and a time")).to_be_visible()
     page.get_by_label("Topic").fill("orders")
@@ -204,7 +204,7 @@ def test_what_happens_is_seen_while_it_happens(tmp_path: Path, open_page: Open) 
         expect(groups.get_by_role("link", name="shipping")).to_be_visible()
 
 
-def test_who_members_are_and_who_was_refused_is_shown(tmp_path: Path, open_page: Open) -> None:
+def test_principals_of_members_and_refusals_are_shown(tmp_path: Path, open_page: Open) -> None:
     made = Made(tmp_path / "exact.sqlite", start_ms=time.time_ns() // 1_000_000 - 120_000, exact=True)
     payments = made.group("payments", {"payments": 6}, ["pay-0", "pay-1"])
     lost = payments.crash("pay-1")

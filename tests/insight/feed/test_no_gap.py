@@ -46,7 +46,7 @@ def test_killed_and_started_again_it_knows_the_same(tmp_path: Path) -> None:
             assert any(one.first_commit_ms for one in rebalances)
 
 
-async def test_who_asks_once_gets_all_that_is_there_and_reads_beside_a_watcher(tmp_path: Path) -> None:
+async def test_a_single_question_gets_all_that_is_there_alongside_a_watcher(tmp_path: Path) -> None:
     with Coordinator(topics={TOPIC: PARTITIONS}) as coordinator:
         pods = Pods(coordinator.bootstrap, "billing")
         path = tmp_path / "h.sqlite"

@@ -72,7 +72,7 @@ async def test_with_a_token_only_who_has_it_is_answered(recent: Path) -> None:
         assert (await ask(url, "/health")).status in (200, 503)
 
 
-async def test_who_signs_in_gets_a_cookie_that_does_not_hold_the_token(recent: Path) -> None:
+async def test_a_sign_in_gives_a_cookie_that_does_not_hold_the_token(recent: Path) -> None:
     async with page(recent, token=TOKEN) as url:
         wrong = await ask(url, "/api/session", method="POST", body=b"guess")
         right = await ask(url, "/api/session", method="POST", body=TOKEN.encode())

@@ -16,7 +16,7 @@ def _lags(*rows: Lag) -> Lags:
     return lags
 
 
-def test_who_has_read_everything_is_not_behind() -> None:
+def test_a_group_that_has_read_everything_is_not_behind() -> None:
     found = _lags(_row(0, 100, 100), _row(10, 200, 200)).of("orders", 20_000)
     assert found is not None
     assert (found.records, found.behind_ms, found.at_least) == (0, 0, False)
@@ -42,7 +42,7 @@ def test_the_partition_that_is_furthest_behind_counts_and_records_add_up() -> No
     assert (found.records, found.behind_ms) == (90, 8_000)
 
 
-def test_a_topic_that_was_made_anew_begins_again() -> None:
+def test_a_topic_that_was_made_again_begins_again() -> None:
     found = _lags(_row(0, 1_000, 1_000), _row(10, 5, 5)).of("orders", 10_000)
     assert found is not None
     assert (found.records, found.behind_ms) == (0, 0)

@@ -41,7 +41,7 @@ async def test_a_rebalance_is_told_to_all_who_look_on(tmp_path: Path) -> None:
     assert 'ringleader_watch_members{group="orders"} 1.0' in metrics
 
 
-async def test_who_looks_on_may_be_silent_for_longer_than_a_request_may_take(
+async def test_an_open_page_may_be_silent_for_longer_than_a_request_may_take(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(http_server, "REQUEST_S", 0.1)
@@ -62,7 +62,7 @@ async def test_who_looks_on_may_be_silent_for_longer_than_a_request_may_take(
             assert (await stream.next("rebalance"))[2]["id"] == rebalance.id
 
 
-async def test_who_comes_back_gets_what_was_missed_and_who_comes_late_is_told_to_look_anew(
+async def test_a_page_that_comes_back_gets_what_it_missed_and_a_late_one_loads_again(
     tmp_path: Path,
 ) -> None:
     made = _made(tmp_path)

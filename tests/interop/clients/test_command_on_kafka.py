@@ -220,7 +220,7 @@ async def test_a_group_of_the_consumer_protocol_is_described(broker: KafkaBroker
                 assert again.group_id == "newer"
 
 
-async def test_a_regex_and_a_classic_member_are_told(broker: KafkaBroker, orders: str) -> None:
+async def test_a_regex_and_a_classic_member_are_reported(broker: KafkaBroker, orders: str) -> None:
     async with (
         Quiet(broker, "mixed", subscribed_topic_regex="ord.*") as quiet,
         GroupConsumer(broker.bootstrap, "mixed", [orders], client_id="old") as old,

@@ -74,7 +74,7 @@ async def leads(group: Mixed, leader: str) -> None:
 
 
 @pytest.mark.parametrize("assignor", LIBRARIES)
-async def test_whoever_leads_everybody_has_its_share(
+async def test_with_any_leader_every_member_has_its_share(
     java_clients: JavaClients, bootstrap: str, assignor: str
 ) -> None:
     groups = [(await mixed(java_clients, bootstrap, assignor), one) for one in LIBRARIES[assignor]]

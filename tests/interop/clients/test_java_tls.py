@@ -45,7 +45,7 @@ def config(certificates: Certificates, shown: Path | None, version: str = "TLSv1
 
 
 @pytest.mark.parametrize("version", ["TLSv1.2", "TLSv1.3"])
-async def test_who_shows_a_certificate_produces_and_consumes(
+async def test_a_client_with_a_certificate_produces_and_consumes(
     daemon: Daemon, certificates: Certificates, java_clients: JavaClients, version: str
 ) -> None:
     given = config(certificates, certificates.issued("alice"), version)
@@ -60,7 +60,7 @@ async def test_who_shows_a_certificate_produces_and_consumes(
 
 @pytest.mark.parametrize("version", ["TLSv1.2", "TLSv1.3"])
 @pytest.mark.parametrize("name", [None, "stranger"])
-async def test_who_shows_none_or_a_stranger_s_is_told_so_at_once(
+async def test_a_client_without_a_trusted_certificate_is_refused_at_once(
     daemon: Daemon,
     certificates: Certificates,
     java_clients: JavaClients,

@@ -81,7 +81,7 @@ def test_what_ended_early_is_gone_on_with(
 
 
 @pytest.mark.timeout(300)
-def test_whoever_is_killed_again_and_again_gets_there(
+def test_a_migration_killed_again_and_again_gets_there(
     one_broker: KafkaCluster, daemon: Daemon, tmp_path: Path
 ) -> None:
     """The command itself, by SIGKILL: as soon as there is a topic, amid the records, and while groups

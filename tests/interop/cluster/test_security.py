@@ -265,7 +265,7 @@ WRONG: dict[str, tuple[Callable[[Ways], tuple[str, Path]], str]] = {
 
 
 @pytest.mark.parametrize("wrong", WRONG)
-def test_whoever_is_not_let_in_says_so(ways: Ways, data: Path, tmp_path: Path, wrong: str) -> None:
+def test_a_daemon_that_is_not_let_in_says_so(ways: Ways, data: Path, tmp_path: Path, wrong: str) -> None:
     make_way, why = WRONG[wrong]
     address, properties = make_way(ways)
     server = ("--bootstrap-server", address, "--command-config", str(properties))

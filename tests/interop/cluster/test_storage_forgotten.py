@@ -99,7 +99,9 @@ async def test_an_idle_owner_is_not_forgotten(forgetful: KafkaCluster) -> None:
         assert await rows(zombie, 0) == [(b"a", b"1")], "claims are no rows"
 
 
-async def test_who_may_be_forgotten_writes_no_more_and_is_left_out_if_it_did(forgetful: KafkaCluster) -> None:
+async def test_a_producer_that_may_be_forgotten_writes_no_more_and_is_left_out_if_it_did(
+    forgetful: KafkaCluster,
+) -> None:
     async with nodes(forgetful) as cluster, asyncio.timeout(60):
         zombie, owner = await cluster.node(1), await cluster.node(2)
         old = await zombie.open(0, 0)

@@ -108,7 +108,7 @@ async def test_a_cluster_that_is_not_there_is_waited_for_and_named() -> None:
     assert away.value.failure is Failure.AWAY
 
 
-async def test_nothing_is_acknowledged_that_goes_into_a_topic_made_anew(one_broker: KafkaCluster) -> None:
+async def test_nothing_is_acknowledged_that_goes_into_a_topic_made_again(one_broker: KafkaCluster) -> None:
     async with nodes(one_broker) as cluster, Admin(one_broker.bootstrap) as admin:
         failures: list[Exception] = []
         store = await cluster.node(1, on_failed=failures.append)

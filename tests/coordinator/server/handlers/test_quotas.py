@@ -100,7 +100,7 @@ async def test_there_is_an_end_to_it(keeping: Ask, monkeypatch: pytest.MonkeyPat
     ]
 
 
-async def test_who_may_not_is_told_so(ask: Ask, tmp_path: Path) -> None:
+async def test_a_client_without_the_right_is_refused(ask: Ask, tmp_path: Path) -> None:
     await keep(ask, tmp_path, Authorizer(["User:admin"], allow_everyone_if_no_acl_found=False))
     refused = await ask(altering((ALICE, {"producer_byte_rate": 5.0}), (ALICE, {"producer_byte_rate": 5.0})))
     assert [entry.error_code for entry in refused.entries] == [ErrorCode.CLUSTER_AUTHORIZATION_FAILED]

@@ -133,7 +133,7 @@ async def test_what_is_refused_is_no_matter_for_the_others(keeping: Ask) -> None
     assert await described(keeping) == {"most": [(2, 16_384)], "old": [(2, 4_096)]}
 
 
-async def test_who_is_asked_for(keeping: Ask) -> None:
+async def test_the_users_that_are_asked_for(keeping: Ask) -> None:
     await alter(keeping, put("alice"))
     assert await described(keeping, "alice", "bob", "bob", "nobody") == {
         "alice": [(2, 4_096)],
