@@ -1,7 +1,7 @@
 """One step of a member towards its target: give up, acknowledge, receive (KIP-848, "Reconciliation").
 
 A member keeps its epoch until it has given up what is not its any more; then it moves to the target's epoch
-and gets the free partitions. It gets those that another member still has later. So no partition has two holders.
+and gets the free partitions, and later those that another member still has. So no partition has two holders.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ class Group:
     later: set[tuple[int, str, int]] = field(default_factory=set)
     """Producer id, topic, partition: where the log says that such an offset is the later one."""
     consumer: ConsumerGroup | None = None
-    """What the log says of it as a group of the consumer protocol; None: it is a classic one."""
+    """Its records as a group of the consumer protocol; None: it is a classic one."""
     # --- which log positions answers about it depend on ---
     position: int = NOTHING  # its record and reserved generation
     offsets_position: int = NOTHING

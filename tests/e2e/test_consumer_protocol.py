@@ -54,7 +54,7 @@ class Member(threading.Thread):
             self.seen.append((partition, offset))
             if offset % 50 == 0:
                 try:
-                    self.consumer.commit(message, asynchronous=False)
+                    self.consumer.commit(message=message, asynchronous=False)
                 except KafkaException:
                     continue  # the daemon is away, or the partition moved: it is read again
         self.consumer.close()
