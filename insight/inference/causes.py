@@ -338,10 +338,7 @@ def _in_a_run(change: Change) -> bool:
 
 
 CAME = (
-    Rule(
-        _all_back,
-        Cause.MEMBER_RESTARTED, _sure_of_return, _return_text, lambda c: c.joined,
-    ),
+    Rule(_all_back, Cause.MEMBER_RESTARTED, _sure_of_return, _return_text, lambda c: c.joined),
     Rule(
         lambda c: bool(c.joined),
         Cause.MEMBER_JOINED,
@@ -352,10 +349,7 @@ CAME = (
 """Members only joined."""
 
 CAME_AND_WENT = (
-    Rule(
-        _restarted,
-        Cause.MEMBER_RESTARTED, _sure_of_restart, _restart_text, lambda c: c.joined,
-    ),
+    Rule(_restarted, Cause.MEMBER_RESTARTED, _sure_of_restart, _restart_text, lambda c: c.joined),
     Rule(
         lambda c: bool(c.missing) and not c.joined,
         _departure_cause, _sure_of_departure, _departure_text, lambda c: c.went_alike,
@@ -395,10 +389,7 @@ RULES = (
         ),
         lambda c: c.members,
     ),
-    Rule(
-        _put_out,
-        Cause.COORDINATOR_CHANGED, Confidence.LIKELY, _outage_text,
-    ),
+    Rule(_put_out, Cause.COORDINATOR_CHANGED, Confidence.LIKELY, _outage_text),
     *CAME_AND_WENT,
     Rule(
         lambda c: bool(c.taken),
@@ -426,10 +417,7 @@ RULES = (
             *((change_text(c.touched),) if c.touched else ()),
         ),
     ),
-    Rule(
-        _seen_to_grow,
-        Cause.TOPICS_CHANGED, Confidence.CERTAIN, lambda c: (_grown_text(c),),
-    ),
+    Rule(_seen_to_grow, Cause.TOPICS_CHANGED, Confidence.CERTAIN, lambda c: (_grown_text(c),)),
     Rule(
         lambda c: bool(c.grown),
         Cause.LEADER_REJOINED, Confidence.POSSIBLE,
@@ -438,10 +426,7 @@ RULES = (
         ),
         _leader,
     ),
-    Rule(
-        _resumed,
-        Cause.REBALANCE_CONTINUED, Confidence.CERTAIN, _resumed_text,
-    ),
+    Rule(_resumed, Cause.REBALANCE_CONTINUED, Confidence.CERTAIN, _resumed_text),
     Rule(
         lambda c: bool(c.touched),
         Cause.TOPICS_CHANGED, Confidence.LIKELY, lambda c: (change_text(c.touched),),

@@ -361,14 +361,8 @@ def _short_poll_text(silence: _Silence) -> Sequence[str | None]:
 
 
 RULES = (
-    _Rule(
-        lambda s: s.seen.coordinator_changed,
-        Departure.UNKNOWN, Confidence.UNKNOWN, _outage_text,
-    ),
-    _Rule(
-        _revoked,
-        Departure.NOT_REJOINED, Confidence.LIKELY, _revoked_text,
-    ),
+    _Rule(lambda s: s.seen.coordinator_changed, Departure.UNKNOWN, Confidence.UNKNOWN, _outage_text),
+    _Rule(_revoked, Departure.NOT_REJOINED, Confidence.LIKELY, _revoked_text),
     _Rule(
         lambda s: not s.seen.can_commit,
         Departure.UNKNOWN, Confidence.UNKNOWN,
@@ -377,14 +371,8 @@ RULES = (
             "nothing",
         ),
     ),
-    _Rule(
-        _kept_waiting,
-        Departure.NOT_REJOINED, Confidence.LIKELY, _kept_waiting_text,
-    ),
-    _Rule(
-        _too_young_to_expire,
-        Departure.LEFT, Confidence.LIKELY, _too_young_text,
-    ),
+    _Rule(_kept_waiting, Departure.NOT_REJOINED, Confidence.LIKELY, _kept_waiting_text),
+    _Rule(_too_young_to_expire, Departure.LEFT, Confidence.LIKELY, _too_young_text),
     _Rule(
         lambda s: s.silent_ms is None,
         Departure.UNKNOWN, Confidence.UNKNOWN,
@@ -400,10 +388,7 @@ RULES = (
         _stuck,
         Departure.POLL_INTERVAL_EXCEEDED, Confidence.POSSIBLE, lambda s: (_before_expiry(s), s.still),
     ),
-    _Rule(
-        lambda s: s.early,
-        Departure.LEFT, _sure_of_leaving, _leaving_text,
-    ),
+    _Rule(lambda s: s.early, Departure.LEFT, _sure_of_leaving, _leaving_text),
     _Rule(
         lambda s: s.expired and not s.left and not s.busy,
         Departure.SESSION_EXPIRED, _sure_of_expiry, _expiry_text,
@@ -424,10 +409,7 @@ RULES = (
         lambda s: s.left and s.seen.gap_ms is not None,
         Departure.LEFT, Confidence.POSSIBLE, lambda s: (f"{s.measured}; {s.timeout}", s.usual),
     ),
-    _Rule(
-        _short_poll,
-        Departure.POLL_INTERVAL_EXCEEDED, Confidence.POSSIBLE, _short_poll_text,
-    ),
+    _Rule(_short_poll, Departure.POLL_INTERVAL_EXCEEDED, Confidence.POSSIBLE, _short_poll_text),
     _Rule(
         lambda s: True,
         Departure.UNKNOWN, Confidence.UNKNOWN,
