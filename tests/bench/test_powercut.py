@@ -77,7 +77,7 @@ def after_cut(tmp_path: Path, *steps: str, draw: Random | None = None) -> dict[s
         ["os.link(path, path + '.copy')"],
     ],
 )
-def test_what_was_not_synced_goes_and_what_was_stays(tmp_path: Path, steps: list[str]) -> None:
+def test_unsynced_writes_go_and_synced_ones_stay(tmp_path: Path, steps: list[str]) -> None:
     assert after_cut(tmp_path, *_BEGIN, *steps) == {"state.db": b"synced"}
 
 
@@ -107,7 +107,7 @@ def test_what_was_not_synced_goes_and_what_was_stays(tmp_path: Path, steps: list
         ),
     ],
 )
-def test_what_was_synced_stays(tmp_path: Path, steps: list[str], left: dict[str, bytes | None]) -> None:
+def test_synced_writes_stay(tmp_path: Path, steps: list[str], left: dict[str, bytes | None]) -> None:
     assert after_cut(tmp_path, *_BEGIN, *steps) == left
 
 

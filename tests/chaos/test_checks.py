@@ -93,7 +93,7 @@ NOT_ONE_REGISTER = {
 
 
 @pytest.mark.parametrize("name", ALLOWED)
-def test_what_a_register_may_answer(name: str) -> None:
+def test_answers_that_a_register_may_give(name: str) -> None:
     commits, reads = ALLOWED[name]
     assert turned_back(commits, reads) == []
     assert not_one_register(commits, reads) == []
@@ -204,7 +204,7 @@ def test_no_partition_has_two_owners(found: list[Owned], word: str) -> None:
     assert word in why
 
 
-def test_what_is_skipped_is_told_by_group_and_partition() -> None:
+def test_skipped_records_are_reported_by_group_and_partition() -> None:
     produced = {0: [(0, 10)], 1: [(5, 6)]}
     assert skipped(produced, {"g": {0: [(0, 4), (4, 10), (2, 6)], 1: [(0, 9)]}}) == []
     assert skipped(produced, {"g": {0: [(0, 4), (6, 10)], 1: [(5, 6)]}, "h": {}}) == [

@@ -380,7 +380,7 @@ def test_a_long_history_is_judged_in_parts() -> None:
     assert not_linearizable(commits, [right]) == ([], [])
 
 
-def test_what_takes_too_long_to_decide_is_said() -> None:
+def test_a_question_that_takes_too_long_to_decide_is_reported() -> None:
     """Commits without tokens that all overlap, and reads of them in an order that there is not."""
     commits = [Commit(("g", "t:0"), number % 9, "", f"w{number}", 0, 99, OK) for number in range(60)]
     asked = [Read(("g", "t:0"), number % 9, "", "r", 10 + number, 10.5 + number) for number in range(80)]

@@ -114,7 +114,7 @@ def test_nobody_listens_until_it_is_healed(link: Link) -> None:
 
 
 @pytest.mark.parametrize("way", ["there", "back", "both"])
-def test_what_a_cut_holds_up_comes_later(link: Link, way: str) -> None:
+def test_bytes_that_a_cut_holds_up_come_later(link: Link, way: str) -> None:
     with connected(link) as one:
         one.sendall(b"a")
         assert exactly(one, 1) == b"a"

@@ -271,7 +271,7 @@ def test_a_terminal_has_colours(coordinator: Coordinator, topic: str) -> None:
     assert shown[1].startswith(f"\x1b[2m{topic}-0@0")
 
 
-def test_what_transactions_have_not_committed(coordinator: Coordinator, topic: str) -> None:
+def test_records_that_transactions_have_not_committed(coordinator: Coordinator, topic: str) -> None:
     producer = confluent_kafka.Producer(
         {"bootstrap.servers": coordinator.bootstrap, "transactional.id": topic}
     )
@@ -315,7 +315,9 @@ def test_wrong_use_is_a_sentence(coordinator: Coordinator, options: list[str], s
 
 
 @pytest.mark.parametrize("group", [[], ["--group", "g"]])
-def test_what_is_not_there_is_a_sentence(coordinator: Coordinator, topic: str, group: list[str]) -> None:
+def test_a_missing_topic_or_group_is_one_sentence(
+    coordinator: Coordinator, topic: str, group: list[str]
+) -> None:
     done = consume(coordinator, "none", *group)
     assert (done.code, done.out, done.err.count("\n")) == (1, "", 1)
     assert "topic 'none': UNKNOWN_TOPIC_OR_PARTITION" in done.err
@@ -329,7 +331,7 @@ some_headers = st.lists(st.tuples(st.text(max_size=3), some_bytes), max_size=3).
 
 
 @given(some_bytes, some_bytes, some_headers)
-def test_whatever_is_printed_is_one_line_that_can_be_read_back(
+def test_each_printed_record_is_one_line_that_can_be_read_back(
     key: bytes | None, value: bytes | None, headers: tuple[tuple[str, bytes | None], ...]
 ) -> None:
     record = Record("t", 1, 5, -1, None, key, value, headers)

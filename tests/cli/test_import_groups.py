@@ -141,7 +141,7 @@ def test_members_at_the_source_are_reported(source: Coordinator, target: Coordin
     assert "There are members at the source in audit (1 member (ann on 127.0.0.1))" in done.err
 
 
-def test_what_the_target_does_not_have_is_left_out_and_said(source: Coordinator) -> None:
+def test_topics_that_the_target_lacks_are_left_out_and_reported(source: Coordinator) -> None:
     with Coordinator(topics={"orders": 1}) as target:
         done = take(source, target, "--all")
         assert done.code == 1
@@ -166,7 +166,7 @@ def test_many_partitions_and_many_groups(source: Coordinator, target: Coordinato
     assert all(committed(target, f"g{n}")["orders", 1].offset == n for n in range(40))
 
 
-def test_what_is_not_there(source: Coordinator, target: Coordinator) -> None:
+def test_groups_and_topics_that_do_not_exist(source: Coordinator, target: Coordinator) -> None:
     done = take(source, target, "--group", "nobody", "--group", "billing")
     assert (done.code, done.err) == (1, "ringleader: There is no group nobody at the source.\n")
     with sync_consumer_member(source.bootstrap, "new", ["bills"], **QUICK) as member:

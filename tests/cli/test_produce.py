@@ -225,7 +225,7 @@ def test_wrong_use_is_a_sentence(coordinator: Coordinator, options: list[str], s
     assert done.err.count("\n") == 1
 
 
-def test_what_the_cluster_refuses_is_a_sentence(coordinator: Coordinator, topic: str) -> None:
+def test_a_refusal_of_the_cluster_is_one_sentence(coordinator: Coordinator, topic: str) -> None:
     for options, says in (
         (["--partition", "9"], f"names partition 9 of topic {topic}, which has partitions 0 to 2"),
         (["--max-request-size", "10"], "max.request.size is 10"),
@@ -248,7 +248,7 @@ def test_what_the_cluster_refuses_is_a_sentence(coordinator: Coordinator, topic:
     assert "cannot connect to 127.0.0.1:1" in done.err
 
 
-def test_what_waits_in_a_pipe_is_written_without_its_end(coordinator: Coordinator, topic: str) -> None:
+def test_lines_in_a_pipe_are_written_before_its_end(coordinator: Coordinator, topic: str) -> None:
     with subprocess.Popen(
         command_line("produce", topic), stdin=subprocess.PIPE, env=environment(coordinator.bootstrap)
     ) as running:

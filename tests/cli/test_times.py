@@ -31,7 +31,7 @@ def test_lengths(text: str, wanted: int) -> None:
 @pytest.mark.parametrize(
     "text", ["", "1", "h", "1w", "1h30m", "P", "PT", "P1DT", "-1h", "1 h", "P1H", "9" * 30 + "d"]
 )
-def test_what_is_no_length(text: str) -> None:
+def test_texts_that_are_no_length(text: str) -> None:
     with pytest.raises(ValueError, match="time"):
         duration_ms(text)
 
@@ -51,6 +51,6 @@ def test_times(text: str, wanted: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "noon", "2026-13-01", "-noon", "1700000000000"])
-def test_what_is_no_time(text: str) -> None:
+def test_texts_that_are_no_time(text: str) -> None:
     with pytest.raises(ValueError, match="time"):
         time_ms(text, NOW_MS)

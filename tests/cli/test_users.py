@@ -160,7 +160,7 @@ def test_wrong_input_is_one_sentence(
 
 
 @pytest.mark.parametrize("content", [b"", b"\n", b"\xff\n", b"a\0b\n"])
-def test_what_is_no_password(tmp_path: Path, content: bytes) -> None:
+def test_texts_that_are_no_password(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "password"
     path.write_bytes(content)
     refused = run_here(

@@ -52,7 +52,7 @@ def test_stored_offsets_are_forgotten_when_committed_or_lost() -> None:
     assert stored.uncommitted() == {}
 
 
-async def test_what_is_stored_is_committed_every_interval(coordinator: Coordinator) -> None:
+async def test_stored_offsets_are_committed_every_interval(coordinator: Coordinator) -> None:
     async with member(coordinator, auto_commit_interval_ms=50) as one:
         await one.wait_assigned(PATIENCE_S)
         one.store({PLACE: 1, ("t", 1): 7})
@@ -94,7 +94,7 @@ async def test_what_was_stored_before_a_commit_turns_that_back_at_no_end(coordin
 
 
 @pytest.mark.parametrize("end", ["stop", "leave", "rebalance"])
-async def test_what_is_stored_is_committed_after_on_revoked(coordinator: Coordinator, end: str) -> None:
+async def test_stored_offsets_are_committed_after_on_revoked(coordinator: Coordinator, end: str) -> None:
     held: list[GroupMember] = []
 
     async def finish(revoked: Revoked) -> None:
@@ -140,7 +140,7 @@ async def test_a_commit_that_does_not_come_through_holds_nobody_for_long(
     assert any("1 stored offsets of generation 1 were not committed" in r.message for r in caplog.records)
 
 
-async def test_what_was_stored_for_a_lost_share_is_never_committed(coordinator: Coordinator) -> None:
+async def test_offsets_stored_for_a_lost_share_are_never_committed(coordinator: Coordinator) -> None:
     diary = Diary()
     async with member(coordinator, diary, auto_commit_interval_ms=NEVER_MS) as one:
         share = await one.wait_assigned(PATIENCE_S)

@@ -226,7 +226,7 @@ async def test_a_record_that_is_refused_holds_its_partition_and_costs_no_other(
 
 
 @pytest.mark.parametrize("kind", ["GroupConsumer", "SyncGroupConsumer"])
-async def test_what_stands_before_a_refused_record_comes_again_after_a_restart(
+async def test_records_before_a_refused_one_come_again_after_a_restart(
     coordinator: Coordinator, kind: str
 ) -> None:
     """Auto-commit, and the commit at the end, go no further than what was asked past."""

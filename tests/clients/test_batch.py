@@ -67,7 +67,7 @@ def some(first: int, count: int) -> list[Record]:
     st.integers(0, 200),
     st.randoms(use_true_random=False),
 )
-def test_whatever_is_looked_at_first_it_is_the_same(
+def test_a_batch_is_the_same_in_any_order_of_looks(
     batches: list[tuple[int, Compression, bool]], limit: int, at: int, random: Any
 ) -> None:
     """Whole batches and parts of them, with holes or without, from any offset on."""

@@ -85,7 +85,7 @@ def commit(
     return Commit(dict(offsets), (generation, "m"), 0, 30_000, repeats, [ends])
 
 
-async def test_what_waits_is_merged_and_the_newest_counts() -> None:
+async def test_waiting_commits_are_merged_and_the_newest_counts() -> None:
     maker, ends, queue = Maker(), Ends(), CommitQueue(Counters(), lambda: 0, lambda: "over")
     queue.open()
     task = asyncio.create_task(queue.run(maker.make))
@@ -251,7 +251,7 @@ async def test_a_commit_that_nobody_waits_for_any_more_is_not_made_again(coordin
         assert (await one.committed())[PLACE].offset == 3
 
 
-async def test_what_waits_is_committed_before_the_member_leaves(coordinator: Coordinator) -> None:
+async def test_waiting_commits_are_made_before_the_member_leaves(coordinator: Coordinator) -> None:
     async with member(coordinator) as one:
         await one.wait_assigned(PATIENCE_S)
         coordinator.faults.delay("OffsetCommit", 0.1)

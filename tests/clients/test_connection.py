@@ -76,7 +76,7 @@ async def test_no_common_version() -> None:
         connection.close()
 
 
-async def test_what_a_version_cannot_say_is_not_sent() -> None:
+async def test_a_request_that_its_version_cannot_carry_is_not_sent() -> None:
     """A static member never becomes a dynamic one by an old broker."""
     async with ScriptedBroker(versions=VERSIONS | {11: (0, 4)}) as broker:
         connection = await connected(broker)
@@ -162,7 +162,7 @@ async def test_the_time_of_a_request_begins_again_with_each() -> None:
         assert connection.ended.is_set()
 
 
-async def test_what_nobody_waits_for_any_more_still_has_its_slot(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_abandoned_request_still_has_its_slot(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ringleader.clients.connection.connection.MAX_IN_FLIGHT", 2)
     answered = asyncio.Event()
 

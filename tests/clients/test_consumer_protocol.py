@@ -109,7 +109,7 @@ def test_partitions_that_come_a_moment_after_the_join_are_the_first_assignment()
     assert script.assigned() == [("t", 0)]
 
 
-def test_what_moves_is_revoked_first_with_heartbeats_going_on() -> None:
+def test_partitions_that_move_are_revoked_first_with_heartbeats_going_on() -> None:
     script = ConsumerProtocolScript().settled({"t": [0, 1, 2]})
     script.wait(INTERVAL_MS)
     script.beaten(1, {"t": [0]})
@@ -156,7 +156,7 @@ def test_the_end_of_a_revocation_is_told_right_after_the_heartbeat_that_is_on_it
     assert owned(script.heartbeat()) == {"t": [0]}
 
 
-def test_what_is_new_comes_after_what_goes() -> None:
+def test_new_partitions_come_after_revoked_ones_go() -> None:
     script = ConsumerProtocolScript().settled({"t": [0]})
     script.wait(INTERVAL_MS)
     script.beaten(2, {"t": [1]})

@@ -249,7 +249,7 @@ async def test_a_log_that_was_truncated_is_an_error_without_a_reset() -> None:
         assert found.value.end_offset == 6
 
 
-async def test_what_was_truncated_before_it_was_read_is_fetched_again() -> None:
+async def test_records_truncated_before_they_were_read_are_fetched_again() -> None:
     world = World()
     world.append(10)
     async with reader(world) as one:

@@ -88,7 +88,7 @@ async def stopped(task: asyncio.Task[Any]) -> bool:
     return task.cancelled()
 
 
-async def test_only_what_moves_is_reported(coordinator: Coordinator) -> None:
+async def test_only_partitions_that_move_are_reported(coordinator: Coordinator) -> None:
     first, second = Told(), Told()
     async with consumer(coordinator, **first.options()) as one:
         await shared(one, sizes=[4])
@@ -104,7 +104,7 @@ async def test_only_what_moves_is_reported(coordinator: Coordinator) -> None:
     assert first.lost == second.lost == []
 
 
-async def test_what_stays_is_read_on_through_fifty_rebalances(
+async def test_partitions_that_stay_are_read_on_through_fifty_rebalances(
     coordinator: Coordinator, source: Source
 ) -> None:
     """Partition 0 never moves: nothing of it is fetched twice, its position does not change, no gap."""
@@ -138,7 +138,7 @@ async def test_what_stays_is_read_on_through_fifty_rebalances(
             assert sorted(got) == list(range(source.counts[place]))
 
 
-async def test_what_is_in_hand_moves_when_the_next_is_asked_for(
+async def test_a_partition_in_hand_moves_when_the_next_record_is_asked_for(
     coordinator: Coordinator, source: Source
 ) -> None:
     source.fill(batches=1, count=10)
@@ -357,7 +357,7 @@ async def test_static_members_come_back_to_their_own(coordinator: Coordinator, s
 
 
 @pytest.mark.parametrize("options", [EAGER, {}])
-async def test_what_was_lost_is_not_committed_by_its_reader(
+async def test_a_lost_partition_is_not_committed_by_its_reader(
     coordinator: Coordinator, source: Source, options: dict[str, Any]
 ) -> None:
     """A member that is slow with a batch gets an error, and the new owner's commit stays."""

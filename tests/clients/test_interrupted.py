@@ -264,7 +264,7 @@ async def test_a_commit_of_another_task_leaves_out_what_is_worked_on(
         assert offsets_of(await one.committed()) == ledger.passed
 
 
-async def test_what_is_left_out_of_a_commit_is_told_once_and_can_be_named(
+async def test_offsets_left_out_of_a_commit_are_reported_once_and_can_be_named(
     coordinator: Coordinator, source: Source, caplog: pytest.LogCaptureFixture
 ) -> None:
     ledger = Ledger()

@@ -61,7 +61,7 @@ async def test_at_the_end_and_by_time(coordinator: Coordinator, source: Source) 
         assert (await anext(one)).record.offset == 6
 
 
-async def test_what_does_not_exist_is_reported(coordinator: Coordinator, source: Source) -> None:
+async def test_a_missing_topic_or_partition_is_reported(coordinator: Coordinator, source: Source) -> None:
     for wanted, words in (
         (["nope"], "topic 'nope': UNKNOWN_TOPIC_OR_PARTITION"),
         ([("t", 4)], "topic 't' has no partition 4: it has 4"),

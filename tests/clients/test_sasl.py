@@ -201,7 +201,7 @@ def test_secrets_are_not_shown_and_travel_to_other_processes() -> None:
 
 
 @given(st.lists(st.one_of(st.binary(max_size=200), st.sampled_from(LIKELY)), max_size=4))
-def test_whatever_a_server_says(answers: list[bytes]) -> None:
+def test_any_answer_of_a_server(answers: list[bytes]) -> None:
     """A conversation goes on, ends, or refuses, and does nothing else; the password is in no error."""
     said = []
     for talk in (

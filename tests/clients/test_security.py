@@ -326,7 +326,7 @@ class Plain:
         ("TLSV1_ALERT_INTERNAL_ERROR", None),
     ],
 )
-def test_what_tls_errors_mean(reason: str, why: str | None) -> None:
+def test_tls_errors_are_explained(reason: str, why: str | None) -> None:
     error = ssl.SSLError(1, f"[SSL: {reason}]")
     error.reason = reason
     found = tls_error("broker:9093", error)

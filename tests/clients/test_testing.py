@@ -52,7 +52,7 @@ def test_several_at_a_time() -> None:
         assert asyncio.run(topics_of(two.bootstrap)) == {"b": 1}
 
 
-def test_what_keeps_it_from_starting_is_raised(tmp_path: Path) -> None:
+def test_a_failure_to_start_is_raised(tmp_path: Path) -> None:
     with Coordinator(data_dir=tmp_path), pytest.raises(OSError, match=str(tmp_path)):
         Coordinator(data_dir=tmp_path).start()
     with pytest.raises(ValueError, match="group_max_size"):

@@ -84,7 +84,7 @@ def test_a_rejoin_of_the_leader_makes_a_new_generation(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(40), indirect=True)
-def test_whatever_happens_calm_follows(seed: int) -> None:
+def test_calm_follows_after_any_events(seed: int) -> None:
     """No shard has two owners in one generation, ever; when all is calm, every shard has one."""
     world = World(seed)
     world.prepares = seed % 2 == 0

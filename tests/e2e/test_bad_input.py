@@ -235,7 +235,7 @@ def send_everything(daemon: Daemon, times: int) -> None:
 REMEMBERED_BYTES = 2 * 16 * 2**20 + MAX_GROWTH_BYTES
 
 
-def test_what_is_remembered_has_a_bound_in_bytes(daemon: Daemon, bystander: Bystander) -> None:
+def test_caches_have_a_bound_in_bytes(daemon: Daemon, bystander: Bystander) -> None:
     """Heartbeats of ever new groups with long names. 50,000 of them were remembered, however long."""
     process = psutil.Process(daemon.pid)
     before = process.memory_info().rss

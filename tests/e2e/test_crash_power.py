@@ -82,7 +82,7 @@ def test_a_first_start_may_be_cut_at_any_moment(tmp_path: Path, seed: int) -> No
     assert found["undone"] > 60
 
 
-def test_what_a_node_acknowledged_outlives_cuts_at_any_moment(tmp_path: Path, seed: int) -> None:
+def test_acknowledged_records_outlive_cuts_at_any_moment(tmp_path: Path, seed: int) -> None:
     found = cut_often("tests.e2e.power_node:Everything", tmp_path / "lab", seed, rounds=25)
     assert found["undone"] > 100
 

@@ -133,7 +133,7 @@ async def read_columns(node: Node, codec: str, count: int) -> list[bytes]:
 
 @pytest.mark.second_try("aiokafka, kafka-python, librdkafka: timeouts that run by the clock")
 @pytest.mark.parametrize("codec", CODECS)
-async def test_what_any_client_produces_every_client_reads(node: Node, codec: str) -> None:
+async def test_every_client_reads_the_records_of_any_other(node: Node, codec: str) -> None:
     producers: list[Callable[[Node, str], Any]] = [with_aiokafka, with_librdkafka, with_kafka_python]
     for produce in producers:
         await produce(node, codec)

@@ -266,5 +266,5 @@ def test_random_gives_everybody_about_as_much() -> None:
     assert all(900 < len(share["t"]) < 1_100 for share in got.values())
 
 
-def test_what_weights_are_read() -> None:
+def test_weights_that_are_read() -> None:
     assert WeightUserData.decode(weight_user_data(2.5, {"t": [1]}, 3)).weight == 2.5

@@ -149,7 +149,7 @@ def test_consumer_owning_min_quota_expected_max_quota(assignor: Assignor) -> Non
          {"t1": [1], "t2": [1]}),
     ],
 )  # fmt: skip
-def test_what_changes_hands_is_withheld_for_one_round(
+def test_partitions_that_change_hands_are_withheld_for_one_round(
     counts: dict[str, int], owners: dict[str, Owned], joins: str, first_round: Assignment, share: Owned
 ) -> None:
     topics = list(counts)

@@ -64,7 +64,7 @@ def test_the_first_map_gives_out_everything_at_once() -> None:
     assert counts(cluster) == {1: 4, 2: 4, 3: 4}
 
 
-def test_what_a_dead_node_had_moves_at_once_and_nothing_else() -> None:
+def test_the_shards_of_a_dead_node_move_at_once_and_nothing_else() -> None:
     nodes = Nodes()
     before = nodes.turn([1, 2, 3])
     after = nodes.turn([2, 3])
@@ -209,7 +209,7 @@ def test_what_older_versions_tell_has_nothing_that_they_cannot_serve() -> None:
     assert MemberState.decode(json.dumps(told).encode()) == MemberState(info(1))
 
 
-def test_what_a_member_tells_reads_back_as_it_was_written() -> None:
+def test_a_members_state_reads_back_as_it_was_written() -> None:
     known = Nodes().turn([1, 2])
     state = MemberState(info(1), known, {3: 70, 1: 0}, True, (Drain(2, True),), (Pin(0, 1),))
     state = replace(state, unable=frozenset({4, 5}), wary=True)

@@ -144,7 +144,7 @@ def test_what_cannot_be_read_is_refused(data: bytes, says: str) -> None:
         ClusterMap.decode(data)
 
 
-def test_what_is_missing_is_named() -> None:
+def test_missing_fields_of_the_map_are_named() -> None:
     values = json.loads(MAP.encode())
     for name in ("nodes", "owners", "generation", "controller", "moving", "drained", "leaving", "pinned"):
         rest = {key: value for key, value in values.items() if key != name}

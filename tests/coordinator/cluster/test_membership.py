@@ -154,7 +154,7 @@ async def test_to_remove_who_is_not_there_is_fine(kafka_cluster: Coordinator, li
         assert one.removals == []
 
 
-async def test_what_a_node_tells_reaches_the_controller(kafka_cluster: Coordinator, lines: Lines) -> None:
+async def test_a_nodes_state_reaches_the_controller(kafka_cluster: Coordinator, lines: Lines) -> None:
     async with nodes(kafka_cluster, lines, 1, 2) as [one, two]:
         two.state = replace(two.state, drains=(Drain(2, True),))
         await two.membership.rejoin("a wish")

@@ -251,7 +251,7 @@ async def test_a_node_that_is_cut_off_serves_nothing_until_there_is_a_map_again(
         await one.has(1, 2)
 
 
-async def test_what_waits_for_an_append_does_not_hold_up_other_partitions(lines: Lines) -> None:
+async def test_requests_that_wait_for_an_append_hold_up_no_other_partition(lines: Lines) -> None:
     async with node(lines) as one:
         one.follow(1, 2)
         await one.has(1, 2)

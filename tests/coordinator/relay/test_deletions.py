@@ -119,7 +119,7 @@ async def test_a_topic_deleted_at_a_node_is_forgotten_there_at_once() -> None:
         assert await committed(node) == set()
 
 
-async def test_a_look_without_an_answer_begins_anew() -> None:
+async def test_a_look_without_an_answer_begins_again() -> None:
     async with two_brokers() as cluster, relaying(cluster.bootstrap) as [node]:
         cluster.leaders["gone"] = [1]
         await commit(node, "gone")

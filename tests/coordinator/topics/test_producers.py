@@ -151,7 +151,7 @@ def test_a_snapshot_comes_back() -> None:
 
 
 @pytest.mark.parametrize("rows", [[[1]], [[1, 0, "x"]], [[1, 0, 0, [1, 2]]], [["x", 0, 0, [1, 2, 3, 4]]]])
-def test_what_is_no_snapshot_is_refused(rows: list[list[object]]) -> None:
+def test_a_damaged_snapshot_is_refused(rows: list[list[object]]) -> None:
     with pytest.raises((ValueError, TypeError)):
         Producers.load(rows)
 

@@ -63,7 +63,7 @@ async def test_names_that_no_topic_has(tmp_path: Path, name: str) -> None:
         (1, {"message.timestamp.type": "Never"}, ErrorCode.INVALID_CONFIG),
     ],
 )
-async def test_what_no_topic_may_be(
+async def test_names_that_no_topic_may_have(
     tmp_path: Path, partitions: int, configs: dict[str, str | None], code: ErrorCode
 ) -> None:
     async with topic_log(tmp_path) as topics:

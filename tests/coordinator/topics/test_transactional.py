@@ -86,7 +86,7 @@ async def test_the_epoch_of_a_marker_fences_earlier_ones(tmp_path: Path) -> None
         assert error.value.code == ErrorCode.INVALID_PRODUCER_EPOCH
 
 
-async def test_what_does_not_belong_to_the_transaction_is_refused(tmp_path: Path) -> None:
+async def test_batches_outside_of_the_transaction_are_refused(tmp_path: Path) -> None:
     def refuse(producer_id: int, producer_epoch: int) -> None:
         assert (producer_id, producer_epoch) == (7, 0)
         raise KafkaError(ErrorCode.INVALID_TXN_STATE)

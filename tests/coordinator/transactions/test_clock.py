@@ -50,7 +50,7 @@ def test_an_id_used_while_the_clock_was_behind_is_as_young_as_it_is() -> None:
     assert shard.find("t") is not None
 
 
-def test_what_is_not_used_for_long_is_forgotten() -> None:
+def test_unused_transactional_ids_are_forgotten() -> None:
     shard = shard_with_an_id()
     live(shard, 0, HOUR_MS)
     live(shard, HOUR_MS, 3 * HOUR_MS, 8 * DAY_MS)  # the clock stays there

@@ -51,7 +51,7 @@ def test_a_transaction_from_its_begin_to_its_end(committed: bool) -> None:
     assert found.partitions == {A0}
 
 
-def test_what_stands_already_is_not_written_again() -> None:
+def test_a_known_partition_is_not_written_again() -> None:
     world = World()
     producer = world.init()
     world.add(producer, A0, A1)
@@ -232,7 +232,7 @@ def test_an_id_that_comes_back_while_it_is_being_forgotten_stays() -> None:
     assert world.add((102, 0), A0) == 0
 
 
-def test_what_could_not_be_stored_has_not_happened() -> None:
+def test_a_change_that_could_not_be_stored_has_not_happened() -> None:
     world = World()
     world.held = True
     answers = world.ask("init_producer_id", "t", 1, None, 101)

@@ -23,7 +23,7 @@ def test_a_key_and_a_value_byte_by_byte() -> None:
 
 
 @pytest.mark.parametrize("state", State)
-def test_what_is_written_is_read(state: State) -> None:
+def test_a_record_reads_back_as_it_was_written(state: State) -> None:
     partitions = frozenset({("a", 1)}) if state != State.EMPTY else frozenset()
     transaction = Transaction(2**40, 32_767, 1, state, partitions, 5, 6)
     assert decode_value(encode_value(transaction)) == transaction
@@ -37,7 +37,7 @@ def test_a_transaction_without_partitions_has_none_in_kafkas_record() -> None:
 @pytest.mark.parametrize(
     "value", [b"", b"\0", b"\0\0", b"\0\5" + bytes(40), b"\0\0" + bytes(14) + b"\x09" + bytes(20)]
 )
-def test_what_is_no_record_is_refused(value: bytes) -> None:
+def test_bytes_that_are_no_record_are_refused(value: bytes) -> None:
     with pytest.raises(MalformedError):
         decode_value(value)
 

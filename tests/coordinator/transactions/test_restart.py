@@ -10,7 +10,7 @@ A0, A1, OFFSETS = ("a", 0), ("a", 1), ("__consumer_offsets", 7)
 CONCURRENT = ErrorCode.CONCURRENT_TRANSACTIONS
 
 
-def test_what_was_begun_goes_on_after_a_restart() -> None:
+def test_open_transactions_go_on_after_a_restart() -> None:
     world = World()
     for name in ("empty", "open", "decided", "aborted", "complete"):
         producer = world.init(name, timeout_ms=5_000)

@@ -181,7 +181,7 @@ def test_the_owner_of_a_partition_can_be_asked_for_and_has_a_link(shop: Served, 
     expect(again.get_by_text("Nobody owned nothing:3")).to_be_visible()
 
 
-def test_what_happens_is_seen_while_it_happens(tmp_path: Path, open_page: Open) -> None:
+def test_events_are_seen_while_they_happen(tmp_path: Path, open_page: Open) -> None:
     made = Made(tmp_path / "live.sqlite", start_ms=time.time_ns() // 1_000_000 - 120_000)
     payments = made.group("payments", {"payments": 6}, ["pay-0", "pay-1"])
     made.write()

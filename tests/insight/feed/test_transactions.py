@@ -34,7 +34,7 @@ def test_a_marker_that_is_none_ends_the_transaction_without_committing_it(marker
     assert open_ones.first_offset is None
 
 
-def test_what_is_kept_of_one_transaction_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_records_kept_of_one_transaction_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transactions, "MAX_KEYS", 2)
     open_ones = Transactions()
     for key in (b"a", b"b", b"c"):

@@ -85,7 +85,7 @@ def test_every_field_of_a_rebalance_comes_back(history: History) -> None:
     assert history.rebalance("offsets-9-9") is None
 
 
-def test_what_is_said_again_replaces_what_was_said(history: History) -> None:
+def test_a_later_statement_replaces_an_earlier_one(history: History) -> None:
     span = MemberSpan("billing", ANNA, 100, None, None, None)
     owned = Ownership("billing", "orders", 0, "anna-1", 100, None, "offsets-0-1")
     history.record([rebalance(1, 1_000), rebalance(1, 1_100), span, owned])

@@ -120,7 +120,7 @@ async def test_older_rebalances_are_reached_by_asking_on(recent: Path) -> None:
         (f"/api/group?group={'x' * 1001}", 400, "group may have 1000 characters at most"),
     ],
 )
-async def test_what_is_asked_wrongly_is_said_in_a_sentence(
+async def test_a_wrong_question_is_answered_with_one_sentence(
     recent: Path, path: str, status: int, says: str
 ) -> None:
     async with page(recent) as url:
