@@ -150,7 +150,7 @@ class PartitionState:
 
     def put_back(self, offset: int, epoch: int, error: PartitionError | None, in_hand: bool) -> None:
         """Records from there on were handed out and not taken: they come again, or the error about them does.
-        What is processed stays; `in_hand`: something before them is in the application's hands."""
+        Processed records stay so; `in_hand`: something before them is in the application's hands."""
         consumed = self.consumed
         self.set_position(offset, epoch)
         self.consumed, self.in_hand, self.error = consumed, in_hand, error
