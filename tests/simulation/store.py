@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tests.simulation.world import World
 
 Row = tuple[bytes, bytes | None]
-_UNKNOWN_KINDS = (3, 8, 16, 0x7000)
+_UNKNOWN_KINDS = (4, 9, 10, 14, 17, 23, 0x7FFF)
 """Key types of a newer Kafka, or of nobody: a loader skips them."""
 FULL_MAX_MS = 6_000
 

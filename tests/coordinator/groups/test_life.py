@@ -158,7 +158,7 @@ def test_a_group_of_a_floor_alone_does_not_exist_but_its_numbers_are_taken() -> 
 
 def test_unknown_key_types_and_tombstones_of_unknown_things_are_skipped() -> None:
     script = _load(
-        (b"\0\3whatever", b"x"),
+        (b"\0\x09whatever", b"x"),
         (records.group_key("gone"), None),
         (records.offset_key("gone", "t", 0), None),
         (records.reserved_key("gone"), None),
