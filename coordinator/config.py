@@ -120,6 +120,12 @@ def parse_bootstrap(value: Any) -> Any:
     return addresses
 
 
+def _with_classic(protocols: tuple[str, ...]) -> tuple[str, ...]:
+    if "classic" not in protocols or not {*protocols} <= {"classic", "consumer"}:
+        raise ValueError(f"{','.join(protocols)!r} is neither classic nor classic,consumer")
+    return protocols
+
+
 ENV_LISTENER_NAME = ENV_PREFIX + "LISTENER_NAME_"
 
 AddressField = Annotated[Address, BeforeValidator(parse_address)]
@@ -457,6 +463,14 @@ class Settings(GroupSettings, TransactionSettings, TopicSettings, TlsSettings):
         le=INT32_MAX,
         description="Bytes of responses that a client has not read. Above this limit, the connection's "
         "next requests wait, and it is not read.",
+    )
+
+    group_coordinator_rebalance_protocols: Annotated[
+        tuple[str, ...], Words, AfterValidator(_with_classic)
+    ] = Field(
+        ("classic", "consumer"),
+        description="Comma-separated group protocols that are served: classic, and consumer (KIP-848), which "
+        "several nodes in front of a cluster do not serve yet.",
     )
 
     # --- who clients are: SASL ---

@@ -69,6 +69,8 @@ class AdminHandler(Part):
             raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
         wanted = {state.strip().lower() for state in states}
         wanted_types = {one.lower() for one in types}
+        if types and wanted_types.isdisjoint((CLASSIC_TYPE, CONSUMER_TYPE)):
+            return []
         found = [
             listed
             for group in self.core.groups.values()

@@ -27,7 +27,9 @@ def build(services: LocalServices) -> dict[int, Handler]:
     table: dict[int, Handler] = {}
     for family in OF_EVERY_NODE:
         table.update(family.register(services))
-    for own in (topics, data, transactions, admin, consumer_groups):
+    for own in (topics, data, transactions, admin):
         table.update(own.register(services))
+    if "consumer" in services.settings.group_coordinator_rebalance_protocols:
+        table.update(consumer_groups.register(services))
     table.update(versions.register(services, tuple(table)))
     return table

@@ -213,8 +213,11 @@ class StreamOptions(Reading):
 
     @property
     def chooses_protocol(self) -> bool:
-        """Whether the group protocol is up to the query."""
-        return self.group_protocol == "auto" and not self._classic_only() and self.group_instance_id is None
+        """Whether the group protocol is up to the query. With two addresses it is the classic one: a
+        coordinator beside the cluster that has the records would assign topics of its own."""
+        one_cluster = self.coordinator_servers is None
+        free = self.group_protocol == "auto" and not self._classic_only()
+        return free and one_cluster and self.group_instance_id is None
 
     @model_validator(mode="after")
     def _fit(self) -> StreamOptions:

@@ -61,9 +61,13 @@ def test_each_member_has_an_id_of_its_own_from_the_beginning() -> None:
     assert not isinstance(consumer_member("h:1", "g", ["t"]).machine.state.rules, ConsumerProtocol)
 
 
-async def test_a_coordinator_without_the_protocol_is_an_error_that_says_what_to_use(
-    coordinator: Coordinator,
-) -> None:
+async def test_a_coordinator_without_the_protocol_is_an_error_that_says_what_to_use() -> None:
+    without = Coordinator(topics={"t": 4}, group_coordinator_rebalance_protocols="classic")
+    with without as coordinator:
+        await _says_what_to_use(coordinator)
+
+
+async def _says_what_to_use(coordinator: Coordinator) -> None:
     async with GroupConsumer(coordinator.bootstrap, "g", "t", group_protocol="consumer") as consumer:
         with pytest.raises(MembershipUnsupportedError, match='use group_protocol="classic"'):
             await consumer.getone(PATIENCE_S)

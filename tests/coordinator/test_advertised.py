@@ -60,6 +60,8 @@ ADVERTISED = {
     "DescribeUserScramCredentials": (50, 0, 0),
     "AlterUserScramCredentials": (51, 0, 0),
     "DescribeCluster": (60, 0, 1),
+    "ConsumerGroupHeartbeat": (68, 0, 1),
+    "ConsumerGroupDescribe": (69, 0, 1),
 }
 
 
@@ -73,6 +75,14 @@ async def test_every_api_is_told_with_its_versions(tmp_path: Path, version: int)
     told = {entry.api_key: (entry.min_version, entry.max_version) for entry in answer.api_keys}
     assert told == {key: (low, high) for key, low, high in ADVERTISED.values()}
     assert [entry.api_key for entry in answer.api_keys] == sorted(told)
+
+
+async def test_the_consumer_protocol_is_not_told_where_it_is_switched_off(tmp_path: Path) -> None:
+    settings = Settings(
+        listen="127.0.0.1:0", data_dir=tmp_path, group_coordinator_rebalance_protocols=("classic",)
+    )
+    async with Node(settings) as node:
+        assert not {68, 69} & node.server.routes.keys()
 
 
 def test_the_table_names_the_apis() -> None:

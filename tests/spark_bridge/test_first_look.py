@@ -122,11 +122,11 @@ def test_a_start_for_each_partition_that_a_checkpoint_makes_vain_is_reported(
     world = World(10, offsets=None, **options)
     world.assign(0)
     world.plan()
-    assert "passed over" not in caplog.text
+    assert "is ignored" not in caplog.text
     world.restart(0)
     world.produce(0, 1)
     assert world.plan() is not None
-    told = [line for line in caplog.messages if "passed over" in line]
+    told = [line for line in caplog.messages if "is ignored" in line]
     assert [line.split()[0] for line in told] == ([name] if name else [])
 
 

@@ -31,6 +31,14 @@ def coordinator() -> Iterator[Coordinator]:
     fetch.close_clusters()
 
 
+@pytest.fixture
+def classic_only() -> Iterator[Coordinator]:
+    """Without the consumer protocol."""
+    with Coordinator(topics={"t": PARTITIONS}, group_coordinator_rebalance_protocols="classic") as found:
+        yield found
+    fetch.close_clusters()
+
+
 class Broker(Protocol):
     """Any that a query can be pointed at."""
 
@@ -215,26 +223,26 @@ def test_a_batch_read_starts_at_a_group_s_offsets(coordinator: Coordinator) -> N
 
 
 def test_a_query_that_is_alone_takes_the_classic_protocol_where_there_is_no_other(
-    coordinator: Coordinator, caplog: pytest.LogCaptureFixture
+    classic_only: Coordinator, caplog: pytest.LogCaptureFixture
 ) -> None:
-    produce(coordinator, 40)
-    with SparkLike(coordinator, **{"kafka.heartbeat.interval.ms": ""}) as query:
+    produce(classic_only, 40)
+    with SparkLike(classic_only, **{"kafka.heartbeat.interval.ms": ""}) as query:
         query.reader.prepareForTriggerAvailableNow()
         assert query.plan()
         assert query.read() == every_row(0, 40)
-        assert group_type(coordinator) == "classic"
+        assert group_type(classic_only) == "classic"
         assert not query.plan()
-    assert committed(coordinator) == dict.fromkeys(range(PARTITIONS), 10)
+    assert committed(classic_only) == dict.fromkeys(range(PARTITIONS), 10)
     ours = [record for record in caplog.records if not record.name.startswith("kafka.")]  # kafka-python's
     assert not [record for record in ours if record.levelno >= logging.WARNING]
 
 
 def test_the_consumer_protocol_where_it_is_not_served_is_refused_with_a_sentence(
-    coordinator: Coordinator,
+    classic_only: Coordinator,
 ) -> None:
     wanted = {"kafka.group.protocol": "consumer", "kafka.heartbeat.interval.ms": ""}
     with (
-        SparkLike(coordinator, **wanted) as query,
+        SparkLike(classic_only, **wanted) as query,
         pytest.raises(SourceError, match=r"KIP-848.*Set kafka\.group\.protocol=classic"),
     ):
         query.plan()

@@ -264,6 +264,16 @@ def _about_groups() -> list[Amplified]:
             kafka.DescribeGroupsRequest(["large", "many"] * (MANY // 2)),
         ),
         Amplified(
+            1,
+            kafka.ConsumerGroupDescribeRequest(["large", "many"]),
+            kafka.ConsumerGroupDescribeRequest(["large", "many"] * (MANY // 2)),
+        ),
+        Amplified(
+            1,
+            kafka.ConsumerGroupHeartbeatRequest("large", "nobody", 1, subscribed_topic_names=[HEAVY]),
+            kafka.ConsumerGroupHeartbeatRequest("large", "nobody", 1, subscribed_topic_names=[HEAVY] * MANY),
+        ),
+        Amplified(
             5,
             kafka.ListGroupsRequest(),
             kafka.ListGroupsRequest(

@@ -256,8 +256,15 @@ def _groups(add: Callable[..., None]) -> None:
             f"{group} without a protocol",
             5,
         )
+
+        def consumer_beat(version: int, group: str = group) -> Any:
+            return kafka.ConsumerGroupHeartbeatRequest(
+                group, "nobody", 1, subscribed_topic_names=["mine", "other"]
+            )
+
         add(beat, group)
         add(leave, group)
+        add(consumer_beat, group)
     add(lambda version: kafka.DescribeGroupsRequest(groups=list(_GROUPS)), "", 0, 5, 6)
     add(
         lambda version: kafka.DescribeGroupsRequest(groups=list(_GROUPS), include_authorized_operations=True),
@@ -265,6 +272,7 @@ def _groups(add: Callable[..., None]) -> None:
         3,
         6,
     )
+    add(lambda version: kafka.ConsumerGroupDescribeRequest(group_ids=list(_GROUPS)))
     add(lambda version: kafka.ListGroupsRequest())
 
 

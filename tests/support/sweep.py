@@ -43,6 +43,7 @@ AT_ONCE = 16
 TOPIC = "orders"
 
 GROUP, MEMBER, INSTANCE, TRANSACTION = "the-group", "the-member", "the-instance", "the-transaction"
+OF_CONSUMERS = "of-consumers"
 GENERATION, PRODUCER, EPOCH = 7_654_321, 9_876_543_210, 23_456
 """These stand for what the sender has when it sends."""
 RECORDS = produced(PRODUCER, 0, epoch=EPOCH, transactional=True)
@@ -58,6 +59,7 @@ NAMED: Mapping[str, Any] = {
     "group": GROUP,
     "groups": GROUP,
     "group_id": GROUP,
+    "group_ids": OF_CONSUMERS,
     "key": GROUP,
     "coordinator_keys": GROUP,
     "groups_names": GROUP,
@@ -155,6 +157,13 @@ def bases(kind: type[Message], version: int) -> list[Any]:
         topic = others[0].topics[0]
         topic.num_partitions = topic.replication_factor = -1
         return [base, others[0]]
+    if kind is kafka.ConsumerGroupHeartbeatRequest:
+        for joins in (base, others[0]):
+            joins.group_id, joins.member_epoch, joins.rebalance_timeout_ms = OF_CONSUMERS, 0, 30_000
+            joins.topic_partitions, joins.subscribed_topic_regex = [], None
+            joins.instance_id, joins.server_assignor = None, "range"
+        others[0].member_epoch = -1
+        return [base, others[0]]
     if kind is kafka.AlterUserScramCredentialsRequest:
         base.deletions = []
         return [base, *others[:1]]
@@ -232,6 +241,8 @@ MAY_BE_REFUSED: Mapping[type[Message], set[ErrorCode]] = {
     kafka.DeleteTopicsRequest: {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION},
     kafka.CreatePartitionsRequest: {ErrorCode.INVALID_PARTITIONS},
     kafka.DeleteGroupsRequest: {ErrorCode.NON_EMPTY_GROUP},
+    kafka.ConsumerGroupHeartbeatRequest: {ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.UNKNOWN_MEMBER_ID},
+    kafka.ConsumerGroupDescribeRequest: {ErrorCode.GROUP_ID_NOT_FOUND},
     kafka.AlterUserScramCredentialsRequest: {ErrorCode.DUPLICATE_RESOURCE},
     kafka.DescribeUserScramCredentialsRequest: {ErrorCode.RESOURCE_NOT_FOUND},
     kafka.SaslAuthenticateRequest: {ErrorCode.ILLEGAL_SASL_STATE},

@@ -29,7 +29,7 @@ REFUSED = {
     22: {CLUSTER, ID}, 23: {TOPIC}, 24: {ID}, 25: {ID}, 26: {ID}, 28: {ID}, 29: {CLUSTER}, 30: {CLUSTER},
     31: {CLUSTER},
     32: {TOPIC, CLUSTER}, 33: {TOPIC}, 37: {TOPIC}, 42: {GROUP}, 44: {TOPIC}, 47: {GROUP}, 48: {CLUSTER},
-    49: {CLUSTER}, 50: {CLUSTER}, 51: {CLUSTER},
+    49: {CLUSTER}, 50: {CLUSTER}, 51: {CLUSTER}, 68: {GROUP}, 69: {GROUP},
 }  # fmt: skip
 """The errors for a principal without rights, by API."""
 HIDDEN = {16, 60}
