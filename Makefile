@@ -54,8 +54,9 @@ PROCESSES := 4
 # A failure is a failure. Only tests marked `second_try`, of other libraries' clients with timeouts that run by the
 # clock, are run once more, alone, when nothing else failed (exit code 10); which these were stands at the end.
 TESTS = $(PY) -m pytest --dist loadgroup -n $(PROCESSES)
-# What a run of all tests cost: `python -m tools.minutes` reads it.
-COSTS = $(if $(ARGS),,--costs $(VENV)/costs.json)
+# What a run of all tests cost: `python -m tools.minutes` reads it. With a `=`, for pytest would take the file, once it
+# is there, for tests to run.
+COSTS = $(if $(ARGS),,--costs=$(VENV)/costs.json)
 ONCE_MORE = [ $$? -eq 10 ] && echo "Once more and alone"
 
 test: $(READY) ## Run the tests; ARGS="-k name" chooses some
