@@ -373,6 +373,9 @@ class TxnChecks(Checks):
             open_ones = node.runtime.shards[partition].open_producers()
             if open_ones:
                 return f"T6: {node} has offsets of {open_ones} that wait in partition {partition}"
+            claimed = world.brokers.partitions[partition].owner
+            if claimed is not None and claimed[0] is not node:
+                return f"{node} does not know yet that {claimed[0]} had partition {partition} meanwhile"
             out = node.runtime.shards[partition]._core.out
             if out.durable < out.emitted:
                 return f"{node} waits for an append to partition {partition}"
