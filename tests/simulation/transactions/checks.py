@@ -41,7 +41,8 @@ from ringleader.coordinator.security.records import Entry, entry_of
 from ringleader.protocol import messages as kafka
 from tests.simulation.facts import Place
 from tests.simulation.nodes.checks import Checks
-from tests.simulation.nodes.kafka import Partition, Row
+from tests.simulation.nodes.kafka import TOPIC, Partition, Row
+from tests.simulation.transactions.coordination import ONGOING
 
 if TYPE_CHECKING:
     from tests.simulation.nodes.node import Node
@@ -138,6 +139,7 @@ class TxnChecks(Checks):
         if named[0] == records.UNCOMMITTED_OFFSET or write.producer is None:
             if write.position is None:
                 write.position = row.offset
+                self._take_over(write)
             if write.producer is not None:
                 return
         else:
@@ -150,6 +152,18 @@ class TxnChecks(Checks):
         self._effective[write.place] = max(before, position)
         self.half_done = any(self._is_to_come(one) for one in self._of_place[write.place])
         self.counts["half done"] += self.half_done
+
+    def _take_over(self, write: Write) -> None:
+        """An offset that is written while its producer's next transaction has its group is one of that
+        transaction: epochs of the first transactions do not tell them apart (KIP-890), in Kafka neither."""
+        if write.producer is None:
+            return
+        place = TOPIC, self.world.partition_of_group(write.place[0])
+        for one in self.world.brokers.coordination.known.values():
+            later = one.producer_id == write.producer[0] and one.serial > write.producer[1]
+            if later and place in one.partitions and one.state == ONGOING:
+                self.counts["late, of the next transaction"] += 1
+                write.producer = write.producer[0], one.serial
 
     def _is_to_come(self, write: Write) -> bool:
         """Whether its marker is in the log, and nothing that came of that."""
