@@ -12,10 +12,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from ringleader.coordinator.consumer_groups.member import (
-    AWAY_EPOCH,
     ConsumerMember,
     Current,
-    MemberState,
     Subscription,
     Target,
 )
@@ -106,13 +104,11 @@ class ConsumerGroup:
         if current is None and member_id not in self.members:
             return
         member = self.member(member_id)
-        for some in (member.current.assigned, member.current.pending_revocation):
-            for topic_id, partitions in some.items():
-                self._release(topic_id, partitions, member_id)
+        for topic_id, partitions in member.current.held():
+            self._release(topic_id, partitions, member_id)
         member.current = current or Current()
-        for some in (member.current.assigned, member.current.pending_revocation):
-            for topic_id, partitions in some.items():
-                self._holders.setdefault(topic_id, {}).update(dict.fromkeys(partitions, member_id))
+        for topic_id, partitions in member.current.held():
+            self._holders.setdefault(topic_id, {}).update(dict.fromkeys(partitions, member_id))
 
     def _release(self, topic_id: bytes, partitions: Iterable[int], member_id: str) -> None:
         held = self._holders.get(topic_id)
@@ -156,16 +152,15 @@ class ConsumerGroup:
         away no longer stand between two holders. Raises `TwoHoldersError`."""
         self._holders = {}
         for member in self.members.values():
-            for some in (member.current.assigned, member.current.pending_revocation):
-                for topic_id, partitions in some.items():
-                    held = self._holders.setdefault(topic_id, {})
-                    for one in partitions:
-                        other = held.setdefault(one, member.member_id)
-                        if other != member.member_id:
-                            raise TwoHoldersError(
-                                f"{self.group_id}: partition {one} of topic {topic_id.hex()} has two "
-                                f"holders, {other} and {member.member_id}"
-                            )
+            for topic_id, partitions in member.current.held():
+                held = self._holders.setdefault(topic_id, {})
+                for one in partitions:
+                    other = held.setdefault(one, member.member_id)
+                    if other != member.member_id:
+                        raise TwoHoldersError(
+                            f"{self.group_id}: partition {one} of topic {topic_id.hex()} has two holders, "
+                            f"{other} and {member.member_id}"
+                        )
 
     def topic_names(self, member: ConsumerMember) -> frozenset[str]:
         """The topics to which a member subscribes, by name or by a regular expression that was resolved."""
@@ -184,6 +179,12 @@ class ConsumerGroup:
                     seen.add(topic)
                     yield topic
 
+    def subscribes(self, topic: str) -> bool:
+        """Whether any member subscribes to a topic."""
+        return topic in self.subscribers or any(
+            topic in regex.topics for name, regex in self.regexes.items() if name in self.regex_subscribers
+        )
+
     def preferred_assignor(self) -> str | None:
         """The one that most members ask for, the first by name of several; None: no member asks for any."""
         if not self.assignors:
@@ -198,24 +199,9 @@ class ConsumerGroup:
         if self.epoch > self.assignment_epoch:
             return ConsumerGroupState.ASSIGNING
         for member in self.members.values():
-            current = member.current
-            if current.state is not MemberState.STABLE or current.epoch != self.assignment_epoch:
+            if not member.current.is_stable_at(self.assignment_epoch):
                 return ConsumerGroupState.RECONCILING
         return ConsumerGroupState.STABLE
-
-    def waits_for(self, member: ConsumerMember) -> dict[str, list[tuple[bytes, int]]]:
-        """The partitions of a member's target that others have not given up yet, by their holder."""
-        found: dict[str, list[tuple[bytes, int]]] = {}
-        for topic_id, partitions in member.target.items():
-            for one in sorted(partitions):
-                holder = self.holder(topic_id, one)
-                if holder is not None and holder != member.member_id:
-                    found.setdefault(holder, []).append((topic_id, one))
-        return found
-
-    def away(self) -> Iterator[ConsumerMember]:
-        """Static members that left for a while."""
-        return (one for one in self.members.values() if one.current.epoch == AWAY_EPOCH)
 
 
 def _add(counter: Counter[str], name: str, by: int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TypeAlias
@@ -64,6 +64,15 @@ class Current:
     state: MemberState = MemberState.STABLE
     assigned: Owned = field(default_factory=dict)
     pending_revocation: Owned = field(default_factory=dict)
+
+    def held(self) -> Iterator[tuple[bytes, Mapping[int, int]]]:
+        """By topic id, the partitions that it has or still has to give up: nobody else may have them."""
+        yield from self.assigned.items()
+        yield from self.pending_revocation.items()
+
+    def is_stable_at(self, epoch: int) -> bool:
+        """Whether it has reached the target of that epoch."""
+        return self.state is MemberState.STABLE and self.epoch == epoch
 
     def assignment_epoch(self, topic_id: bytes, partition: int) -> int | None:
         """The epoch in which it got a partition that it has or still has to give up; None: neither."""

@@ -32,7 +32,7 @@ def reconcile(
     member reports; None: it reports nothing, so nothing is acknowledged. `subscription_changed`: what it has
     of topics that are not among `subscribed` any more is taken away though its target did not move.
     """
-    if current.state is MemberState.STABLE and current.epoch == target_epoch:
+    if current.is_stable_at(target_epoch):
         return _without_unsubscribed(current, subscribed, owned) if subscription_changed else current
     waits_for_revocation = current.state is MemberState.UNREVOKED_PARTITIONS
     if waits_for_revocation and _owns_any(owned, current.pending_revocation):

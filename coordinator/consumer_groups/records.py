@@ -39,8 +39,6 @@ M = TypeVar("M", bound=Message)
 Record: TypeAlias = tuple[bytes, bytes | None]
 
 GROUP_EPOCH = 3
-PARTITION_METADATA = 4
-"""Only its tombstone is written nowadays, by Kafka; it is skipped."""
 SUBSCRIPTION = 5
 TARGET_EPOCH = 6
 TARGET = 7

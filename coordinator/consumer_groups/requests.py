@@ -12,6 +12,7 @@ from ringleader.coordinator.consumer_groups.member import (
     Owned,
     Subscription,
     Target,
+    contains,
     partitions_of,
 )
 from ringleader.coordinator.consumer_groups.topics import Topics
@@ -79,9 +80,7 @@ def check_epoch(member: ConsumerMember, request: ConsumerGroupHeartbeatRequest) 
         raise _fenced(f"The consumer group member has a greater member epoch ({epoch}) than the one known ")
     lost = epoch == current.previous_epoch and request.topic_partitions is not None
     owned = request.topic_partitions or ()
-    if not lost or not all(
-        partition in current.assigned.get(one.topic_id, ()) for one in owned for partition in one.partitions
-    ):
+    if not lost or not contains(current.assigned, ((one.topic_id, one.partitions) for one in owned)):
         raise _fenced(f"The consumer group member has a smaller member epoch ({epoch}) than the one known ")
 
 
@@ -130,7 +129,8 @@ def answer(
     """The answer to a heartbeat that succeeded. `before`: the partitions that the member had before it. The
     assignment is in it if it changed, or the member cannot know it."""
     assigned = member.current.assigned
-    news = request.member_epoch == 0 or is_full(request) or partitions_of(assigned) != partitions_of(before)
+    changed = assigned is not before and partitions_of(assigned) != partitions_of(before)
+    news = request.member_epoch == 0 or is_full(request) or changed
     return ConsumerGroupHeartbeatResponse(
         member_id=member.member_id,
         member_epoch=member.current.epoch,

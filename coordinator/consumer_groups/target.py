@@ -19,7 +19,6 @@ def compute(group: ConsumerGroup, topics: Topics, assignor: Assignor) -> Shares:
             topics.ids(group.topic_names(one)),
             one.target,
             one.subscription.instance_id,
-            one.subscription.rack_id,
         )
         for one in group.members.values()
     ]

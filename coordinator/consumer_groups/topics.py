@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from hashlib import blake2b
 
@@ -12,20 +12,16 @@ _HASHED = struct.Struct(">16si")
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A topic. `racks`: of each partition, sorted; empty where none are known."""
+    """A topic."""
 
     name: str
     topic_id: bytes
     partitions: int
-    racks: tuple[tuple[str, ...], ...] = ()
 
     def fingerprint(self) -> bytes:
-        """Eight bytes that change with its id, name, number of partitions or racks."""
+        """Eight bytes that change with its id, name or number of partitions."""
         digest = blake2b(_HASHED.pack(self.topic_id, self.partitions), digest_size=8)
         digest.update(self.name.encode())
-        for racks in self.racks:
-            digest.update(b"\0")
-            digest.update("\1".join(racks).encode())
         return digest.digest()
 
 
@@ -35,8 +31,6 @@ class Topics:
 
     version: int = 0
     """Grows with every change."""
-    created_version: int = 0
-    """The version in which a topic was created last: regular expressions are resolved again after it."""
     _by_name: dict[str, Topic] = field(default_factory=dict)
     _by_id: dict[bytes, Topic] = field(default_factory=dict)
 
@@ -48,8 +42,6 @@ class Topics:
         self.version += 1
         if before is not None and before.topic_id != topic.topic_id:
             self._by_id.pop(before.topic_id, None)
-        if before is None or before.topic_id != topic.topic_id:
-            self.created_version = self.version
         self._by_name[topic.name] = self._by_id[topic.topic_id] = topic
 
     def remove(self, name: str) -> None:
@@ -59,14 +51,6 @@ class Topics:
             self.version += 1
             self._by_id.pop(before.topic_id, None)
 
-    def replace(self, topics: Iterable[Topic]) -> None:
-        """All of them at once, as a cluster's metadata says them."""
-        fresh = {topic.name: topic for topic in topics}
-        for name in [name for name in self._by_name if name not in fresh]:
-            self.remove(name)
-        for topic in fresh.values():
-            self.put(topic)
-
     def named(self, name: str) -> Topic | None:
         """The topic of that name."""
         return self._by_name.get(name)
@@ -74,10 +58,6 @@ class Topics:
     def of_id(self, topic_id: bytes) -> Topic | None:
         """The topic with that id."""
         return self._by_id.get(topic_id)
-
-    def names(self) -> Iterator[str]:
-        """Those of all topics."""
-        return iter(self._by_name)
 
     def ids(self, names: Iterable[str]) -> frozenset[bytes]:
         """The ids of those topics that exist."""

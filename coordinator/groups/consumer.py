@@ -146,7 +146,7 @@ class ConsumerHandler(Part):
             text = f"Group {request.group_id} is not a consumer group."
             raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, text)
         if request.member_epoch != 0 and (group is None or group.consumer is None):
-            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Consumer group {request.group_id} not found.")
+            raise _no_group(request)
         if group is None:
             group = core.find_or_add(request.group_id)
         if group is None:
@@ -159,32 +159,20 @@ class ConsumerHandler(Part):
     ) -> ConsumerMember | None:
         """The member that the request is of, or whose place it takes; None: a new one. Raises
         `KafkaError`."""
-        joins = request.member_epoch == 0
-        if request.instance_id is None:
-            member = consumer.members.get(member_id)
-            if member is None and not joins:
-                raise _unknown(member_id, consumer)
-            if member is not None:
-                requests.check_epoch(member, request)
+        if request.member_epoch != 0:
+            member = _present(consumer, request)
+            requests.check_epoch(member, request)
             return member
-        holder = consumer.static_members.get(request.instance_id)
-        if holder is None:
-            if not joins:
-                raise _unknown_instance(request.instance_id, consumer)
-            return consumer.members.get(member_id)
-        member = consumer.members[holder]
-        if holder != member_id:
-            if not joins:
-                raise _fenced_instance(request, holder)
-            if not member.is_away and member.subscription.classic is None:
-                text = (
-                    f"Static member {member_id} with instance id {request.instance_id} cannot join the group "
-                    f"because the instance id is owned by {holder} member."
-                )
-                raise KafkaError(ErrorCode.UNRELEASED_INSTANCE_ID, text)
-            return member
-        requests.check_epoch(member, request)
-        return member
+        instance_id = request.instance_id
+        holder = member_id if instance_id is None else consumer.static_members.get(instance_id, member_id)
+        known = consumer.members.get(holder)
+        if known is None or holder == member_id or known.is_away or known.subscription.classic is not None:
+            return known
+        text = (
+            f"Static member {member_id} with instance id {instance_id} cannot join the group because the "
+            f"instance id is owned by {holder} member."
+        )
+        raise KafkaError(ErrorCode.UNRELEASED_INSTANCE_ID, text)
 
     def _check_regex(self, consumer: ConsumerGroup, request: ConsumerGroupHeartbeatRequest) -> None:
         pattern = request.subscribed_topic_regex
@@ -244,6 +232,8 @@ class ConsumerHandler(Part):
         now_ms: int,
     ) -> None:
         consumer, before = changes.consumer, member.current
+        if before.is_stable_at(consumer.assignment_epoch) and not subscription_changed:
+            return  # most heartbeats: no set of topics is made for them
 
         def holder_is_other(topic_id: bytes, partition: int) -> bool:
             return consumer.holder(topic_id, partition) not in (None, member.member_id)
@@ -269,16 +259,8 @@ class ConsumerHandler(Part):
         group = self.core.find(request.group_id)
         consumer = None if group is None else group.consumer
         if group is None or consumer is None:
-            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Consumer group {request.group_id} not found.")
-        if request.instance_id is not None:
-            holder = consumer.static_members.get(request.instance_id)
-            if holder is None:
-                raise _unknown_instance(request.instance_id, consumer)
-            if holder != request.member_id:
-                raise _fenced_instance(request, holder)
-        member = consumer.members.get(request.member_id)
-        if member is None:
-            raise _unknown(request.member_id, consumer)
+            raise _no_group(request)
+        member = _present(consumer, request)
         if self.core.full:
             raise KafkaError(STORE_FULL)
         if request.member_epoch == LEFT_EPOCH:
@@ -402,9 +384,34 @@ def _subscribe(changes: Changes, member_id: str, fresh: Subscription) -> bool:
     return fresh.topic_names != old.topic_names or fresh.topic_regex != old.topic_regex
 
 
+def end_consumer(core: Core, group: Group) -> None:
+    """Emit what deletes the group as one of the consumer protocol. Its offsets stay."""
+    changes = Changes(core, group)
+    changes.add(*records.tombstones(changes.consumer))
+    changes.write()
+
+
+def _present(consumer: ConsumerGroup, request: ConsumerGroupHeartbeatRequest) -> ConsumerMember:
+    """The member that a request is of which does not join. Raises `KafkaError`."""
+    if request.instance_id is not None:
+        holder = consumer.static_members.get(request.instance_id)
+        if holder is None:
+            raise _unknown_instance(request.instance_id, consumer)
+        if holder != request.member_id:
+            raise _fenced_instance(request, holder)
+    member = consumer.members.get(request.member_id)
+    if member is None:
+        raise _unknown(request.member_id, consumer)
+    return member
+
+
 def _unknown(member_id: str, consumer: ConsumerGroup) -> KafkaError:
     text = f"Member {member_id} is not a member of group {consumer.group_id}."
     return KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, text)
+
+
+def _no_group(request: ConsumerGroupHeartbeatRequest) -> KafkaError:
+    return KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Consumer group {request.group_id} not found.")
 
 
 def _unknown_instance(instance_id: str, consumer: ConsumerGroup) -> KafkaError:

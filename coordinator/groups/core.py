@@ -322,15 +322,6 @@ class Core:
         group.position = self.position = self.out.emit(content)
         self.forget_if_absent(group)
 
-    def end_consumer(self, group: Group) -> None:
-        """Emit what deletes the group as one of the consumer protocol. Its offsets stay."""
-        assert group.consumer is not None
-        self.begin_change()
-        content: Records = consumer_records.tombstones(group.consumer)
-        for key, value in content:
-            self.apply(key, value)
-        self.write_consumer(group, content)
-
     def write_tombstones(self, group: Group, dead: list[records.Key]) -> int:
         """Emit what deletes these records of the group; their position."""
         return self.write_offsets(group, [(records.encode_key(key), None) for key in dead], dead)

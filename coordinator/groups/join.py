@@ -7,6 +7,7 @@ The order of the checks is Kafka's; the first hit wins.
 from __future__ import annotations
 
 from ringleader.coordinator.groups import records, static
+from ringleader.coordinator.groups.consumer import end_consumer
 from ringleader.coordinator.groups.core import STORE_FULL
 from ringleader.coordinator.groups.group import Group
 from ringleader.coordinator.groups.member import GivenOutId, Member
@@ -79,7 +80,7 @@ class JoinHandler(Membership):
                 return join_refusal(version, mixed, request.member_id), group.position
             if core.full:
                 return join_refusal(version, STORE_FULL, ""), None
-            core.end_consumer(group)
+            end_consumer(core, group)
             group = core.find(request.group_id)
         if group is None:
             if request.member_id:

@@ -224,7 +224,7 @@ def is_subscribed(group: Group, topic: str) -> bool:
     """Whether a member of a consumer group reads the topic; an unreadable subscription protects every
     topic."""
     if group.consumer is not None:
-        return topic in group.consumer.subscribed_topics()
+        return group.consumer.subscribes(topic)
     if group.state is GroupState.EMPTY or group.protocol_type != CONSUMER_TYPE:
         return False
     return group.subscribed is None or topic in group.subscribed

@@ -21,7 +21,6 @@ class Candidate:
     topics: frozenset[bytes]
     target: Target = field(default_factory=dict)
     instance_id: str | None = None
-    rack_id: str | None = None
 
 
 Assignor: TypeAlias = Callable[[list[Candidate], Mapping[bytes, int]], Shares]
