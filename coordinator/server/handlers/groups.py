@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from ringleader.coordinator.groups.routing import partition_for
 from ringleader.coordinator.run_queue import SLICE_ELEMENTS, Slices
@@ -142,26 +142,15 @@ class _Groups:
         """One entry per id, in the order of the request; an id that is given twice counts once. May wait for
         what it shows to be durable."""
 
-        def finish(groups: list[Any]) -> Message:
-            if request.include_authorized_operations:
-                for group in groups:
-                    if not group.error_code:
-                        group.authorized_operations = self._services.operations(
-                            call, ResourceType.GROUP, group.group_id, ALL_GROUP_OPERATIONS
-                        )
-            return kafka.DescribeGroupsResponse(groups=groups)
-
-        def ask(group_id: str, part: Part) -> Any:
-            if not self._services.may(part, Operation.DESCRIBE, ResourceType.GROUP, group_id):
-                return refused(group_id, ErrorCode.GROUP_AUTHORIZATION_FAILED)
-            described = self._runtime.describe(group_id, call.api_version, part)
-            call.takes(HELD_ENTRY_BYTES * (1 + (0 if described is None else len(described.members))))
-            return described
-
-        def refused(group_id: str, error: int) -> Any:
-            return kafka.DescribeGroupsResponseDescribedGroup(group_id=group_id, error_code=error)
-
-        return self._each(Gather(call, finish), dict.fromkeys(request.groups), ask, refused)
+        return described(
+            self._services,
+            call,
+            request.groups,
+            lambda group_id, part: self._runtime.describe(group_id, call.api_version, part),
+            kafka.DescribeGroupsResponseDescribedGroup,
+            kafka.DescribeGroupsResponse,
+            with_operations=request.include_authorized_operations,
+        )
 
     def delete(self, call: Call, request: kafka.DeleteGroupsRequest) -> Slices:
         """Each group by itself; a name that is given twice counts once, as in Kafka."""
@@ -174,23 +163,7 @@ class _Groups:
                 return refused(group_id, ErrorCode.GROUP_AUTHORIZATION_FAILED)
             return self._runtime.delete_group(group_id, part)
 
-        return self._each(gather, names, ask, refused)
-
-    def _each(
-        self,
-        gather: Gather,
-        group_ids: Iterable[str],
-        ask: Callable[[str, Part], Any],
-        refused: Callable[[str, int], Any],
-    ) -> Slices:
-        for group_id in group_ids:
-            gather.add(
-                partial(ask, group_id),
-                partial(refused, group_id),
-                partial(self._runtime.ticket_closed, group_id),
-            )
-            yield  # it may have many members, or offsets
-        return gather.answer()
+        return _each(self._services, gather, names, ask, refused)
 
     def list(self, call: Call, request: kafka.ListGroupsRequest) -> Slices:
         """All groups that the caller may see, or those in the asked states and of the asked types. May wait,
@@ -228,6 +201,57 @@ class _Groups:
                 found = 0
                 yield
         return gather.answer()
+
+
+def described(
+    services: Services,
+    call: Call,
+    group_ids: Iterable[str],
+    describe: Callable[[str, Part], Any],
+    entry: type[Any],
+    response: type[Any],
+    *,
+    with_operations: bool,
+) -> Slices:
+    """The answer to a request that describes groups: an `entry` for each id, in the order of the request; an
+    id that is given twice counts once. `describe` asks a shard; `with_operations`: the caller's (KIP-430)."""
+
+    def finish(groups: list[Any]) -> Message:
+        for group in groups if with_operations else ():
+            if not group.error_code:
+                group.authorized_operations = services.operations(
+                    call, ResourceType.GROUP, group.group_id, ALL_GROUP_OPERATIONS
+                )
+        return cast(Message, response(groups=groups))
+
+    def ask(group_id: str, part: Part) -> Any:
+        if not services.may(part, Operation.DESCRIBE, ResourceType.GROUP, group_id):
+            return refused(group_id, ErrorCode.GROUP_AUTHORIZATION_FAILED)
+        found = describe(group_id, part)
+        call.takes(HELD_ENTRY_BYTES * (1 + (0 if found is None else len(found.members))))
+        return found
+
+    def refused(group_id: str, error: int) -> Any:
+        return entry(group_id=group_id, error_code=error)
+
+    return _each(services, Gather(call, finish), dict.fromkeys(group_ids), ask, refused)
+
+
+def _each(
+    services: Services,
+    gather: Gather,
+    group_ids: Iterable[str],
+    ask: Callable[[str, Part], Any],
+    refused: Callable[[str, int], Any],
+) -> Slices:
+    for group_id in group_ids:
+        gather.add(
+            partial(ask, group_id),
+            partial(refused, group_id),
+            partial(services.runtime.ticket_closed, group_id),
+        )
+        yield  # it may have many members, or offsets
+    return gather.answer()
 
 
 def _listed(shards: list[Any]) -> kafka.ListGroupsResponse:
