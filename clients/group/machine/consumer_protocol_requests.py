@@ -49,12 +49,7 @@ def heartbeat(
     server_assignor: str | None,
 ) -> Request:
     """Join or go on. `before`: the report that the coordinator is known to have; None sends everything."""
-    message = ConsumerGroupHeartbeatRequest(
-        group_id=settings.group_id,
-        member_id=member_id,
-        member_epoch=member_epoch,
-        instance_id=settings.group_instance_id,
-    )
+    message = _from_member(settings, member_id, member_epoch)
     if before is None:
         message.rack_id, message.server_assignor = rack, server_assignor
         message.rebalance_timeout_ms = settings.rebalance_timeout_ms
@@ -70,13 +65,17 @@ def heartbeat(
 
 def leave(settings: MemberSettings, member_id: str, member_epoch: int) -> Request:
     """`LEAVE_EPOCH` or `STATIC_LEAVE_EPOCH`."""
-    return plain(
-        ConsumerGroupHeartbeatRequest(
-            group_id=settings.group_id,
-            member_id=member_id,
-            member_epoch=member_epoch,
-            instance_id=settings.group_instance_id,
-        )
+    return plain(_from_member(settings, member_id, member_epoch))
+
+
+def _from_member(
+    settings: MemberSettings, member_id: str, member_epoch: int
+) -> ConsumerGroupHeartbeatRequest:
+    return ConsumerGroupHeartbeatRequest(
+        group_id=settings.group_id,
+        member_id=member_id,
+        member_epoch=member_epoch,
+        instance_id=settings.group_instance_id,
     )
 
 
