@@ -17,12 +17,14 @@ Run = Callable[[int, bool, Callable[[str], None] | None], Any]
 """The world that a seed makes, whether the option is given, and the listener to the story."""
 
 
-def run_seeds(program: str, about: str | None, count: int, option: str, meaning: str, run: Run) -> int:
-    """Run and report; 1 if an invariant was violated. `option`: what this simulation has besides."""
+def run_seeds(program: str, about: str | None, count: int, option: str | None, meaning: str, run: Run) -> int:
+    """Run and report; 1 if an invariant was violated. `option`: of this simulation alone, if it has one."""
     parser = argparse.ArgumentParser(prog=f"python -m {program}", description=about)
     parser.add_argument("--seed", type=int, help="run this seed")
     parser.add_argument("--count", type=int, default=count, help=f"fresh seeds to run (default {count})")
-    parser.add_argument(option, dest="option", action="store_true", help=meaning)
+    parser.set_defaults(option=False)
+    if option is not None:
+        parser.add_argument(option, dest="option", action="store_true", help=meaning)
     parser.add_argument("--story", action="store_true", help="print all that happens")
     parser.add_argument("--keep-going", action="store_true", help="go on after a violation")
     proof.add_option(parser)

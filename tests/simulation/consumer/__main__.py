@@ -21,6 +21,6 @@ def run(seed: int, quiet: bool, tell: Callable[[str], None] | None) -> World:
 
 
 if __name__ == "__main__":
-    status = run_seeds("tests.simulation.consumer", __doc__, 10, "--unused", "has no meaning here", run)
+    status = run_seeds("tests.simulation.consumer", __doc__, 10, None, "", run)
     print(dict(sorted(counts.items())))
     sys.exit(status)

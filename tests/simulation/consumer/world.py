@@ -49,7 +49,6 @@ class Ticket:
 
     def __init__(self, member: ModelMember, is_leave: bool) -> None:
         self.member, self.is_leave = member, is_leave
-        self.lost = False
         self.serial = member.serial
 
 
@@ -73,7 +72,7 @@ class World:
         self.calm = False
         self._ids = 0
         self.members: list[ModelMember] = []
-        self.waiting: dict[Ticket, int] = {}
+        self.waiting: set[Ticket] = set()
         self._epochs = (0, 0)
         self.shard = self._load()
         self.counts: dict[str, int] = {}
@@ -92,6 +91,18 @@ class World:
         while self.now_ms < until_ms and not self._has_settled():
             self._step()
         self.must(self._has_settled(), "C8", f"it did not settle: {self._group()}")
+        self._beat_without_news()
+
+    def _beat_without_news(self) -> None:
+        present = [one for one in self.members if not one.gone]
+        for member in present:
+            self._ask(member, member.request())
+        self._advance()
+        before = len(self.log)
+        for member in present:
+            self._ask(member, member.request())
+            self.must(not self.shard.dirty, "C7", f"the shard has something to write or to answer: {member}")
+        self.must(len(self.log) == before, "C7", "a heartbeat without news was written")
 
     def _step(self) -> None:
         self.steps += 1
@@ -128,8 +139,7 @@ class World:
                 self._answered(answer.ticket, answer.response)
 
     def _answered(self, ticket: Ticket, response: Any) -> None:
-        position = self.waiting.pop(ticket)
-        del position
+        self.waiting.discard(ticket)
         member = ticket.member
         if ticket.serial != member.serial or ticket.is_leave:
             return
@@ -159,7 +169,7 @@ class World:
     def _ask(self, member: ModelMember, request: Any) -> None:
         ticket = Ticket(member, request.member_epoch < 0)
         self.say(f"{member} -> {request}")
-        self.waiting[ticket] = 0
+        self.waiting.add(ticket)
         member.waits = not ticket.is_leave
         response = self.shard.handle(request, ticket, self.now_ms)
         if response is not None:
@@ -236,11 +246,11 @@ class World:
         for _ in range(landed):
             self.log += self._in_flight.popleft().records
         self._in_flight.clear()
-        for ticket in list(self.waiting):
-            del self.waiting[ticket]
+        for ticket in self.waiting:
             if ticket.serial == ticket.member.serial and not ticket.is_leave:
                 ticket.member.waits = False
                 ticket.member.failed()
+        self.waiting.clear()
         self.shard = self._load()
         self._epochs = (0, 0)
 
@@ -251,6 +261,7 @@ class World:
         return None if group is None else group.consumer
 
     def _check(self) -> None:
+        self.must(bool(self._in_flight) or not self.waiting, "C6", f"{len(self.waiting)} requests wait")
         group = self._group()
         if group is None:
             return
