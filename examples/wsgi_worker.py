@@ -47,12 +47,14 @@ def main(bootstrap):
     with consumer, ThreadPoolExecutor(4) as pool, make_server("127.0.0.1", 0, application) as server:
         reader = threading.Thread(target=read, args=(consumer, pool))
         reader.start()
+        threading.Thread(target=server.serve_forever).start()
         print(f"http://127.0.0.1:{server.server_port}/", flush=True)
         try:
-            server.serve_forever()
-        except KeyboardInterrupt:
+            reader.join()
+        except KeyboardInterrupt:  # not in the server's thread: wsgiref swallows it amid an answer
             consumer.stop()
             reader.join()
+        server.shutdown()
 
 
 if __name__ == "__main__":

@@ -56,9 +56,12 @@ class Program:
         """Send a signal: the exit code."""
         if self.process.returncode is None:
             self.process.send_signal(signum)
-        async with asyncio.timeout(PATIENCE_S):
-            await self._reading
-            return await self.process.wait()
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                await asyncio.shield(self._reading)
+                return await self.process.wait()
+        except TimeoutError:
+            raise AssertionError(f"it goes on after signal {signum}: {self.lines}") from None
 
 
 @contextlib.asynccontextmanager
