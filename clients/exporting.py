@@ -8,7 +8,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from ringleader.clients.fetch.model import ConsumerMetrics, FetchMetrics
-from ringleader.clients.metrics import MemberMetrics
+from ringleader.clients.metrics import MemberMetrics, ProcessMetrics
 
 if TYPE_CHECKING:
     from opentelemetry.metrics import CallbackOptions, Meter, Observation
@@ -55,6 +55,9 @@ _GAUGES = frozenset(
         "heartbeat_round_trip_ms_max",
         "commit_ms_max",
         "buffered_bytes",
+        "records_waiting",
+        "records_running",
+        "records_resting",
     }
 )
 _LABELS = ("group", "client_id", "member_id")
@@ -124,6 +127,10 @@ def _member(figures: Figures) -> MemberMetrics | None:
     return figures if isinstance(figures, MemberMetrics) else None
 
 
+def _processing(figures: Figures) -> ProcessMetrics | None:
+    return figures.processing if isinstance(figures, ConsumerMetrics) else None
+
+
 def _labels(figures: Figures) -> Labels:
     member = _member(figures)
     if member is not None:
@@ -169,6 +176,7 @@ METRICS = (
     Metric("member.phase", "gauge", "1", _phase),
     *_metrics_of("consumer", FetchMetrics, lambda figures: figures),
     Metric("consumer.lag", "gauge", "1", _lag),
+    *_metrics_of("process", ProcessMetrics, _processing),
 )
 
 

@@ -158,3 +158,23 @@ def member_metrics(counters: Counters, now_ms: int, present: Mapping[str, Any]) 
         assigned_age_ms=None if assigned_ms is None else now_ms - assigned_ms,
         **present,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessMetrics:
+    """Counters of `process`, of all its runs."""
+
+    records_waiting: int
+    """Records that are asked for and not done, those that handlers have included."""
+    records_running: int
+    """Records that handlers have."""
+    records_resting: int
+    """Records that wait to be tried again."""
+    records_done: int
+    """Records that count as processed, those that were skipped or became dead letters included."""
+    calls_failed: int
+    """Calls of the handler that raised, or did not end in time."""
+    records_skipped: int
+    """Records that were given up by the policy `Skip`."""
+    dead_letters: int
+    """Records that were given to a `DeadLetter`."""

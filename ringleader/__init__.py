@@ -74,6 +74,7 @@ if TYPE_CHECKING:
     from ringleader.clients.group.subscription import partitions_of as partitions_of
     from ringleader.clients.group.subscription import sync_consumer_member as sync_consumer_member
     from ringleader.clients.metrics import MemberMetrics as MemberMetrics
+    from ringleader.clients.metrics import ProcessMetrics as ProcessMetrics
     from ringleader.clients.model import Assigned as Assigned
     from ringleader.clients.model import Lost as Lost
     from ringleader.clients.model import MemberInfo as MemberInfo
@@ -86,6 +87,14 @@ if TYPE_CHECKING:
     from ringleader.clients.options import ConsumerOptions as ConsumerOptions
     from ringleader.clients.options import MemberOptions as MemberOptions
     from ringleader.clients.options import PartitionConsumerOptions as PartitionConsumerOptions
+    from ringleader.clients.process.policies import DeadLetter as DeadLetter
+    from ringleader.clients.process.policies import FailedRecord as FailedRecord
+    from ringleader.clients.process.policies import RecordTimedOutError as RecordTimedOutError
+    from ringleader.clients.process.policies import Retry as Retry
+    from ringleader.clients.process.policies import Skip as Skip
+    from ringleader.clients.process.policies import Stop as Stop
+    from ringleader.clients.process.settings import ProcessOptions as ProcessOptions
+    from ringleader.clients.process.settings import ProcessSettings as ProcessSettings
 
 _NAMES_OF = {
     "acls": "Acl",
@@ -111,9 +120,11 @@ _NAMES_OF = {
     "group.membership": "GroupMember SyncGroupMember",
     "group.subscription": "consumer_member partitions_of sync_consumer_member",
     "exporting": "opentelemetry_instruments prometheus_lines",
-    "metrics": "MemberMetrics",
+    "metrics": "MemberMetrics ProcessMetrics",
     "model": "Assigned Lost MemberInfo MemberProtocol Node OffsetAndMetadata Revoked TopicPartition",
     "options": "ConsumerMemberOptions ConsumerOptions MemberOptions PartitionConsumerOptions",
+    "process.policies": "DeadLetter FailedRecord RecordTimedOutError Retry Skip Stop",
+    "process.settings": "ProcessOptions ProcessSettings",
 }
 _HOME_OF = {name: home for home, names in _NAMES_OF.items() for name in names.split()}
 

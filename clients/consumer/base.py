@@ -65,6 +65,8 @@ class BaseConsumer(ABC):
         self._process = 0
         """Of `start`."""
         self._asking = False
+        self._only_asker: asyncio.Task[Any] | None = None
+        """The task of `process`, as long as it runs."""
         self._last_turn_s = 0.0
 
     # ---- its life ----
@@ -219,7 +221,7 @@ class BaseConsumer(ABC):
         self._check_process()
         if self._in_callback():
             raise RuntimeError("a callback cannot ask for records: what is in hand would count as processed")
-        if self._asking:
+        if self._asking or self._only_asker not in (None, asyncio.current_task()):
             raise RuntimeError("another task is asking this consumer for records")
         if self._reader is None:
             raise self._closed()

@@ -11,11 +11,13 @@ import inspect
 import logging
 import random
 import re
+import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any, Unpack
 
-from ringleader.clients.checks import check, seconds
+from ringleader.clients.checks import check, check_options, seconds
 from ringleader.clients.connection.backoff import Backoff
 from ringleader.clients.connection.cluster import Cluster
 from ringleader.clients.consumer.arguments import consumer_settings
@@ -32,7 +34,7 @@ from ringleader.clients.errors import (
     MembershipOverError,
 )
 from ringleader.clients.fetch.errors import ConsumerClosedError
-from ringleader.clients.fetch.model import ConsumerMetrics, ConsumerSettings, Processed, next_offsets
+from ringleader.clients.fetch.model import Batch, ConsumerMetrics, ConsumerSettings, Processed, next_offsets
 from ringleader.clients.fetch.partition_state import PartitionState
 from ringleader.clients.fetch.positions import Committed
 from ringleader.clients.fetch.reader import Reader
@@ -49,6 +51,8 @@ from ringleader.clients.model import (
 )
 from ringleader.clients.offsets.consumed import ConsumedOffsets
 from ringleader.clients.options import ConsumerOptions, OnPartitions, check_call
+from ringleader.clients.process.processing import Handler, Processing, current_task, process_metrics
+from ringleader.clients.process.settings import ProcessOptions, ProcessSettings
 
 logger = logging.getLogger("ringleader.clients.consumer")
 
@@ -103,6 +107,9 @@ class GroupConsumer(BaseConsumer):
         self._looked = True
         """At the topics of the subscription, as far as that is needed."""
         self._looking: asyncio.Task[None] | None = None
+        self._processing: Processing | None = None
+        self._processed: Counter[str] | None = None
+        """The counts of `process`, of all its runs."""
         rest |= {
             "rack": settings.client_rack,
             "auto_offset_reset": settings.auto_offset_reset,
@@ -163,9 +170,23 @@ class GroupConsumer(BaseConsumer):
     async def stop(self, *, timeout_s: float = STOP_TIMEOUT_S) -> None:
         """Commit what is processed (with `auto_commit`), leave the group, close the connections.
 
-        A batch in hand does not count as processed: `commit` before, if it is. May be called more than once.
+        A batch in hand does not count as processed: `commit` before, if it is. Handlers of `process` come to
+        their end first, within that time. May be called more than once. Raises RuntimeError in a handler.
         """
+        if (processing := self._processing) is not None and self._at_home():
+            self._check_outside(processing)
+            self._check_loop()
+            began_s, self._stopping = time.monotonic(), True
+            await processing.drain(seconds(timeout_s))
+            timeout_s = max(0.0, timeout_s - (time.monotonic() - began_s))
         await super().stop(timeout_s=timeout_s)
+
+    @staticmethod
+    def _check_outside(processing: Processing) -> None:
+        if processing.inside():
+            raise RuntimeError(
+                "a handler cannot stop its consumer: raise, or end the task that called process()"
+            )
 
     async def _end(self, timeout_s: float) -> None:
         if self._looking is not None:
@@ -216,6 +237,39 @@ class GroupConsumer(BaseConsumer):
         await self.member.wait_assigned(timeout_s)
         self._tell_failure()
         return self.assignment()
+
+    # ---- records, each for itself ----
+
+    async def process(self, handler: Handler, **options: Unpack[ProcessOptions]) -> None:
+        """Call `handler(record)` for each record, many at a time, until the consumer is stopped.
+
+        `handler` is a coroutine function, or a plain one, which runs in threads (or in `executor`).
+        `options`: see `ProcessSettings`. A record is done when its handler returns, or when a policy of
+        `failures` says so. The group commits (by itself with `auto_commit`, and by `commit()`) the offset
+        before which everything is done; what is done beyond it stands in the commit's metadata, and
+        `process` does not do it again. In a rebalance the handlers that run come to their end, as far as
+        the rebalance timeout lets them, and the rest comes at its new owner.
+
+        Raises what a handler raised, if no policy takes it: the record comes again. Else as `getmany`. Other
+        calls that ask for records raise RuntimeError meanwhile.
+        """
+        check("handler", handler, Callable[..., object], "process()")
+        check_options("process()", options, ProcessOptions)
+        settings = ProcessSettings(**options)
+        reader = self._running()
+        if self._processing is not None:
+            raise RuntimeError(f"{self._name}: process() runs already")
+        counts = self._processed = self._processed or Counter()
+        processing = self._processing = Processing(self._name, reader, handler, settings, counts)
+        self._only_asker = asyncio.current_task()
+
+        async def ask(room: int) -> list[Batch]:
+            return await self._ask(min(room, self.settings.max_poll_records), None, several=True)
+
+        try:
+            await processing.run(ask)
+        finally:
+            self._processing = self._only_asker = None
 
     # ---- commits ----
 
@@ -268,7 +322,9 @@ class GroupConsumer(BaseConsumer):
 
     def _made(self, asked_here: bool) -> Mapping[TopicPartition, OffsetAndMetadata]:
         reader = self._read()
-        if not self._asking and not self._in_callback():
+        if self._processing is not None:
+            self._processing.reach()
+        elif not self._asking and not self._in_callback():
             if asked_here:
                 reader.processed()
             elif reader.in_hand and not self._told_left_out:
@@ -283,11 +339,16 @@ class GroupConsumer(BaseConsumer):
         return self._consumed.uncommitted()[1]
 
     def _asked_here(self) -> bool:
-        return self._asker is not None and self._asker is _current_task()
+        return self._asker is not None and self._asker is current_task()
 
     def metrics(self) -> ConsumerMetrics:
         """The current counters."""
-        return ConsumerMetrics(**self._figures(), member=self.member.metrics())
+        processed = None
+        if self._processing is not None:
+            processed = self._processing.metrics()
+        elif self._processed is not None:
+            processed = process_metrics(self._processed)
+        return ConsumerMetrics(**self._figures(), member=self.member.metrics(), processing=processed)
 
     # ---- rebalances: in the application's loop, one after the other ----
 
@@ -308,16 +369,22 @@ class GroupConsumer(BaseConsumer):
         reader = self._read()
         partitions = [tp for tp in partitions_of(revoked) if tp in reader.states]
         reader.suspend(partitions)
+        if self._processing is not None:
+            self._processing.drop(partitions)
         for _, held in self._failures:
             held[:] = [state for state in held if state.topic_partition not in partitions]
         await reader.until_processed(partitions)
         if partitions:
             await self._call("on_revoked", self._on_revoked, partitions)
+        if self._processing is not None:
+            self._processing.reach()
         self._consumed.revoked(reader.drop(partitions), revoked.generation)
 
     async def _lost(self, lost: Lost) -> None:
         reader = self._read()
         partitions = [tp for tp in partitions_of(lost) if tp in reader.states]
+        if self._processing is not None:
+            self._processing.drop(partitions)
         self._consumed.lost(reader.drop(partitions), lost.generation)
         if partitions:
             await self._call("on_lost", self._on_lost, partitions)
@@ -330,6 +397,8 @@ class GroupConsumer(BaseConsumer):
         self._read().something.set()
 
     def _tell_failure(self) -> None:
+        if self._processing is not None:
+            self._processing.check()
         if not self._failures:
             return
         failed, held = self._failures.pop(0)
@@ -383,10 +452,3 @@ class GroupConsumer(BaseConsumer):
         finally:
             _callback.reset(token)
             self._callback = None
-
-
-def _current_task() -> asyncio.Task[Any] | None:
-    try:
-        return asyncio.current_task()
-    except RuntimeError:
-        return None

@@ -45,6 +45,8 @@ from ringleader.clients.options import (
     check_call,
     check_client,
 )
+from ringleader.clients.process.processing import Handler
+from ringleader.clients.process.settings import ProcessOptions
 
 logger = logging.getLogger("ringleader.clients.consumer")
 
@@ -412,6 +414,17 @@ class SyncGroupConsumer(_SyncConsumer[GroupConsumer]):
     def wait_assigned(self, timeout_s: float | None = None) -> list[TopicPartition]:
         """As `GroupConsumer.wait_assigned`."""
         return self._wait(lambda: self._consumer.wait_assigned(timeout_s))
+
+    def process(self, handler: Handler, **options: Unpack[ProcessOptions]) -> None:
+        """As `GroupConsumer.process`: `handler` is a plain function, which runs in threads (or in
+        `executor`). Waits until another thread stops the consumer."""
+        self._wait(lambda: self._consumer.process(handler, **options))
+
+    def stop(self, *, timeout_s: float = STOP_TIMEOUT_S) -> None:
+        """As `GroupConsumer.stop`; from any thread but a handler's, and more than once."""
+        if (processing := self._consumer._processing) is not None:
+            self._consumer._check_outside(processing)
+        super().stop(timeout_s=timeout_s)
 
     def commit(self, offsets: Processed | None = None, *, timeout_s: float = COMMIT_TIMEOUT_S) -> None:
         """As `GroupConsumer.commit`; the thread that was given the records in hand has processed them when it

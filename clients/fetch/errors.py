@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from ringleader.clients.errors import ClientError
+from ringleader.protocol.records import Headers
 
 
 class PartitionError(ClientError):
@@ -68,7 +69,8 @@ class NotAssignedError(ClientError):
 
 class RecordDeserializationError(PartitionError):
     """`key_deserializer` or `value_deserializer` (`origin`: "key" or "value") raised about the record at
-    `offset`; what it raised is the `__cause__`. `key` and `value` are the record's bytes.
+    `offset`; what it raised is the `__cause__`. `key` and `value` are the record's bytes; `headers` and
+    `timestamp_ms` (-1: none) as in a `Record`.
 
     Raised by the call that asks for records; those before it were handed out. `skip` it, or `seek` to
     `next_offset`, to go on with the next one.
@@ -83,6 +85,8 @@ class RecordDeserializationError(PartitionError):
         key: bytes | None,
         value: bytes | None,
         why: BaseException,
+        headers: Headers = (),
+        timestamp_ms: int = -1,
     ) -> None:
         text = f"the {origin} cannot be deserialized: {why!r}; seek to {offset + 1} to go on behind it"
         super().__init__(topic, partition, offset, text)
@@ -90,3 +94,5 @@ class RecordDeserializationError(PartitionError):
         self.origin = origin
         self.key = key
         self.value = value
+        self.headers = headers
+        self.timestamp_ms = timestamp_ms

@@ -16,7 +16,7 @@ from ringleader.clients.fetch.errors import (
 )
 from ringleader.clients.fetch.fetcher import FetchSettings
 from ringleader.clients.fetch.partition_state import Handed
-from ringleader.clients.metrics import MemberMetrics
+from ringleader.clients.metrics import MemberMetrics, ProcessMetrics
 from ringleader.clients.model import Deserializer, Isolation, OffsetReset, Offsets, TopicPartition
 from ringleader.protocol.columns import Columns
 from ringleader.protocol.errors import MalformedError
@@ -169,6 +169,12 @@ class Batch:
         """The value of each record, deserialized if the consumer has a `value_deserializer`."""
         return self._bytes() if self._values is None else self._values
 
+    @property
+    def raw(self) -> Iterator[tuple[bytes | None, bytes | None]]:
+        """Key and value of each record as they came, before any deserializer."""
+        columns = self._decoded()
+        return zip(columns.keys, columns.values, strict=True)
+
     def deserialize(self, key: Deserializer | None, value: Deserializer | None) -> PartitionError | None:
         """Make keys and values of their bytes, before the batch is handed out. A record that a deserializer
         refuses, or that cannot be decoded, is returned, and the batch ends before it: perhaps it is empty
@@ -315,7 +321,16 @@ class Batch:
             if row == len(column):
                 raise  # of a signal handler, behind the last record
             offset, key, value = columns.offsets[row], columns.keys[row], columns.values[row]
-            refused = RecordDeserializationError(*self.topic_partition, offset, origin, key, value, error)
+            refused = RecordDeserializationError(
+                *self.topic_partition,
+                offset,
+                origin,
+                key,
+                value,
+                error,
+                columns.headers[row],
+                columns.timestamps_ms[row],
+            )
             refused.__cause__ = error
             return made, refused
         return made, None
@@ -366,6 +381,8 @@ class ConsumerMetrics(FetchMetrics):
 
     member: MemberMetrics
     """Those of the membership."""
+    processing: ProcessMetrics | None = None
+    """Those of `process`; None if it was never called."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,7 @@ from typing import Protocol
 
 from ringleader.clients.fetch.buffer import Buffer, Chunk, Part
 from ringleader.clients.fetch.errors import CorruptRecordError, PartitionError
+from ringleader.clients.fetch.progress import Progress, decode
 from ringleader.clients.model import OffsetAndMetadata, TopicPartition
 from ringleader.protocol.columns import BatchRows
 from ringleader.protocol.errors import MalformedError
@@ -75,6 +76,10 @@ class PartitionState:
         self.topic, self.partition = tp
         self.paused = False
         """By the application."""
+        self.full = False
+        """`process` has enough of its records for now."""
+        self.running = 0
+        """How many of its records are in the hands of a handler of `process`."""
         self.suspended = True
         """Nothing is fetched or delivered: it has just been assigned, or is being given up."""
         self.begun = False
@@ -95,8 +100,8 @@ class PartitionState:
         self.gone = False
         """The cluster does not have the topic: what is committed now would be found in the next one of that
         name."""
-        self.committed: int | None = None
-        """The newest committed offset, as far as known."""
+        self.committed: OffsetAndMetadata | None = None
+        """The newest committed position, as far as known."""
         self.reset_to = COMMITTED
         """Without a position: where to begin (COMMITTED, BY_POLICY, EARLIEST, LATEST)."""
         self.topic_id: bytes | None = None
@@ -114,6 +119,8 @@ class PartitionState:
         more. Replaced as a whole: any thread may look."""
         self.in_hand = False
         """The application has got records and not come back for more: they do not count as processed."""
+        self.progress = Progress()
+        """Records that are handed out and are processed in an order of their own."""
         self.fetch_offset = -1
         self.fetch_epoch = -1
         """Leader epoch of the last record fetched; -1: nothing to validate by."""
@@ -129,12 +136,14 @@ class PartitionState:
 
     # ---- where it stands ----
 
-    def set_position(self, offset: int, epoch: int = -1) -> None:
-        """A new position: all that was fetched or asked for is of no use any more."""
+    def set_position(self, offset: int, epoch: int = -1, metadata: str = "") -> None:
+        """A new position: all that was fetched or asked for is of no use any more. `metadata`: that of the
+        commit that it is from."""
         self._new_position()
         self.position = self.fetch_offset = offset
         self.epoch = self.fetch_epoch = epoch
-        self.consumed = OffsetAndMetadata(offset, "", epoch)
+        self.progress = Progress(decode(offset, metadata))
+        self.reach()
 
     def reset_position(self, reset_to: int) -> None:
         """The position is to be looked up."""
@@ -143,17 +152,20 @@ class PartitionState:
 
     def refetch(self) -> None:
         """Drop what was fetched and not handed out; the position stays."""
-        position, epoch, consumed, in_hand = self.position, self.epoch, self.consumed, self.in_hand
+        position, in_hand = self.position, self.in_hand
         assert position is not None
-        self.set_position(position, epoch)
-        self.consumed, self.in_hand = consumed, in_hand
+        self._set_anew(position, self.epoch, in_hand)
 
     def put_back(self, offset: int, epoch: int, error: PartitionError | None, in_hand: bool) -> None:
         """Records from there on were handed out and not taken: they come again, or the error about them does.
         Processed records stay so; `in_hand`: something before them is in the application's hands."""
-        consumed = self.consumed
+        self._set_anew(offset, epoch, in_hand)
+        self.error = error
+
+    def _set_anew(self, offset: int, epoch: int, in_hand: bool) -> None:
+        consumed, progress = self.consumed, self.progress
         self.set_position(offset, epoch)
-        self.consumed, self.in_hand, self.error = consumed, in_hand, error
+        self.consumed, self.progress, self.in_hand = consumed, progress, in_hand
 
     def rewind(
         self,
@@ -172,7 +184,7 @@ class PartitionState:
         if self.undecodable or not self.buffer or self.fetch_offset < offset:
             return False
         self.position, self.in_hand, self.error = offset, False, None
-        self.consumed = OffsetAndMetadata(offset, "", self.epoch)
+        self.reach()
         return True
 
     def fail(self, error: PartitionError) -> None:
@@ -200,7 +212,7 @@ class PartitionState:
     @property
     def ready(self) -> bool:
         """Whether there may be something to hand out, or an error to tell."""
-        if self.paused or self.suspended:
+        if self.paused or self.suspended or self.full:
             return False
         return bool(self.buffer) or self.error is not None
 
@@ -215,15 +227,22 @@ class PartitionState:
     def uncommitted(self) -> OffsetAndMetadata | None:
         """The position that is processed and not known to be committed."""
         consumed = self.consumed
-        if consumed is None or not self.begun or self.gone or consumed.offset == self.committed:
+        if consumed is None or not self.begun or self.gone:
+            return None
+        known = self.committed
+        if known is not None and (consumed.offset, consumed.metadata) == (known.offset, known.metadata):
             return None
         return consumed
 
     def processed(self) -> None:
         """The application has come back: what it had in hand is processed."""
         self.in_hand = False
+        self.reach()
+
+    def reach(self) -> None:
+        """All before the position is processed, but for what is in progress."""
         if self.position is not None:
-            self.consumed = OffsetAndMetadata(self.position, "", self.epoch)
+            self.consumed = self.progress.reached(self.position, self.epoch)
 
     def processed_to(self, value: OffsetAndMetadata) -> None:
         """The application commits this itself: of what it has in hand, so much is processed."""
@@ -284,7 +303,7 @@ class PartitionState:
     def _skip_to(self, offset: int, epoch: int) -> None:
         self.position, self.epoch = offset, epoch
         if not self.in_hand:
-            self.consumed = OffsetAndMetadata(offset, "", epoch)
+            self.reach()
 
     def unreadable(self, rows: BatchRows, why: MalformedError) -> None:
         """The batch that `advance` gave cannot be opened."""

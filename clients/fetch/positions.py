@@ -70,8 +70,7 @@ class PositionLookup:
         """It is given up. Its committed offset may be found again when the topic is another one of the
         same name: a commit that crosses the topic's deletion outlives it."""
         if state.topic_id is not None:
-            consumed = None if state.consumed is None else state.consumed.offset
-            offsets = frozenset(at for at in (consumed, state.committed) if at is not None)
+            offsets = frozenset(at.offset for at in (state.consumed, state.committed) if at is not None)
             self._left[state.topic_partition] = state.topic_id, offsets
 
     def _of_another_topic(self, tp: TopicPartition, offset: int) -> bool | None:
@@ -188,8 +187,8 @@ class PositionLookup:
                     continue
                 found = None
             if found is not None:
-                state.set_position(found.offset, found.leader_epoch)
-                state.committed = found.offset
+                state.set_position(found.offset, found.leader_epoch, found.metadata)
+                state.committed = found
                 state.topic_id = self._leaders.topic_id(tp)
                 state.validate = found.leader_epoch >= 0
                 if not state.validate:

@@ -23,7 +23,7 @@ from ringleader.clients.fetch.errors import (
 )
 from ringleader.clients.fetch.fetcher import Fetcher
 from ringleader.clients.fetch.leaders import MOVED, Leaders
-from ringleader.clients.fetch.model import Batch, ConsumerSettings
+from ringleader.clients.fetch.model import Batch, ConsumerSettings, Record
 from ringleader.clients.fetch.partition_state import Handed, PartitionState
 from ringleader.clients.fetch.positions import Committed, PositionLookup
 from ringleader.clients.model import TopicPartition
@@ -139,6 +139,8 @@ class Reader:
             if (state := self.states.pop(tp, None)) is not None:
                 dropped[tp] = state
                 state.buffer = Buffer()  # batches that the application keeps know their partition
+                if state.running:
+                    self.in_hand.pop(tp, None)  # nothing of it is waited for any more
                 self._positions.left(state)
         self._leaders.watch({topic for topic, _ in self.states})
         self.fetcher.wake()
@@ -226,7 +228,7 @@ class Reader:
         self._tell_moved()
 
     def _empty_hands(self) -> None:
-        self.in_hand.clear()
+        self.in_hand = {tp: state for tp, state in self.in_hand.items() if state.running}
         for one in self._put_down_before:
             if (kept := one.batch()) is not None:
                 kept.let_go()
@@ -244,6 +246,50 @@ class Reader:
         wanted = set(tps)
         while not self._left_alone and not wanted.isdisjoint(self.in_hand):
             await self._put_down.wait()
+
+    # ---- records that are processed in an order of their own ----
+
+    def begin(self, batch: Batch) -> tuple[PartitionState, list[Record]]:
+        """The records of a batch just handed out that are not done yet: from now on they are in progress.
+        Raises CorruptRecordError as a look at the batch does."""
+        handed = next(one for one in self._handed if one.batch() is batch)
+        parts, progress = handed.parts, handed.state.progress
+        records = batch.records
+        epochs = [
+            handed.epoch,
+            *(part.rows.header.leader_epoch for part in parts for _ in range(part.length)),
+        ]
+        pairs = zip(records, epochs, strict=False)
+        return handed.state, [record for record, epoch in pairs if progress.begin(record.offset, epoch)]
+
+    def take_up(self, state: PartitionState) -> None:
+        """A handler begins with one of its records."""
+        state.running += 1
+        if self.states.get(state.topic_partition) is state:
+            self.in_hand[state.topic_partition] = state
+
+    def put_down(self, state: PartitionState) -> None:
+        """A handler has ended."""
+        state.running -= 1
+        if not state.running and self.in_hand.get(state.topic_partition) is state:
+            del self.in_hand[state.topic_partition]
+            self._tell_put_down()
+
+    def fill(self, state: PartitionState, full: bool) -> None:
+        """Hand out nothing of it for now, as there is enough; or go on."""
+        if state.full != full:
+            state.full = full
+            self._ready.pop(state.topic_partition, None) if full else self._positioned(state)
+            self.fetcher.wake()
+
+    def go_back(self, state: PartitionState) -> None:
+        """Nothing in progress will be done: it comes again, and what is done beyond it does not."""
+        state.reach()
+        if state.consumed is not None and self.states.get(state.topic_partition) is state:
+            at = state.consumed
+            state.set_position(at.offset, at.leader_epoch, at.metadata)
+            self._ready.pop(state.topic_partition, None)
+            self._positioned(state)
 
     # ---- where to read ----
 

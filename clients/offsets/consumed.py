@@ -49,7 +49,7 @@ class ConsumedOffsets:
         states = self._revoked | self._states()
         for partition, value in offsets.items():
             if (state := states.get(partition)) is not None:
-                state.committed = with_metadata(value).offset
+                state.committed = with_metadata(value)
 
     def _states(self) -> dict[TopicPartition, PartitionState]:
         return {} if self._reader is None else dict(self._reader.states)
@@ -99,7 +99,7 @@ class ConsumedOffsets:
                 if not await self._stayed(states, generation, left_s):
                     raise
         for partition, value in offsets.items():
-            states[partition].committed = with_metadata(value).offset
+            states[partition].committed = with_metadata(value)
 
     def commit_nowait(
         self, member: GroupMember, offsets: Offsets, on_done: Callable[[ClientError | None], None] | None

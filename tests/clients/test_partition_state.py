@@ -92,7 +92,7 @@ def test_progress_goes_past_what_is_not_for_the_application() -> None:
     offer(state, batch(3, 1, **control))
     assert drain(state) == []
     assert state.uncommitted == OffsetAndMetadata(4, "", -1)
-    state.committed = 4
+    state.committed = OffsetAndMetadata(4)
     assert state.uncommitted is None
 
 
@@ -161,7 +161,8 @@ def test_nothing_is_committed_before_its_reading_began_or_when_its_topic_is_gone
     begun: bool, gone: bool, committed: int | None, due: bool
 ) -> None:
     state = positioned(5)
-    state.begun, state.gone, state.committed = begun, gone, committed
+    state.begun, state.gone = begun, gone
+    state.committed = None if committed is None else OffsetAndMetadata(committed)
     assert state.uncommitted == (OffsetAndMetadata(5) if due else None)
 
 

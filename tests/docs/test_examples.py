@@ -35,12 +35,14 @@ class Script:
         self.process = process
         self.lines: list[str] = []
         self._news = news
-        self._reading = asyncio.ensure_future(self._read())
+        # Two pipes: in one, a line of the log would stand in the middle of a line that is printed.
+        self._reading = asyncio.gather(self._read(process.stdout), self._read(process.stderr))
 
-    async def _read(self) -> None:
-        assert self.process.stdout is not None
-        async for line in self.process.stdout:
-            self.lines.append(line.decode().rstrip())
+    async def _read(self, pipe: asyncio.StreamReader | None) -> None:
+        assert pipe is not None
+        async for line in pipe:
+            if line.endswith(b"\n"):  # else a kill cut it off
+                self.lines.append(line.decode().rstrip())
             self._news.set()
 
     def newest(self, start: str) -> str:
@@ -76,10 +78,11 @@ class Team:
             script.write_text(code.replace(SESSION, "session_timeout_ms=3_000"))
         process = await asyncio.create_subprocess_exec(
             sys.executable,
+            "-u",  # what a killed process has committed it has printed
             str(script),
             *given,
             stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
+            stderr=asyncio.subprocess.PIPE,
         )
         self.scripts.append(Script(process, self._news))
 

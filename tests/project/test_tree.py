@@ -57,6 +57,8 @@ def test_links_to_rooms_are_relative_and_whole(room: str) -> None:
 
 ONE_CONCEPT = {
     "clients/admin.py": "calls of one class, a few lines each",
+    "clients/fetch/reader.py": "one class: partitions come, are read, and are handed out",
+    "tests/clients/process/test_process.py": "one call, by what may happen to it",
     "coordinator/http.py": "every metric: how it is counted, and how it is told",
     "coordinator/groups/core.py": "what the parts of a shard share: durable state, deadlines, outbox",
     "tests/interop/clients/test_consumer_protocol_on_kafka.py": "one protocol on two coordinators, by test",
