@@ -78,7 +78,6 @@ class Team:
             script.write_text(code.replace(SESSION, "session_timeout_ms=3_000"))
         process = await asyncio.create_subprocess_exec(
             sys.executable,
-            "-u",  # what a killed process has committed it has printed
             str(script),
             *given,
             stdout=asyncio.subprocess.PIPE,
@@ -106,6 +105,17 @@ class Team:
         return {
             line.split()[1] for script in self.scripts for line in script.lines if line.startswith(f"{verb} ")
         }
+
+
+    async def until_said(self, verb: str, arguments: set[str]) -> None:
+        """Wait until they have printed a line with that verb for each of these, and for no other."""
+        try:
+            await self.until(lambda: self.said(verb) == arguments)
+        except AssertionError:
+            missing, more = sorted(arguments - self.said(verb)), sorted(self.said(verb) - arguments)
+            other = [[line for line in one.lines if not line.startswith(verb)] for one in self.scripts]
+            text = f"{len(missing)} missing: {missing[:5]} to {missing[-5:]}; not asked for: {more[:5]}; {other}"
+            raise AssertionError(text) from None
 
 
 @contextlib.asynccontextmanager
@@ -174,12 +184,12 @@ async def test_a_weighted_group(coordinator: Coordinator, tmp_path: Path) -> Non
     async with running(tmp_path, "weighted_group", *given) as team:
         shares = ["cores 3: 6 partitions", "cores 2: 4 partitions", "cores 1: 2 partitions"]
         await team.until(lambda: team.newest("cores ") == shares)
-        await team.until(lambda: team.said("rendered") == todo)
+        await team.until_said("rendered", todo)
         await team.scripts[0].kill()
         todo |= produce(coordinator, "frames", dict.fromkeys(range(12), 5), "late")
         left = ["cores 2: 8 partitions", "cores 1: 4 partitions"]
         await team.until(lambda: team.newest("cores ")[1:] == left)
-        await team.until(lambda: team.said("rendered") == todo)
+        await team.until_said("rendered", todo)
 
 
 async def test_a_leader_that_assigns_by_lag(coordinator: Coordinator, tmp_path: Path) -> None:
@@ -194,7 +204,7 @@ async def test_a_leader_that_assigns_by_lag(coordinator: Coordinator, tmp_path: 
         (other,) = [script for script in team.scripts if script is not victim]
         await victim.kill()
         await team.until(lambda: other.newest("partitions ") == "partitions [0, 1, 2, 3, 4, 5]")
-        await team.until(lambda: team.said("handled") == todo)
+        await team.until_said("handled", todo)
         async with Admin(coordinator.bootstrap) as admin, asyncio.timeout(PATIENCE_S):
             while {one.lag for one in await admin.lag("uploading")} != {0}:  # noqa: ASYNC110
                 await asyncio.sleep(0.05)
