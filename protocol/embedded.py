@@ -66,6 +66,11 @@ class Subscription:
         return cls(topics, user_data, owned, generation, rack or None)
 
     @classmethod
+    def decode_version(cls, data: bytes) -> int:
+        """The version alone, `MAX_VERSION` for a later one. Raises MalformedError."""
+        return _Reader(data, "Subscription").version
+
+    @classmethod
     def decode_topics(cls, data: bytes) -> list[str]:
         """The topics alone, whatever follows them. Raises MalformedError."""
         return _Reader(data, "Subscription").strings("topics")

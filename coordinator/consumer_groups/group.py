@@ -64,6 +64,8 @@ class ConsumerGroup:
     assignors: Counter[str] = field(default_factory=Counter)
     """Server assignor -> number of members that ask for it."""
     classic_members: int = 0
+    classic_protocols: Counter[str] = field(default_factory=Counter)
+    """Protocol name -> number of classic members that offer it."""
     checked_version: int = -1
     """The version of the topics that `metadata_hash` was last compared with; -1: not since the load."""
     _holders: dict[bytes, dict[int, str]] = field(default_factory=dict)
@@ -130,6 +132,8 @@ class ConsumerGroup:
             _add(self.assignors, described.server_assignor, by)
         if described.classic is not None:
             self.classic_members += by
+            for name, _ in described.classic.protocols:
+                _add(self.classic_protocols, name, by)
         if described.instance_id is not None:
             if by > 0:
                 self.static_members[described.instance_id] = member.member_id

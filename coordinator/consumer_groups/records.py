@@ -172,12 +172,12 @@ def all_records(group: ConsumerGroup) -> list[Record]:
     """The records that a group is read back from, in Kafka's order: for a group that is moved or made of
     another one."""
     name = group.group_id
-    found = [group_epoch(name, group.epoch, group.metadata_hash)]
     members = group.members.values()
-    found += [subscription(name, one.member_id, one.subscription) for one in members]
+    found = [subscription(name, one.member_id, one.subscription) for one in members]
+    found.append(group_epoch(name, group.epoch, group.metadata_hash))
     found += [regex(name, pattern, one) for pattern, one in group.regexes.items()]
-    found.append(target_epoch(name, group.assignment_epoch, group.assigned_ms))
     found += [target(name, one.member_id, one.target) for one in members]
+    found.append(target_epoch(name, group.assignment_epoch, group.assigned_ms))
     found += [current(name, one.member_id, one.current) for one in members]
     return found
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
+from ringleader.coordinator.consumer_groups.group import ConsumerGroup
 from ringleader.coordinator.consumer_groups.member import (
     AWAY_EPOCH,
     LEFT_EPOCH,
@@ -68,6 +69,35 @@ def _check_join(request: ConsumerGroupHeartbeatRequest) -> None:
 
 def _invalid(text: str) -> KafkaError:
     return KafkaError(ErrorCode.INVALID_REQUEST, text)
+
+
+def present(consumer: ConsumerGroup, member_id: str, instance_id: str | None) -> ConsumerMember:
+    """The member that a request is of which does not join. Raises `KafkaError`."""
+    if instance_id is not None:
+        holder = consumer.static_members.get(instance_id)
+        if holder is None:
+            raise _unknown_instance(instance_id, consumer)
+        if holder != member_id:
+            raise _fenced_instance(member_id, instance_id, holder)
+    member = consumer.members.get(member_id)
+    if member is None:
+        raise _unknown(member_id, consumer)
+    return member
+
+
+def _unknown(member_id: str, consumer: ConsumerGroup) -> KafkaError:
+    text = f"Member {member_id} is not a member of group {consumer.group_id}."
+    return KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, text)
+
+
+def _unknown_instance(instance_id: str, consumer: ConsumerGroup) -> KafkaError:
+    text = f"Instance id {instance_id} is unknown in group {consumer.group_id}."
+    return KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, text)
+
+
+def _fenced_instance(member_id: str, instance_id: str, holder: str) -> KafkaError:
+    text = f"Static member {member_id} with instance id {instance_id} was fenced by member {holder}."
+    return KafkaError(ErrorCode.FENCED_INSTANCE_ID, text)
 
 
 def check_epoch(member: ConsumerMember, request: ConsumerGroupHeartbeatRequest) -> None:

@@ -1,11 +1,13 @@
 """ConsumerGroupHeartbeat (v0, v1; KIP-848): members join, stay, give partitions up, get others, and leave.
 
 One request is one event: all records that it makes are in one append, and its answer waits for them. The
-order of the steps is Kafka's (GroupMetadataManager.consumerGroupHeartbeat, 4.3).
+order of the steps is Kafka's (GroupMetadataManager.consumerGroupHeartbeat, 4.3). Members of the classic
+protocol in such a group: see `mixed`; a group that changes its protocol: see `migration`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from ringleader.coordinator.consumer_groups import records, requests
@@ -19,49 +21,34 @@ from ringleader.coordinator.consumer_groups.member import (
     MemberState,
     Subscription,
 )
-from ringleader.coordinator.consumer_groups.reconciliation import reconcile
-from ringleader.coordinator.consumer_groups.records import Record
+from ringleader.coordinator.consumer_groups.reconciliation import Reported, reconcile
 from ringleader.coordinator.consumer_groups.target import AssignorError, compute
 from ringleader.coordinator.consumer_groups.topics import metadata_hash
-from ringleader.coordinator.groups.core import STORE_FULL, Core, Part
+from ringleader.coordinator.groups.changes import Changes, subscribe
+from ringleader.coordinator.groups.core import STORE_FULL
 from ringleader.coordinator.groups.deadlines import Kind, MemberDeadline, MemberDeadlines
 from ringleader.coordinator.groups.group import Group
-from ringleader.coordinator.groups.records import group_key
+from ringleader.coordinator.groups.member import Member
+from ringleader.coordinator.groups.migration import downgraded, upgraded
+from ringleader.coordinator.groups.rebalance import Membership
+from ringleader.coordinator.groups.records import encode_group_value, group_key
+from ringleader.coordinator.groups.vote import CONSUMER_TYPE
+from ringleader.coordinator.journal.entries import Cause
 from ringleader.coordinator.machine import Ticket
 from ringleader.protocol.errors import ErrorCode, KafkaError, shortened
 from ringleader.protocol.messages import (
     ConsumerGroupDescribeResponseDescribedGroup,
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
+    GroupMetadataValue,
 )
 
-
-class Changes:
-    """The records of one event: each takes effect at once, all are written in one append."""
-
-    def __init__(self, core: Core, group: Group) -> None:
-        if group.consumer is None:
-            group.consumer = ConsumerGroup(group.group_id)
-        self._core, self._group = core, group
-        self.consumer = group.consumer
-        self._records: list[Record] = []
-
-    def add(self, *made: Record) -> None:
-        """They take effect."""
-        if not self._records:
-            self._core.begin_change()
-        for key, value in made:
-            self._records.append((key, value))
-            self._core.apply(key, value)
-
-    def write(self) -> None:
-        """Emit them, if there are any."""
-        if self._records:
-            self._core.write_consumer(self._group, self._records)
+Downgraded = tuple[GroupMetadataValue, list[Member]]
+"""See `migration.downgraded`."""
 
 
-class ConsumerHandler(Part):
-    """Handles the heartbeats of the consumer protocol for one shard."""
+class ConsumerHandler(Membership):
+    """Handles the heartbeats of the consumer protocol for one shard, and what happens to its groups."""
 
     # ---- requests ----
 
@@ -94,11 +81,11 @@ class ConsumerHandler(Part):
         core = self.core
         group = self._group(request)
         try:
-            self._check_room(group, request)
-            changes = Changes(core, group)
+            consumer = self._consumer(group)
+            self.check_room(consumer, request.member_id)
             member_id = request.member_id or core.ids("consumer")
-            known = self._find(changes.consumer, member_id, request)
-            self._check_regex(changes.consumer, request)
+            known = self._find(consumer, member_id, request)
+            self._check_regex(consumer, request)
             fresh = requests.described(
                 known.subscription if known is not None else Subscription(),
                 request,
@@ -110,43 +97,35 @@ class ConsumerHandler(Part):
             core.forget_if_absent(group)
             raise
         before = known.current.assigned if known is not None else {}
-        if group.synced is not None:  # it was a classic one
-            changes.add((group_key(group.group_id), None))
+        changes = self._begin(group, consumer, now_ms)
+        if known is not None and known.subscription.classic is not None:  # it is none any more
+            self._forget_deadlines(group, known.member_id)
         if known is not None and known.member_id != member_id:
-            self._replace(group, changes, known, member_id)
-        subscription_changed = _subscribe(changes, member_id, fresh)
+            self.replace(group, changes, known, member_id)
+        subscription_changed = subscribe(changes, member_id, fresh)
         member = changes.consumer.member(member_id)
-        try:
-            self._aim(changes, now_ms, subscription_changed)
-        except AssignorError as error:
-            changes.write()
-            self._arm_session(group, member_id, now_ms)
-            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, str(error)) from error
-        self._reconcile(group, changes, member, request, subscription_changed, now_ms)
-        changes.write()
         self._arm_session(group, member_id, now_ms)
+        owned = request.topic_partitions
+        reported = None if owned is None else [(one.topic_id, one.partitions) for one in owned]
+        self.begin_epoch(changes, subscription_changed)
+        self.advance(group, changes, member, reported, subscription_changed, now_ms)
         return requests.answer(request, member, before, core.settings.group_consumer_heartbeat_interval_ms)
 
-    def _check_room(self, group: Group, request: ConsumerGroupHeartbeatRequest) -> None:
-        members = {} if group.consumer is None else group.consumer.members
+    def check_room(self, consumer: ConsumerGroup, member_id: str) -> None:
+        """Raises `KafkaError` if there is no room for a member that is not in the group, or for a record."""
         bound = self.core.settings.group_consumer_max_size
-        if len(members) >= bound and request.member_id not in members:
+        if len(consumer.members) >= bound and member_id not in consumer.members:
             text = f"The consumer group has reached its maximum capacity of {bound} members."
             raise KafkaError(ErrorCode.GROUP_MAX_SIZE_REACHED, text)
         if self.core.full:
             raise KafkaError(STORE_FULL)
 
     def _group(self, request: ConsumerGroupHeartbeatRequest) -> Group:
-        """The group, made by a member that joins. A classic group without members becomes one of the consumer
-        protocol with the first record."""
+        """The group, made by a member that joins; perhaps still a classic one."""
         core = self.core
         group = core.find(request.group_id)
-        is_classic = group is not None and group.consumer is None
-        if group is not None and is_classic and not (group.is_empty and not group.given_out):
-            text = f"Group {request.group_id} is not a consumer group."
-            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, text)
         if request.member_epoch != 0 and (group is None or group.consumer is None):
-            raise _no_group(request)
+            raise _no_group(request) if group is None else _no_consumer_group(request)
         if group is None:
             group = core.find_or_add(request.group_id)
         if group is None:
@@ -154,13 +133,37 @@ class ConsumerHandler(Part):
             raise KafkaError(ErrorCode.POLICY_VIOLATION, text)
         return group
 
+    def _consumer(self, group: Group) -> ConsumerGroup:
+        """The group as one of the consumer protocol, which it may have to become. Raises `KafkaError`."""
+        if group.consumer is not None:
+            return group.consumer
+        if group.is_empty:
+            return ConsumerGroup(group.group_id)
+        return upgraded(group, self.core.settings, self.core.topics)
+
+    def _begin(self, group: Group, consumer: ConsumerGroup, now_ms: int) -> Changes:
+        """Begin to write to the group, which becomes what `_consumer` said of it. The requests in which its
+        classic members wait are answered that they have to join again."""
+        core, was_classic = self.core, group.consumer is None
+        changes = Changes(core, group)
+        if not was_classic:
+            return changes
+        if group.synced is not None:
+            changes.add((group_key(group.group_id), None))
+        self.rebalances.end_classic(group, now_ms)
+        if consumer.members:
+            changes.add(*records.all_records(consumer))
+        for member in consumer.members.values():
+            self.arm_classic_session(group, member, now_ms)
+        return changes
+
     def _find(
         self, consumer: ConsumerGroup, member_id: str, request: ConsumerGroupHeartbeatRequest
     ) -> ConsumerMember | None:
         """The member that the request is of, or whose place it takes; None: a new one. Raises
         `KafkaError`."""
         if request.member_epoch != 0:
-            member = _present(consumer, request)
+            member = requests.present(consumer, request.member_id, request.instance_id)
             requests.check_epoch(member, request)
             return member
         instance_id = request.instance_id
@@ -182,7 +185,7 @@ class ConsumerHandler(Part):
 
     # ---- steps of a heartbeat ----
 
-    def _replace(self, group: Group, changes: Changes, old: ConsumerMember, member_id: str) -> None:
+    def replace(self, group: Group, changes: Changes, old: ConsumerMember, member_id: str) -> None:
         """A static member is back under another id: it goes on with the partitions of its predecessor."""
         name = group.group_id
         self._forget_deadlines(group, old.member_id)
@@ -200,15 +203,38 @@ class ConsumerHandler(Part):
             text = f"The subscription takes {size} bytes, more than member.max.metadata.bytes ({bound})."
             raise KafkaError(ErrorCode.INVALID_REQUEST, text)
 
-    def _aim(self, changes: Changes, now_ms: int, subscription_changed: bool) -> None:
-        """Begin another group epoch if what the target depends on changed, and compute the target if it is
-        old enough. Raises `AssignorError`."""
+    def begin_epoch(self, changes: Changes, subscription_changed: bool) -> None:
+        """Begin another group epoch if what the target depends on changed."""
         consumer, name, topics = changes.consumer, changes.consumer.group_id, self.core.topics
         if subscription_changed or consumer.checked_version != topics.version:
             found = metadata_hash(topics, consumer.subscribed_topics())
             if subscription_changed or found != consumer.metadata_hash:
                 changes.add(records.group_epoch(name, consumer.epoch + 1, found))
             consumer.checked_version = topics.version
+
+    def advance(
+        self,
+        group: Group,
+        changes: Changes,
+        member: ConsumerMember,
+        owned: Reported | None,
+        subscription_changed: bool,
+        now_ms: int,
+    ) -> None:
+        """The group's target if it is due, then the member's step towards it, and all is written. `owned`:
+        what the member reports. Raises `KafkaError` if there is no target: then what came before is
+        written."""
+        try:
+            self._aim(changes, now_ms)
+        except AssignorError as error:
+            changes.write()
+            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, str(error)) from error
+        self.reconcile(group, changes, member, owned, subscription_changed, now_ms)
+        changes.write()
+
+    def _aim(self, changes: Changes, now_ms: int) -> None:
+        """Compute the target if it is of an earlier epoch and old enough. Raises `AssignorError`."""
+        consumer, name, topics = changes.consumer, changes.consumer.group_id, self.core.topics
         if consumer.assignment_epoch >= consumer.epoch:
             return
         unix_ms = self.core.unix_time.stamp_ms(now_ms)
@@ -222,15 +248,16 @@ class ConsumerHandler(Part):
                 changes.add(records.target(name, member_id, wanted))
         changes.add(records.target_epoch(name, consumer.epoch, unix_ms))
 
-    def _reconcile(
+    def reconcile(
         self,
         group: Group,
         changes: Changes,
         member: ConsumerMember,
-        request: ConsumerGroupHeartbeatRequest,
+        owned: Reported | None,
         subscription_changed: bool,
         now_ms: int,
     ) -> None:
+        """One step of the member towards its target. `owned`: what it reports."""
         consumer, before = changes.consumer, member.current
         if before.is_stable_at(consumer.assignment_epoch) and not subscription_changed:
             return  # most heartbeats: no set of topics is made for them
@@ -238,20 +265,20 @@ class ConsumerHandler(Part):
         def holder_is_other(topic_id: bytes, partition: int) -> bool:
             return consumer.holder(topic_id, partition) not in (None, member.member_id)
 
-        owned = request.topic_partitions
         after = reconcile(
             before,
             member.target,
             consumer.assignment_epoch,
             self.core.topics.ids(consumer.topic_names(member)),
             holder_is_other,
-            None if owned is None else [(one.topic_id, one.partitions) for one in owned],
+            owned,
             subscription_changed=subscription_changed,
         )
         if after == before:
             return
         changes.add(records.current(consumer.group_id, member.member_id, after))
-        self._arm_revocation(group, member, after, now_ms)
+        if member.subscription.classic is None:  # classic ones have to join and to sync in time instead
+            self._arm_revocation(group, member, after, now_ms)
 
     # ---- leaving ----
 
@@ -259,12 +286,12 @@ class ConsumerHandler(Part):
         group = self.core.find(request.group_id)
         consumer = None if group is None else group.consumer
         if group is None or consumer is None:
-            raise _no_group(request)
-        member = _present(consumer, request)
+            raise _no_group(request) if group is None else _no_consumer_group(request)
+        member = requests.present(consumer, request.member_id, request.instance_id)
         if self.core.full:
             raise KafkaError(STORE_FULL)
         if request.member_epoch == LEFT_EPOCH:
-            self.remove(group, member)
+            self.remove(group, [member], "left", now_ms)
         else:
             self._go_away(group, member)
         return ConsumerGroupHeartbeatResponse(member_id=request.member_id, member_epoch=request.member_epoch)
@@ -279,19 +306,51 @@ class ConsumerHandler(Part):
         away = replace(member.current, epoch=AWAY_EPOCH, assigned=kept, pending_revocation={})
         changes.add(records.current(group.group_id, member.member_id, away))
         changes.write()
-        self.core.deadlines.cancel(self._deadlines(group, member.member_id).revocation)
+        self.core.deadlines.cancel(self.deadlines(group, member.member_id).revocation)
 
-    def remove(self, group: Group, member: ConsumerMember) -> None:
-        """A member is gone: its partitions are free, and the group begins another epoch."""
+    def remove(self, group: Group, members: Collection[ConsumerMember], why: str, now_ms: int) -> None:
+        """Members are gone: their partitions are free, and the group begins another epoch. If only classic
+        ones stay, it is a classic group again, and rebalances. `why`: for the journal."""
         changes = Changes(self.core, group)
-        consumer, name, pattern = changes.consumer, group.group_id, member.subscription.topic_regex
-        self._forget_deadlines(group, member.member_id)
-        changes.add(*records.tombstones_of_member(name, member.member_id))
-        if pattern in consumer.regexes and pattern not in consumer.regex_subscribers:
-            changes.add((records.key(records.REGEX, name, pattern), None))
-        found = metadata_hash(self.core.topics, consumer.subscribed_topics())
-        changes.add(records.group_epoch(name, consumer.epoch + 1, found))
+        consumer, name = changes.consumer, group.group_id
+        gone = [one.member_id for one in members]
+        found = self.downgraded(consumer, gone, consumer.epoch, now_ms)
+        if found is not None:
+            self.downgrade(group, changes, found, now_ms)
+            reason = f"the last member of the consumer protocol is gone: {why}"
+            self.rebalances.start(group, Cause.DOWNGRADED, gone[0], reason, now_ms)
+            return
+        for member in members:
+            pattern = member.subscription.topic_regex
+            self._forget_deadlines(group, member.member_id)
+            changes.add(*records.tombstones_of_member(name, member.member_id))
+            if pattern in consumer.regexes and pattern not in consumer.regex_subscribers:
+                changes.add((records.key(records.REGEX, name, pattern), None))
+        hashed = metadata_hash(self.core.topics, consumer.subscribed_topics())
+        changes.add(records.group_epoch(name, consumer.epoch + 1, hashed))
         changes.write()
+
+    def downgraded(
+        self, consumer: ConsumerGroup, gone: Collection[str], generation: int, now_ms: int
+    ) -> Downgraded | None:
+        """See `migration.downgraded`."""
+        core = self.core
+        unix_ms = core.unix_time.stamp_ms(now_ms)
+        return downgraded(consumer, gone, generation, core.settings, core.topics, unix_ms)
+
+    def downgrade(self, group: Group, changes: Changes, found: Downgraded, now_ms: int) -> None:
+        """The group is a classic one from here on, in a stable generation."""
+        value, members = found
+        for member_id in list(group.consumer_deadlines):
+            self._forget_deadlines(group, member_id)
+        changes.add(*records.tombstones(changes.consumer))
+        changes.add((group_key(group.group_id), encode_group_value(value)))
+        changes.write()
+        for member in members:
+            group.add(member, CONSUMER_TYPE)
+            self.core.arm_session(member, now_ms)
+        group.follow_record()
+        group.last_generation = max(group.last_generation, group.generation)
 
     # ---- operators' questions ----
 
@@ -334,26 +393,37 @@ class ConsumerHandler(Part):
 
     def session_fired(self, deadline: MemberDeadline, now_ms: int) -> None:
         """A member was silent for the session timeout."""
-        self._expire(deadline, now_ms)
+        self._expire(deadline, "its session is over", now_ms)
 
     def revocation_fired(self, deadline: MemberDeadline, now_ms: int) -> None:
         """A member did not give partitions up within its rebalance timeout."""
-        self._expire(deadline, now_ms, deadline.epoch)
+        self._expire(deadline, "it did not give up partitions in time", now_ms, deadline.epoch)
 
-    def _expire(self, deadline: MemberDeadline, now_ms: int, epoch: int | None = None) -> None:
+    def join_fired(self, deadline: MemberDeadline, now_ms: int) -> None:
+        """A classic member did not join again within its rebalance timeout."""
+        self._expire(deadline, "it did not join again in time", now_ms)
+
+    def sync_fired(self, deadline: MemberDeadline, now_ms: int) -> None:
+        """A classic member did not fetch its assignment within its rebalance timeout."""
+        self._expire(deadline, "it did not sync in time", now_ms)
+
+    def _expire(self, deadline: MemberDeadline, why: str, now_ms: int, epoch: int | None = None) -> None:
         group = self.core.groups.get(deadline.group_id or "")
         if group is None or group.consumer is None:
             return
         member = group.consumer.members.get(deadline.member_id)
         if member is not None and epoch in (None, member.current.epoch):
-            self.remove(group, member)
+            self.remove(group, [member], why, now_ms)
 
-    def _deadlines(self, group: Group, member_id: str) -> MemberDeadlines:
+    def deadlines(self, group: Group, member_id: str) -> MemberDeadlines:
+        """The timers of a member."""
         found = group.consumer_deadlines.get(member_id)
         if found is None:
             found = group.consumer_deadlines[member_id] = MemberDeadlines(
                 MemberDeadline(group.group_id, Kind.CONSUMER_SESSION, member_id),
                 MemberDeadline(group.group_id, Kind.CONSUMER_REVOCATION, member_id),
+                MemberDeadline(group.group_id, Kind.CONSUMER_JOIN, member_id),
+                MemberDeadline(group.group_id, Kind.CONSUMER_SYNC, member_id),
             )
         return found
 
@@ -363,10 +433,16 @@ class ConsumerHandler(Part):
 
     def _arm_session(self, group: Group, member_id: str, now_ms: int) -> None:
         due_ms = now_ms + self.core.settings.group_consumer_session_timeout_ms
-        self.core.arm(self._deadlines(group, member_id).session, due_ms)
+        self.core.arm(self.deadlines(group, member_id).session, due_ms)
+
+    def arm_classic_session(self, group: Group, member: ConsumerMember, now_ms: int) -> None:
+        """The session of a classic member, which asked for its length."""
+        assert member.subscription.classic is not None
+        due_ms = now_ms + member.subscription.classic.session_timeout_ms
+        self.core.arm(self.deadlines(group, member.member_id).session, due_ms)
 
     def _arm_revocation(self, group: Group, member: ConsumerMember, current: Current, now_ms: int) -> None:
-        deadline = self._deadlines(group, member.member_id).revocation
+        deadline = self.deadlines(group, member.member_id).revocation
         if current.state is MemberState.UNREVOKED_PARTITIONS:
             deadline.epoch = current.epoch
             self.core.arm(deadline, now_ms + max(0, member.subscription.rebalance_timeout_ms))
@@ -374,54 +450,9 @@ class ConsumerHandler(Part):
             self.core.deadlines.cancel(deadline)
 
 
-def _subscribe(changes: Changes, member_id: str, fresh: Subscription) -> bool:
-    """The member describes itself; whether it subscribes to other topics than before."""
-    consumer = changes.consumer
-    member = consumer.members.get(member_id)
-    old = Subscription() if member is None else member.subscription
-    if member is None or fresh != old:
-        changes.add(records.subscription(consumer.group_id, member_id, fresh))
-    return fresh.topic_names != old.topic_names or fresh.topic_regex != old.topic_regex
-
-
-def end_consumer(core: Core, group: Group) -> None:
-    """Emit what deletes the group as one of the consumer protocol. Its offsets stay."""
-    changes = Changes(core, group)
-    changes.add(*records.tombstones(changes.consumer))
-    changes.write()
-
-
-def _present(consumer: ConsumerGroup, request: ConsumerGroupHeartbeatRequest) -> ConsumerMember:
-    """The member that a request is of which does not join. Raises `KafkaError`."""
-    if request.instance_id is not None:
-        holder = consumer.static_members.get(request.instance_id)
-        if holder is None:
-            raise _unknown_instance(request.instance_id, consumer)
-        if holder != request.member_id:
-            raise _fenced_instance(request, holder)
-    member = consumer.members.get(request.member_id)
-    if member is None:
-        raise _unknown(request.member_id, consumer)
-    return member
-
-
-def _unknown(member_id: str, consumer: ConsumerGroup) -> KafkaError:
-    text = f"Member {member_id} is not a member of group {consumer.group_id}."
-    return KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, text)
-
-
 def _no_group(request: ConsumerGroupHeartbeatRequest) -> KafkaError:
     return KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Consumer group {request.group_id} not found.")
 
 
-def _unknown_instance(instance_id: str, consumer: ConsumerGroup) -> KafkaError:
-    text = f"Instance id {instance_id} is unknown in group {consumer.group_id}."
-    return KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, text)
-
-
-def _fenced_instance(request: ConsumerGroupHeartbeatRequest, holder: str) -> KafkaError:
-    text = (
-        f"Static member {request.member_id} with instance id {request.instance_id} was fenced by member "
-        f"{holder}."
-    )
-    return KafkaError(ErrorCode.FENCED_INSTANCE_ID, text)
+def _no_consumer_group(request: ConsumerGroupHeartbeatRequest) -> KafkaError:
+    return KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {request.group_id} is not a consumer group.")

@@ -320,6 +320,9 @@ class Core:
     def write_consumer(self, group: Group, content: Records) -> None:
         """Emit records of the group as one of the consumer protocol, which took effect already."""
         group.position = self.position = self.out.emit(content)
+        group.on_its_way, group.quick = True, False
+        self._on_its_way.append((group.position, group))
+        self._fresh.pop(group, None)  # what comes later is not to stand before this
         self.forget_if_absent(group)
 
     def write_tombstones(self, group: Group, dead: list[records.Key]) -> int:

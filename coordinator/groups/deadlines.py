@@ -29,6 +29,10 @@ class Kind(IntEnum):
     """Session of a member of the consumer protocol."""
     CONSUMER_REVOCATION = 9
     """Partitions that a member of the consumer protocol has to give up, within its rebalance timeout."""
+    CONSUMER_JOIN = 10
+    """The JoinGroup that a classic member of such a group owes."""
+    CONSUMER_SYNC = 11
+    """The SyncGroup that a classic member of such a group owes."""
     JOURNAL = 6
     """A rebalance whose last followers do not come for their shares is reported as it is."""
     WORK = 7
@@ -45,14 +49,17 @@ class GroupDeadline(Deadline):
 
 @dataclass(slots=True, eq=False, repr=False)
 class MemberDeadline(GroupDeadline):
-    """Of a member of the consumer protocol. `epoch`: the one in which its revocation was asked for."""
+    """Of a member of a group of the consumer protocol. `epoch`: the one in which its revocation was asked
+    for."""
 
     member_id: str
     epoch: int = 0
 
 
 class MemberDeadlines(NamedTuple):
-    """The two of a member."""
+    """Those of a member. `join` and `sync`: of the classic protocol."""
 
     session: MemberDeadline
     revocation: MemberDeadline
+    join: MemberDeadline
+    sync: MemberDeadline

@@ -140,6 +140,15 @@ class Group:
             self.transition(state, value.current_state_timestamp)
         self.state_since_ms = value.current_state_timestamp
 
+    def end_classic(self) -> None:
+        """It is no classic group any more, and has no members."""
+        if self.state is not GroupState.EMPTY:
+            self.transition(GroupState.EMPTY, -1)
+        self.state_since_ms = -1
+        self.protocol_type = self.protocol = self.subscribed = None
+        self.progress = self.no_commit_since = None
+        self.departed = {}
+
     @property
     def is_empty(self) -> bool:
         """Whether it has no members, and awaits none."""

@@ -7,12 +7,13 @@ The order of the checks is Kafka's; the first hit wins.
 from __future__ import annotations
 
 from ringleader.coordinator.groups import records, static
-from ringleader.coordinator.groups.consumer import end_consumer
+from ringleader.coordinator.groups.changes import end_consumer
 from ringleader.coordinator.groups.core import STORE_FULL
 from ringleader.coordinator.groups.group import Group
 from ringleader.coordinator.groups.member import GivenOutId, Member
 from ringleader.coordinator.groups.memory import member_bytes
-from ringleader.coordinator.groups.rebalance import Membership
+from ringleader.coordinator.groups.mixed import MixedHandler
+from ringleader.coordinator.groups.rebalance import Membership, Rebalances
 from ringleader.coordinator.groups.states import GroupState
 from ringleader.coordinator.groups.vote import Protocols
 from ringleader.coordinator.journal.entries import Cause, Departure, IncidentKind
@@ -39,6 +40,10 @@ _MAX_ID_PREFIX_CHARS = 4_096  # member ids are persisted: keep them well below t
 
 class JoinHandler(Membership):
     """Handles JoinGroup for one shard."""
+
+    def __init__(self, rebalances: Rebalances, mixed: MixedHandler) -> None:
+        super().__init__(rebalances)
+        self._mixed = mixed
 
     def join(self, request: JoinGroupRequest, ticket: Ticket, now_ms: int) -> JoinGroupResponse | None:
         """The answer; None while it waits for the join phase or for a record."""
@@ -76,8 +81,10 @@ class JoinHandler(Membership):
         group = core.find(request.group_id)
         if group is not None and group.consumer is not None:
             if group.consumer.members:
-                mixed = int(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
-                return join_refusal(version, mixed, request.member_id), group.position
+                timeout_ms = rebalance_timeout_ms(request, version)
+                member_id = request.member_id or core.ids(_id_prefix(request, ticket))
+                joined = self._mixed.join(group, request, protocols, timeout_ms, ticket, member_id, now_ms)
+                return joined, group.position
             if core.full:
                 return join_refusal(version, STORE_FULL, ""), None
             end_consumer(core, group)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ringleader.coordinator.groups.core import STORE_FULL
 from ringleader.coordinator.groups.group import Group
-from ringleader.coordinator.groups.rebalance import Membership
+from ringleader.coordinator.groups.mixed import MixedHandler
+from ringleader.coordinator.groups.rebalance import Membership, Rebalances
 from ringleader.coordinator.journal.entries import Cause, Departure
 from ringleader.coordinator.machine import Ticket
 from ringleader.protocol.errors import ErrorCode
@@ -21,6 +22,10 @@ _FIRST_BATCH = 3
 class LeaveHandler(Membership):
     """Handles LeaveGroup for one shard."""
 
+    def __init__(self, rebalances: Rebalances, mixed: MixedHandler) -> None:
+        super().__init__(rebalances)
+        self._mixed = mixed
+
     def leave(self, request: LeaveGroupRequest, ticket: Ticket, now_ms: int) -> LeaveGroupResponse | None:
         """The answer; None while it waits for the record of the group that it emptied."""
         core = self.core
@@ -32,7 +37,10 @@ class LeaveHandler(Membership):
         batch = ticket.api_version >= _FIRST_BATCH
         leaving = request.members if batch else [LeaveGroupRequestMemberIdentity(member_id=request.member_id)]
         group = core.find(request.group_id)
-        results = self._leave_all(group, leaving, now_ms)
+        if group is not None and group.consumer is not None:
+            results = self._mixed.leave(group, leaving, now_ms)
+        else:
+            results = self._leave_all(group, leaving, now_ms)
         response = LeaveGroupResponse(members=results)
         if not batch:
             response = LeaveGroupResponse(error_code=results[0].error_code)

@@ -12,6 +12,7 @@ from itertools import islice
 from typing import Any
 
 from ringleader.coordinator.consumer_groups.group import ConsumerGroup
+from ringleader.coordinator.consumer_groups.member import ConsumerMember
 from ringleader.coordinator.groups import records
 from ringleader.coordinator.groups.commit import PreparedCommit, write
 from ringleader.coordinator.groups.core import STORE_FULL, Core, Part
@@ -146,15 +147,15 @@ class OffsetHandler(Part):
     def _check_consumer(
         self, consumer: ConsumerGroup, request: OffsetCommitRequest, version: int
     ) -> ErrorCode | int:
-        """Likewise of a member of the consumer protocol. A commit of an older epoch is checked for each of
-        its partitions: see `_withhold_stale`."""
+        """Likewise in a group of the consumer protocol. A commit of an older epoch is checked for each of its
+        partitions: see `_withhold_stale`."""
         member = consumer.members.get(request.member_id)
         if member is None:
             return ErrorCode.UNKNOWN_MEMBER_ID
-        if version < _FIRST_WITH_EPOCHS:
+        if version < _FIRST_WITH_EPOCHS and member.subscription.classic is None:
             return ErrorCode.UNSUPPORTED_VERSION
         if request.generation_id_or_member_epoch > member.current.epoch:
-            return ErrorCode.STALE_MEMBER_EPOCH
+            return _other_epoch(member)
         return STORE_FULL if self.core.full else _NONE
 
     def _withhold_stale(self, request: OffsetCommitRequest, prepared: PreparedCommit) -> None:
@@ -173,7 +174,7 @@ class OffsetHandler(Part):
             since = None if topic is None else current.assignment_epoch(topic.topic_id, partition)
             return since is None or since > epoch
 
-        prepared.withhold(is_stale, int(ErrorCode.STALE_MEMBER_EPOCH))
+        prepared.withhold(is_stale, int(_other_epoch(member)))
 
     # ---- OffsetFetch ----
 
@@ -205,6 +206,12 @@ class OffsetHandler(Part):
             topics.append(OffsetFetchResponseTopics(name=topic, partitions=found))
         response = OffsetFetchResponseGroup(group_id=group_id, topics=topics, error_code=_NONE)
         return core.reply(ticket, response, NOTHING if group is None else group.offsets_position)
+
+
+def _other_epoch(member: ConsumerMember) -> ErrorCode:
+    """For a commit of another epoch than the member's own."""
+    is_classic = member.subscription.classic is not None
+    return ErrorCode.ILLEGAL_GENERATION if is_classic else ErrorCode.STALE_MEMBER_EPOCH
 
 
 def check_unknown_group(core: Core, group_id: str, generation: int, version: int) -> ErrorCode | int:

@@ -87,6 +87,23 @@ class Rebalances(Part):
         else:
             self.complete(group, now_ms)
 
+    def end_classic(self, group: Group, now_ms: int) -> None:
+        """The group goes on as one of the consumer protocol. A member that waits has to join again, which it
+        may under the id that it was given."""
+        core = self.core
+        if group.state is GroupState.COMPLETING:
+            core.reports.end_rebalance(group, Outcome.SUPERSEDED, now_ms)
+        core.reports.finish_rebalance(group, now_ms)
+        for member in list(group.members.values()):
+            core.deadlines.cancel(member)
+            self.refuse_parked(group, member, _REBALANCE_IN_PROGRESS, member.member_id)
+            group.remove(member)
+        for member_id in list(group.given_out):
+            core.take_back(group, member_id)
+        for deadline in (group.join_deadline, group.sync_deadline):
+            core.deadlines.cancel(deadline)
+        group.end_classic()
+
     # ---- completing the join phase ----
 
     def complete(self, group: Group, now_ms: int) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import BaseModel, ConfigDict, Field
 
 from ringleader.protocol.wire import INT32_MAX, INT64_MAX
@@ -54,6 +56,12 @@ class GroupSettings(BaseModel):
         ge=1,
         le=INT32_MAX,
         description="Largest number of members in a group of the consumer protocol.",
+    )
+    group_consumer_migration_policy: Literal["bidirectional", "upgrade", "downgrade", "disabled"] = Field(
+        "bidirectional",
+        description="Whether a classic group of consumers becomes a group of the consumer protocol when a "
+        "member of that joins (`upgrade`), and a classic one again when the last of them is gone "
+        "(`downgrade`).",
     )
     offset_metadata_max_bytes: int = Field(
         4_096,

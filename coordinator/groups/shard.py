@@ -21,6 +21,7 @@ from ringleader.coordinator.groups.group import Group
 from ringleader.coordinator.groups.join import JoinHandler
 from ringleader.coordinator.groups.leave import LeaveHandler
 from ringleader.coordinator.groups.memory import MemoryTotal
+from ringleader.coordinator.groups.mixed import MixedHandler
 from ringleader.coordinator.groups.offset_deletion import PreparedDeletion
 from ringleader.coordinator.groups.offsets import OffsetHandler
 from ringleader.coordinator.groups.rebalance import Rebalances
@@ -84,7 +85,8 @@ class Shard:
         self._rebalances = rebalances = Rebalances(core)
         self._retention = Retention(core)
         self._confirming = GroupDeadline(None, Kind.CONFIRM)
-        consumer = self._consumer = ConsumerHandler(core)
+        consumer = self._consumer = ConsumerHandler(rebalances)
+        mixed = self._mixed = MixedHandler(consumer)
         admin, offsets = AdminHandler(core), OffsetHandler(core)
         transactions = self.transactions = TransactionalOffsets(core)
         # Requests that are not about one group, or are not asked in Kafka's own form.
@@ -97,10 +99,10 @@ class Shard:
         self.list_groups = admin.list_groups
         self.delete_group = admin.delete
         self._handlers: dict[type, Callable[[Any, Ticket, int], Any]] = {
-            messages.JoinGroupRequest: JoinHandler(rebalances).join,
-            messages.SyncGroupRequest: SyncHandler(rebalances).sync,
+            messages.JoinGroupRequest: JoinHandler(rebalances, mixed).join,
+            messages.SyncGroupRequest: SyncHandler(rebalances, mixed).sync,
             messages.HeartbeatRequest: self._heartbeat,
-            messages.LeaveGroupRequest: LeaveHandler(rebalances).leave,
+            messages.LeaveGroupRequest: LeaveHandler(rebalances, mixed).leave,
             messages.OffsetCommitRequest: self._commit,
             messages.OffsetDeleteRequest: self._delete_offsets,
             messages.TxnOffsetCommitRequest: self._commit,
@@ -119,6 +121,8 @@ class Shard:
             Kind.CONFIRM: self._confirm,
             Kind.CONSUMER_SESSION: consumer.session_fired,
             Kind.CONSUMER_REVOCATION: consumer.revocation_fired,
+            Kind.CONSUMER_JOIN: consumer.join_fired,
+            Kind.CONSUMER_SYNC: consumer.sync_fired,
             Kind.JOURNAL: core.reports.finish_overdue,
             Kind.WORK: core.work_fired,
         }
@@ -310,6 +314,8 @@ class Shard:
             return int(ErrorCode.NONE if loading else ErrorCode.NOT_COORDINATOR)
         if group is None or group.is_absent:
             return int(ErrorCode.UNKNOWN_MEMBER_ID)
+        if group.consumer is not None:
+            return self._mixed.heartbeat(group, generation, member_id, instance_id, now_ms)
         error = group.check_member(member_id, instance_id)
         if error:
             return error

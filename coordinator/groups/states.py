@@ -25,23 +25,25 @@ class GroupState(StrEnum):
 TRANSITIONS: dict[GroupState, dict[GroupState, str]] = {
     GroupState.EMPTY: {
         GroupState.PREPARING: "a member is added; the initial rebalance delay starts",
-        GroupState.STABLE: "the shard is loaded: the last synced generation",
+        GroupState.STABLE: "the shard is loaded, or the group was one of the consumer protocol until now",
     },
     GroupState.PREPARING: {
         GroupState.COMPLETING: "the join phase completes with at least one member: generation + 1",
-        GroupState.EMPTY: "the join phase completes without members: generation + 1, group record written",
+        GroupState.EMPTY: "no members: generation + 1, group record written; or it is upgraded",
     },
     GroupState.COMPLETING: {
         GroupState.STABLE: "the leader's assignment is in; SyncGroups are answered when it is durable",
         GroupState.PREPARING: "a member joined, changed, left, expired, did not sync; assignment too large",
+        GroupState.EMPTY: "it is upgraded to the consumer protocol, where its members go on",
     },
     GroupState.STABLE: {
         GroupState.PREPARING: "a member joined, changed, left, expired, did not sync; the leader rejoined",
+        GroupState.EMPTY: "it is upgraded to the consumer protocol, where its members go on",
     },
     GroupState.DEAD: {},
 }
-"""from -> to -> when. Kafka's ClassicGroupState behaviour. There is no Stable -> Empty: a group whose last
-member leaves passes through Preparing inside one event, and its generation goes up by one."""
+"""from -> to -> when. Kafka's ClassicGroupState behaviour. A group whose last member leaves does not go from
+Stable to Empty: it passes through Preparing inside one event, and its generation goes up by one."""
 
 CAN_REBALANCE = (GroupState.EMPTY, GroupState.COMPLETING, GroupState.STABLE)
 """States that a rebalance can start from."""

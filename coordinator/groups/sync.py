@@ -6,7 +6,8 @@ from ringleader.coordinator.groups import records
 from ringleader.coordinator.groups.core import STORE_FULL
 from ringleader.coordinator.groups.group import Group
 from ringleader.coordinator.groups.member import Member
-from ringleader.coordinator.groups.rebalance import Membership
+from ringleader.coordinator.groups.mixed import MixedHandler
+from ringleader.coordinator.groups.rebalance import Membership, Rebalances
 from ringleader.coordinator.groups.states import GroupState
 from ringleader.coordinator.journal.entries import Cause, Outcome
 from ringleader.coordinator.machine import Phase, Ticket
@@ -17,16 +18,23 @@ from ringleader.protocol.messages import SyncGroupRequest, SyncGroupResponse
 class SyncHandler(Membership):
     """Handles SyncGroup for one shard."""
 
+    def __init__(self, rebalances: Rebalances, mixed: MixedHandler) -> None:
+        super().__init__(rebalances)
+        self._mixed = mixed
+
     def sync(self, request: SyncGroupRequest, ticket: Ticket, now_ms: int) -> SyncGroupResponse | None:
         """The answer; None while it waits for the leader or for the record."""
         core = self.core
         group = core.find(request.group_id)
-        error = self._refuse(group, request)
-        if group is None or error:
-            if error == ErrorCode.FENCED_INSTANCE_ID:
+        response = None
+        if group is not None and group.consumer is not None and not core.refusal:
+            response = self._mixed.sync(group, request, now_ms)
+        elif error := self._refuse(group, request):
+            response = SyncGroupResponse(error_code=int(error))
+        if group is None or response is not None:
+            if response is not None and response.error_code == ErrorCode.FENCED_INSTANCE_ID:
                 core.reports.fenced_instance(request, ticket, now_ms)
-            refused = SyncGroupResponse(error_code=int(error))
-            return core.reply(ticket, refused, core.position_of(request.group_id))
+            return core.reply(ticket, response, core.position_of(request.group_id))
         if group.state is GroupState.COMPLETING and core.full:
             return SyncGroupResponse(error_code=STORE_FULL)
         member = group.members[request.member_id]

@@ -39,6 +39,8 @@ class Cause(StrEnum):
     """The leader's assignment is larger than a record may be."""
     GROUP_TOO_LARGE = "group above its maximum size"
     """A group was loaded that has more members than group.max.size allows."""
+    DOWNGRADED = "downgraded to the classic protocol"
+    """The last member of the consumer protocol is gone, and classic ones stay (KIP-848)."""
 
 
 class Departure(StrEnum):

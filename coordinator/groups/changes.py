@@ -1,0 +1,51 @@
+"""Changes of a group of the consumer protocol: records that take effect one by one, and are one append."""
+
+from __future__ import annotations
+
+from ringleader.coordinator.consumer_groups import records
+from ringleader.coordinator.consumer_groups.group import ConsumerGroup
+from ringleader.coordinator.consumer_groups.member import Subscription
+from ringleader.coordinator.consumer_groups.records import Record
+from ringleader.coordinator.groups.core import Core
+from ringleader.coordinator.groups.group import Group
+
+
+class Changes:
+    """The records of one event: each takes effect at once, all are written in one append."""
+
+    def __init__(self, core: Core, group: Group) -> None:
+        if group.consumer is None:
+            group.consumer = ConsumerGroup(group.group_id)
+        self._core, self._group = core, group
+        self.consumer = group.consumer
+        self._records: list[Record] = []
+
+    def add(self, *made: Record) -> None:
+        """They take effect."""
+        if not self._records:
+            self._core.begin_change()
+        for key, value in made:
+            self._records.append((key, value))
+            self._core.apply(key, value)
+
+    def write(self) -> None:
+        """Emit them, if there are any."""
+        if self._records:
+            self._core.write_consumer(self._group, self._records)
+
+
+def subscribe(changes: Changes, member_id: str, fresh: Subscription) -> bool:
+    """The member describes itself; whether it subscribes to other topics than before."""
+    consumer = changes.consumer
+    member = consumer.members.get(member_id)
+    old = Subscription() if member is None else member.subscription
+    if member is None or fresh != old:
+        changes.add(records.subscription(consumer.group_id, member_id, fresh))
+    return fresh.topic_names != old.topic_names or fresh.topic_regex != old.topic_regex
+
+
+def end_consumer(core: Core, group: Group) -> None:
+    """Emit what deletes the group as one of the consumer protocol. Its offsets stay."""
+    changes = Changes(core, group)
+    changes.add(*records.tombstones(changes.consumer))
+    changes.write()
