@@ -153,6 +153,15 @@ def is_full(request: ConsumerGroupHeartbeatRequest) -> bool:
     return request.rebalance_timeout_ms != -1 and subscribes and request.topic_partitions is not None
 
 
+def is_plain(request: ConsumerGroupHeartbeatRequest) -> bool:
+    """Whether it says nothing but that the member is there."""
+    if request.member_epoch <= 0 or request.rebalance_timeout_ms != -1:
+        return False
+    subscribed = (request.subscribed_topic_names, request.subscribed_topic_regex)
+    said = (*subscribed, request.topic_partitions, request.server_assignor, request.rack_id)
+    return all(one is None for one in said)
+
+
 def answer(
     request: ConsumerGroupHeartbeatRequest, member: ConsumerMember, before: Owned, interval_ms: int
 ) -> ConsumerGroupHeartbeatResponse:

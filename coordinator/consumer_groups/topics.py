@@ -31,6 +31,8 @@ class Topics:
 
     version: int = 0
     """Grows with every change."""
+    complete: bool = True
+    """Whether every topic is known here. A missing topic means nothing before."""
     _by_name: dict[str, Topic] = field(default_factory=dict)
     _by_id: dict[bytes, Topic] = field(default_factory=dict)
 
@@ -54,6 +56,10 @@ class Topics:
     def named(self, name: str) -> Topic | None:
         """The topic of that name."""
         return self._by_name.get(name)
+
+    def names(self) -> list[str]:
+        """Of all topics."""
+        return list(self._by_name)
 
     def of_id(self, topic_id: bytes) -> Topic | None:
         """The topic with that id."""

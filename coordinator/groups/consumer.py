@@ -61,6 +61,8 @@ class ConsumerHandler(Membership):
             requests.check(request, ticket.api_version, ASSIGNORS)
             if core.refusal:
                 raise KafkaError(core.refusal)
+            if core.full and (still := self.keep_alive(request, now_ms)) is not None:
+                return still
             if request.member_epoch < 0:
                 response = self._leave(request, now_ms)
             else:
@@ -74,6 +76,24 @@ class ConsumerHandler(Membership):
         if response.assignment is None and position <= core.out.durable:
             return response  # a plain success: see `core`
         return core.reply(ticket, response, position)
+
+    def keep_alive(
+        self, request: ConsumerGroupHeartbeatRequest, now_ms: int
+    ) -> ConsumerGroupHeartbeatResponse | None:
+        """The plain success of a heartbeat that brings no news, while nothing can be written: the member goes
+        on as it did. None for any other."""
+        group = self.core.find(request.group_id)
+        consumer = None if group is None else group.consumer
+        if group is None or consumer is None or not requests.is_plain(request):
+            return None
+        member_id, instance_id = request.member_id, request.instance_id
+        member = consumer.members.get(member_id)
+        known = instance_id is None or consumer.static_members.get(instance_id) == member_id
+        if member is None or not known or member.current.epoch != request.member_epoch:
+            return None
+        self._arm_session(group, member_id, now_ms)
+        interval_ms = self.core.settings.group_consumer_heartbeat_interval_ms
+        return requests.answer(request, member, member.current.assigned, interval_ms)
 
     def _stay(
         self, request: ConsumerGroupHeartbeatRequest, ticket: Ticket, now_ms: int

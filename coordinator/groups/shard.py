@@ -96,6 +96,7 @@ class Shard:
         self.topic_deleted = self._retention.topic_deleted
         self.describe = admin.describe
         self.describe_consumer = consumer.describe
+        self.keep_alive = consumer.keep_alive
         self.list_groups = admin.list_groups
         self.delete_group = admin.delete
         self._handlers: dict[type, Callable[[Any, Ticket, int], Any]] = {
@@ -152,6 +153,11 @@ class Shard:
         """How many deadlines it watches (about one for each member), and how often it has written so far."""
         return len(self._core.deadlines), self._out.emitted
 
+    @property
+    def has_consumer_members(self) -> bool:
+        """Whether any group has members of the consumer protocol."""
+        return any(group.consumer is not None and group.consumer.members for group in self._groups.values())
+
     # ---- life ----
 
     def replay(self, rows: Iterable[tuple[bytes, bytes | None]]) -> None:
@@ -181,7 +187,7 @@ class Shard:
 
     def _confirm(self, deadline: GroupDeadline, now_ms: int) -> None:
         """Ask the log whether the shard is still ours, if any member could be misled."""
-        if any(group.members for group in self._groups.values()):
+        if self.has_consumer_members or any(group.members for group in self._groups.values()):
             self._out.confirmed(NOTHING)
         self._core.arm(deadline, now_ms + self._core.settings.confirm_interval_ms)
 

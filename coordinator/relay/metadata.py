@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from functools import partial
 
 from ringleader.clients.connection.requests import RawAnswer, plain
 from ringleader.clients.errors import ClientError
 from ringleader.coordinator.relay.authorization import request_for
 from ringleader.coordinator.relay.relay import Relay, code_of
+from ringleader.coordinator.relay.topology import decoded
 from ringleader.coordinator.run_queue import SLICE_ELEMENTS
 from ringleader.coordinator.security.acls import Operation, ResourceType
 from ringleader.coordinator.server.call import HELD_ENTRY_BYTES, Call, Message
@@ -16,11 +16,8 @@ from ringleader.coordinator.server.handlers import checks
 from ringleader.coordinator.server.services import Handler, Services
 from ringleader.protocol import messages as kafka
 from ringleader.protocol.errors import ErrorCode, error_name
-from ringleader.protocol.frames import decode_response
 from ringleader.protocol.schema import ZERO_UUID
 
-LONG_BYTES = 131_072
-"""A longer answer is decoded on another thread."""
 CLUSTER_OPERATIONS_VERSIONS = (8, 10)
 """Only these versions of Metadata have the authorized operations on the cluster."""
 BROKERS = 1
@@ -166,10 +163,8 @@ class _Metadata:
             newest = CLUSTER_OPERATIONS_VERSIONS[1]
         asking = await request_for(self._services, call, message, newest, raw=True)
         answer: RawAnswer = await self._relay.topology.ask_any(asking)
-        decode = partial(decode_response, kafka.MetadataResponse, answer.frame, answer.version)
-        found: kafka.MetadataResponse
         call.takes(len(answer.frame))
-        _, found = decode() if len(answer.frame) <= LONG_BYTES else await asyncio.to_thread(decode)
+        found = await decoded(answer)
         # A partition has lists of its replicas.
         call.takes(HELD_ENTRY_BYTES * sum(1 + 2 * len(topic.partitions) for topic in found.topics))
         self._relay.topology.learn(found)

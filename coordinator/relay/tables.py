@@ -8,12 +8,13 @@ from typing import Any
 from ringleader.coordinator.logs import get_log
 from ringleader.coordinator.relay import admin, fetch, metadata, offsets, produce, transactions
 from ringleader.coordinator.relay.deletions import Deletions
+from ringleader.coordinator.relay.following import Following
 from ringleader.coordinator.relay.relay import Relay
 from ringleader.coordinator.server.call import Call
 from ringleader.coordinator.server.handlers import versions
 from ringleader.coordinator.server.services import Handler, Services
-from ringleader.coordinator.server.tables import OF_EVERY_NODE
-from ringleader.protocol.messages import FindCoordinatorRequest
+from ringleader.coordinator.server.tables import of_every_node
+from ringleader.protocol.messages import ConsumerGroupHeartbeatRequest, FindCoordinatorRequest
 
 Family = Callable[[Services, Relay], dict[int, Handler]]
 """Makes the handlers of some APIs, by API key."""
@@ -27,12 +28,13 @@ def build(services: Services, relay: Relay, *more: Family) -> dict[int, Handler]
     for family in (*families, *more):
         table.update(family(services, relay))
     narrowed = {key: relay.versions[key] for key in table if key in relay.versions}
-    for own in OF_EVERY_NODE:
-        table.update(own.register(services))
+    table.update(of_every_node(services))
     find_coordinator = table[FindCoordinatorRequest.API_KEY]
     table[FindCoordinatorRequest.API_KEY] = _once_mapped(services, relay, find_coordinator)
     table.update(versions.register(services, tuple(table), narrowed))
     services.spawn(None, Deletions(relay.topology, services.runtime, get_log()).watch())
+    if ConsumerGroupHeartbeatRequest.API_KEY in table:
+        services.spawn(None, Following(relay.topology, services.runtime, get_log()).watch())
     return table
 
 

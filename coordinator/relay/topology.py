@@ -7,12 +7,14 @@ Answers to clients' own requests for metadata are learned from, too.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from ringleader.clients.connection.cluster import Cluster
 from ringleader.clients.connection.requests import (
     TRANSACTION,
+    RawAnswer,
     Request,
     find_coordinator,
     found_coordinator,
@@ -22,6 +24,7 @@ from ringleader.clients.errors import ClientError, ConnectionLostError, Retriabl
 from ringleader.clients.model import Node
 from ringleader.coordinator.bounded import BoundedCache
 from ringleader.protocol.errors import ErrorCode, KafkaError
+from ringleader.protocol.frames import decode_response
 from ringleader.protocol.messages import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from ringleader.protocol.schema import ZERO_UUID
 
@@ -31,6 +34,8 @@ ABSENT_MAX_BYTES = 1024 * 1024
 """Memory for such names."""
 ATTEMPTS, ATTEMPT_MS = 3, 3_000
 """Tries, and the time for each, when any broker will do."""
+LONG_BYTES = 131_072
+"""A longer answer is decoded on another thread."""
 METADATA = "metadata"
 """The purpose of its connections: short answers, in time."""
 
@@ -68,6 +73,8 @@ class Topology:
         self._asking: asyncio.Task[None] | None = None
         self._next: tuple[set[str], asyncio.Future[None]] | None = None
         self._coordinators: BoundedCache[str, int] = BoundedCache(ABSENT_MAX_BYTES)
+        self.on_topic: Callable[[Topic], None] | None = None
+        """Called with every topic that an answer describes."""
 
     # ---- topics ----
 
@@ -151,12 +158,21 @@ class Topology:
         self.learn(response)
         return {topic.topic_id: topic.name or None for topic in response.topics}
 
-    async def metadata(self, names: Sequence[str]) -> MetadataResponse:
-        """A broker's answer about these topics. Raises ClientError."""
+    async def metadata(self, names: Sequence[str], broker: Node | None = None) -> MetadataResponse:
+        """The answer of that broker, or of any, about these topics. Raises ClientError."""
         topics = [MetadataRequestTopic(name=name) for name in names]
-        message = MetadataRequest(topics=topics, allow_auto_topic_creation=False)
-        response: MetadataResponse = await self.ask_any(plain(message))
+        request = plain(MetadataRequest(topics=topics, allow_auto_topic_creation=False))
+        response: MetadataResponse
+        if broker is None:
+            response = await self.ask_any(request)
+        else:
+            response = await self.ask(broker, request, METADATA, request_timeout_ms=ATTEMPT_MS)
         return response
+
+    async def metadata_of_all(self) -> MetadataResponse:
+        """The answer of any broker about all topics. Raises ClientError."""
+        message = MetadataRequest(topics=None, allow_auto_topic_creation=False)
+        return await decoded(await self.ask_any(Request(MetadataRequest, lambda _version: message, raw=True)))
 
     def learn(self, response: MetadataResponse) -> None:
         """From an answer of version 10 or later."""
@@ -184,9 +200,11 @@ class Topology:
                     for kept, found in (replicas, one.replica_nodes), (offline, one.offline_replicas):
                         brokers = tuple(found)
                         kept[one.partition_index] = shared.setdefault(brokers, brokers)
-                self._topics[name] = Topic(
+                known = self._topics[name] = Topic(
                     name, topic.topic_id or ZERO_UUID, tuple(leaders), tuple(replicas), tuple(offline)
                 )
+                if self.on_topic is not None:
+                    self.on_topic(known)
                 self._see(dict.fromkeys((one for one in leaders if one >= 0 and one not in self.seen), ""))
                 if -1 in leaders:
                     self._stale.add(name)
@@ -231,3 +249,10 @@ class Topology:
     def suspect_coordinator(self, transactional_id: str) -> None:
         """It has moved, or cannot be reached: it is looked up before it is asked again."""
         self._coordinators.remember(transactional_id, -1)
+
+
+async def decoded(answer: RawAnswer) -> MetadataResponse:
+    """An answer with metadata, which may be long."""
+    decode = partial(decode_response, MetadataResponse, answer.frame, answer.version)
+    _, found = decode() if len(answer.frame) <= LONG_BYTES else await asyncio.to_thread(decode)
+    return found

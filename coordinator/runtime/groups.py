@@ -6,7 +6,7 @@ import asyncio
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Coroutine, Generator, Sequence
 from typing import Any
 
 from ringleader.coordinator.bounded import BoundedCache
@@ -28,10 +28,17 @@ from ringleader.coordinator.storage.base import Storage
 from ringleader.coordinator.topics.catalog import TopicInfo
 from ringleader.coordinator.unix_time import UnixTime
 from ringleader.protocol.errors import ErrorCode, KafkaError
-from ringleader.protocol.messages import HeartbeatRequest, HeartbeatResponse
+from ringleader.protocol.messages import ConsumerGroupHeartbeatRequest, HeartbeatRequest, HeartbeatResponse
 
 REMEMBERED_BYTES = 16 * 1024 * 1024
 """Bytes of memory for group ids whose partition is remembered."""
+
+TOPICS_TIMEOUT_S = 5.0
+"""A partition that was taken over waits so long for the current topics before it is served."""
+
+LookAtTopics = Callable[[], Coroutine[Any, Any, None]]
+"""Brings `GroupRuntime.topics` up to the state of the cluster at the time of the call, or later. Raises
+KafkaError while the cluster cannot be asked."""
 
 RETRY_S = 0.1
 """A write of the node itself that a shard refused is tried again after this time."""
@@ -74,6 +81,8 @@ class GroupRuntime(MovingShards[Shard]):
         self.memory_max_bytes = settings.group_metadata_max_bytes
         self.topics = Topics()
         """The cluster's topics, for groups of the consumer protocol."""
+        self.look_at_topics: LookAtTopics | None = None
+        """None: `topics` is always current."""
         self._lives: dict[int, Shard] = {}
         """By partition: the shard that counts there."""
         # One for all lives of all shards: what a shard is loaded with may be a clock that jumped.
@@ -111,6 +120,20 @@ class GroupRuntime(MovingShards[Shard]):
         )
         self.heartbeats[partition] = shard.heartbeat
         return shard
+
+    async def _before_serving(self, shard: Shard) -> None:
+        """The former owner may have known of topics of which this node does not know yet: its groups would
+        begin another epoch for that."""
+        if self.look_at_topics is None or not shard.has_consumer_members:
+            return
+        try:
+            async with asyncio.timeout(TOPICS_TIMEOUT_S):
+                await self.look_at_topics()
+        except (KafkaError, TimeoutError) as error:
+            text = "its groups may begin another epoch when the cluster answers"
+            self._log.warning(
+                "served with topics as of last", partition=shard.partition, reason=str(error), text=text
+            )
 
     def rewire(self, partition: int) -> None:
         """The methods of a shard are other ones from now on: somebody listens, or does no longer."""
@@ -164,6 +187,17 @@ class GroupRuntime(MovingShards[Shard]):
             )
             if code is not None and code != NOT_YET:
                 return HeartbeatResponse(error_code=code)
+        if partition in self._late and isinstance(request, ConsumerGroupHeartbeatRequest):
+            still = self.call(
+                partition,
+                "ConsumerGroupHeartbeat",
+                group_id,
+                None,
+                lambda shard, now: shard.keep_alive(request, now),
+                reads=True,
+            )
+            if still is not None:
+                return still
         return self.call(
             partition,
             type(request).__name__,

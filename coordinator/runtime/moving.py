@@ -134,12 +134,16 @@ class MovingShards(ShardRuntime[M]):
 
     async def _load(self, partition: int, shard: M) -> int:
         records = await self._logs[partition].load(partition, shard)
+        await self._before_serving(shard)
         if not self._serving:
             raise StorageError(Failure.CLOSED)
         if self.shards[partition] is not shard:
             raise RuntimeError(f"shard {partition} failed while it was loaded")
         self._serve(partition)
         return records
+
+    async def _before_serving(self, shard: M) -> None:
+        """Returns when a shard that was replayed may serve."""
 
     # ---- to give it up ----
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Coroutine, Hashable, Sequence
+from collections.abc import Callable, Coroutine, Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -54,7 +54,7 @@ class TopicDirectory(Protocol):
         """The topic; None: there is none, as far as is known."""
 
 
-FindTopics = Callable[[Sequence[str]], Awaitable[None]]
+FindTopics = Callable[[Sequence[str]], Coroutine[Any, Any, None]]
 """Asks the cluster whether these topics exist; afterwards the directory of topics has the answer. Raises
 KafkaError while the cluster cannot be asked."""
 

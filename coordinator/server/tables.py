@@ -16,20 +16,24 @@ from ringleader.coordinator.server.handlers import (
     users,
     versions,
 )
-from ringleader.coordinator.server.services import Handler, LocalServices
+from ringleader.coordinator.server.services import Handler, LocalServices, Services
 
-OF_EVERY_NODE = (groups, offsets, security, users, acls, quotas)
-"""Families that a node serves itself, also where topics live elsewhere."""
+
+def of_every_node(services: Services) -> dict[int, Handler]:
+    """The handlers of the APIs that a node serves itself, also where topics live elsewhere."""
+    families = [groups, offsets, security, users, acls, quotas]
+    if "consumer" in services.settings.group_coordinator_rebalance_protocols:
+        families.append(consumer_groups)
+    table: dict[int, Handler] = {}
+    for family in families:
+        table.update(family.register(services))
+    return table
 
 
 def build(services: LocalServices) -> dict[int, Handler]:
     """All handlers, by API key. ApiVersions answers with exactly these."""
-    table: dict[int, Handler] = {}
-    for family in OF_EVERY_NODE:
-        table.update(family.register(services))
+    table = of_every_node(services)
     for own in (topics, data, transactions, admin):
         table.update(own.register(services))
-    if "consumer" in services.settings.group_coordinator_rebalance_protocols:
-        table.update(consumer_groups.register(services))
     table.update(versions.register(services, tuple(table)))
     return table

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from ringleader.protocol.errors import ErrorCode
@@ -43,10 +43,12 @@ VERSIONS = {
 
 
 class TwoBrokers:
-    """Broker ids 1 and 2. `leaders`: topic -> broker id of each partition."""
+    """Broker ids 1 and 2. `leaders`: topic -> broker id of each partition; `ids`: of topics that were made
+    again."""
 
     def __init__(self) -> None:
         self.leaders: dict[str, list[int]] = {"orders": [1, 2, 1, 2]}
+        self.ids: dict[str, bytes] = {}
         self.racks: dict[int, str] = {}
         self.offline: list[int] = []
         self.brokers = {one: ScriptedBroker({3: self.metadata}, VERSIONS) for one in (1, 2)}
@@ -58,7 +60,7 @@ class TwoBrokers:
 
     def metadata(self, request: MetadataRequest, version: int, correlation_id: int) -> MetadataResponse:
         """As both answer."""
-        ids = {topic_id(name): name for name in self.leaders}
+        ids = {self.ids.get(name, topic_id(name)): name for name in self.leaders}
         if request.topics is None:
             topics = [self._topic(name) for name in self.leaders]
         else:
@@ -84,7 +86,7 @@ class TwoBrokers:
             return MetadataResponseTopic(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, name)
         return MetadataResponseTopic(
             name=name,
-            topic_id=topic_id(name),
+            topic_id=self.ids.get(name, topic_id(name)),
             partitions=[
                 MetadataResponsePartition(
                     0,
@@ -98,6 +100,24 @@ class TwoBrokers:
                 for index, leader in enumerate(leaders)
             ],
         )
+
+    def lag(self, broker: int) -> Callable[[], None]:
+        """That broker goes on with the topics of now, until the function is called."""
+        then = {name: list(leaders) for name, leaders in self.leaders.items()}, dict(self.ids)
+
+        def metadata(*asked: Any) -> MetadataResponse:
+            now = self.leaders, self.ids
+            self.leaders, self.ids = then
+            try:
+                return self.metadata(*asked)
+            finally:
+                self.leaders, self.ids = now
+
+        def catch_up() -> None:
+            self.brokers[broker].handlers[3] = self.metadata
+
+        self.brokers[broker].handlers[3] = metadata
+        return catch_up
 
     def on(self, api_key: int, *handlers: Any) -> None:
         """Set the handler of the brokers: one for both, or one for each."""

@@ -6,9 +6,14 @@ ConsumerGroupHeartbeat (68) v0-1: v1 regular expressions, and members make their
 
 from __future__ import annotations
 
+from collections.abc import Coroutine
+from functools import partial
+from typing import Any
+
 from ringleader.coordinator.run_queue import Slices
 from ringleader.coordinator.security.acls import Operation, ResourceType
 from ringleader.coordinator.server.call import Call, Message
+from ringleader.coordinator.server.handlers import existing
 from ringleader.coordinator.server.handlers.groups import described
 from ringleader.coordinator.server.services import Handler, Services
 from ringleader.protocol import messages as kafka
@@ -35,7 +40,24 @@ class _ConsumerGroups:
         for name in dict.fromkeys(request.subscribed_topic_names or ()):
             if not may(call, Operation.DESCRIBE, ResourceType.TOPIC, name):
                 return refusal(request, call.api_version, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
-        return self._runtime.handle(request, call)
+        then = partial(self._runtime.handle, request, call)
+        look = self._look(request)
+        if look is None:
+            return then()
+        existing.after(self._services, call, look, then)
+        return None
+
+    def _look(self, request: kafka.ConsumerGroupHeartbeatRequest) -> Coroutine[Any, Any, None] | None:
+        """Where topics live elsewhere: what finds those of the request that are not known here. None: there
+        are none, or the group is another node's."""
+        runtime, find = self._runtime, self._services.find_topics
+        if find is None or runtime.look_at_topics is None or runtime.refusal(request.group_id):
+            return None
+        if not runtime.topics.complete:
+            return runtime.look_at_topics()
+        names = request.subscribed_topic_names or ()
+        unknown = [name for name in dict.fromkeys(names) if runtime.topics.named(name) is None]
+        return find(unknown) if unknown else None
 
     def describe(self, call: Call, request: kafka.ConsumerGroupDescribeRequest) -> Slices:
         """As DescribeGroups."""

@@ -3,7 +3,7 @@ the group machine knows groups, not topics."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -73,10 +73,21 @@ def found_first(
     missing = [] if find is None else missing_topics(services.topics, request)
     if find is None or not missing:
         return then()
+    after(services, call, find(missing), then)
+    return None
 
-    async def find_and_go_on() -> None:
+
+def after(
+    services: Services,
+    call: Call,
+    first: Coroutine[Any, Any, None],
+    then: Callable[[], Message | Slices | None],
+) -> None:
+    """Answer the call with `then()` when `first` is done, or with its KafkaError."""
+
+    async def go_on() -> None:
         try:
-            await find(missing)
+            await first
         except KafkaError as error:
             call.refuse(error.code)
             return
@@ -86,8 +97,7 @@ def found_first(
         if response is not None:
             call.answer(response)
 
-    services.spawn(call, find_and_go_on())
-    return None
+    services.spawn(call, go_on())
 
 
 def missing_topics(topics: TopicDirectory, request: Any) -> list[str]:

@@ -389,9 +389,46 @@ def test_a_full_store_refuses_before_anything_changes(desk: Desk) -> None:
     desk.beat("a", 0)
     desk.shard.set_full(True, desk.now_ms)
     before = len(desk.log)
-    for response in (desk.beat("a", 1), desk.beat("b", 0), desk.beat("a", -1)):
+    said: list[dict[str, Any]] = [
+        {"owned": []},
+        {"rebalance_timeout_ms": 1},
+        {"subscribed_topic_names": ["orders"]},
+        {"rack_id": "r"},
+        {"server_assignor": "range"},
+    ]
+    refused = [desk.beat("a", 1, **more) for more in said]
+    for response in (*refused, desk.beat("b", 0), desk.beat("a", -1), desk.beat("a", 1, instance_id="i")):
         assert response.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
     desk.wait(2 * SESSION_MS)
+    assert desk.beat("a", 1).error_code == 0, "it has no news"
     assert len(desk.log) == before
     desk.shard.set_full(False, desk.now_ms)
     assert desk.beat("a", 1, [0, 1, 2, 3]).error_code == 0
+
+
+def test_the_owner_asks_the_log_whether_it_still_is_the_owner() -> None:
+    topics = Topics()
+    topics.put(ORDERS)
+    shard = Shard(0, SETTINGS, str, confirmed_reads=True, topics=topics)
+    shard.loaded(0, 0)
+
+    def written(now_ms: int) -> int:
+        count = 0
+        while shard.dirty:
+            for append in shard.drain().appends:
+                count += len(append.records)
+                shard.durable(append.position, now_ms)
+        return count
+
+    due_ms = shard.next_deadline()
+    assert due_ms is not None
+    shard.tick(due_ms)
+    assert written(due_ms) == 0, "nobody could be misled"
+    request = ConsumerGroupHeartbeatRequest("g", "a", 0, rebalance_timeout_ms=30_000)
+    request.subscribed_topic_names, request.topic_partitions = ["orders"], []
+    shard.handle(request, Ticket(), due_ms)
+    assert written(due_ms)
+    due_ms = shard.next_deadline()
+    assert due_ms is not None
+    shard.tick(due_ms)
+    assert written(due_ms) == 1

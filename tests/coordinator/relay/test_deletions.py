@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ringleader.coordinator.logs import get_log
 from ringleader.coordinator.relay.deletions import Deletions
 from ringleader.protocol.errors import ErrorCode
@@ -21,7 +19,7 @@ from ringleader.protocol.messages import (
 )
 from tests.support.relayed import RelayNode, relaying
 from tests.support.served import connected
-from tests.support.two_brokers import TwoBrokers, two_brokers
+from tests.support.two_brokers import two_brokers
 
 
 async def commit(node: RelayNode, topic: str) -> None:
@@ -43,21 +41,6 @@ async def committed(node: RelayNode) -> set[str]:
 
 def deletions(node: RelayNode) -> Deletions:
     return Deletions(node.relay.topology, node.services.runtime, get_log())
-
-
-def stale(cluster: TwoBrokers, broker: int) -> Any:
-    """The former answer of that broker."""
-    leaders = dict(cluster.leaders)
-
-    def metadata(*asked: Any) -> MetadataResponse:
-        now, cluster.leaders = cluster.leaders, leaders
-        try:
-            return cluster.metadata(*asked)
-        finally:
-            cluster.leaders = now
-
-    cluster.brokers[broker].handlers[3] = metadata
-    return metadata
 
 
 async def test_a_topic_that_all_brokers_miss_twice_is_forgotten() -> None:
@@ -84,7 +67,7 @@ async def test_a_broker_that_still_knows_it_or_says_nothing_is_a_doubt() -> None
         await commit(node, "gone")
         looking = deletions(node)
         await looking.look()
-        stale(cluster, 2)
+        catch_up = cluster.lag(2)
         del cluster.leaders["gone"]
         for _ in range(3):
             await looking.look()
@@ -93,7 +76,7 @@ async def test_a_broker_that_still_knows_it_or_says_nothing_is_a_doubt() -> None
         for _ in range(3):
             await looking.look()
         assert await committed(node) == {"gone"}
-        cluster.brokers[2].handlers[3] = cluster.metadata
+        catch_up()
         async with cluster.brokers[2]:
             for _ in range(2):
                 await looking.look()

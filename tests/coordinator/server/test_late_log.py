@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from ringleader.coordinator.consumer_groups.topics import Topic
 from ringleader.coordinator.server.call import HELD_ENTRY_BYTES
+from ringleader.coordinator.server.handlers import consumer_groups
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import (
+    ConsumerGroupHeartbeatRequest,
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
@@ -46,6 +51,37 @@ async def test_members_keep_their_generation_over_a_log_that_is_late() -> None:
         [line] = server.events("append is late")
         assert line["partition"] == partition
         assert server.events("late append is in the log")
+
+
+async def test_members_of_the_consumer_protocol_keep_their_epoch_over_it() -> None:
+    store = FencedStorage()
+    async with serving(
+        store, consumer_groups.register, acquired=range(50), storage_timeout_ms=TIMEOUT_MS
+    ) as server:
+        server.runtime.vouch = lambda _partition: True
+        server.runtime.topics.put(Topic("orders", b"o" * 16, 4))
+        join = ConsumerGroupHeartbeatRequest("g", "m", 0, rebalance_timeout_ms=30_000)
+        join.subscribed_topic_names, join.topic_partitions = ["orders"], []
+        another = replace(join, member_id="n")
+        async with server.connect() as client:
+            joined = await client.call(join, 1)
+            beat = ConsumerGroupHeartbeatRequest("g", "m", joined.member_epoch)
+            partition = server.runtime.partition_of("g")
+            store.hold(partition)
+            refused = await client.call(another, 1)
+            assert refused.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+            for _ in range(3):
+                server.clock.ahead_ms += 40_000  # more than twice the session altogether
+                answer = await client.call(beat, 1)
+                assert (answer.error_code, answer.member_epoch) == (ErrorCode.NONE, joined.member_epoch)
+                for other in (another, replace(beat, topic_partitions=[]), replace(beat, member_id="?")):
+                    refused = await client.call(other, 1)
+                    assert refused.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+            store.resume(partition)
+            await until(lambda: not server.runtime.late)
+            answer = await client.call(beat, 1)
+            assert answer.error_code == ErrorCode.NONE
+            assert answer.member_epoch >= joined.member_epoch
 
 
 @pytest.mark.parametrize("named", [False, True])

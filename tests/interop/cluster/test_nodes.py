@@ -45,9 +45,10 @@ LOG_CHARACTERS = 5_000
 class Nodes:
     """Three processes, by node id."""
 
-    def __init__(self, directory: Path, brokers: str) -> None:
+    def __init__(self, directory: Path, brokers: str, *more: str) -> None:
+        """`more`: options of all of them."""
         self.brokers = brokers
-        options = ("--cluster-replication-factor", "1", "--group-initial-rebalance-delay-ms", "0")
+        options = ("--cluster-replication-factor", "1", "--group-initial-rebalance-delay-ms", "0", *more)
         self.by_id = {
             node_id: Node(directory / f"node-{node_id}", brokers, node_id, options) for node_id in (1, 2, 3)
         }

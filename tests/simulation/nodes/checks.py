@@ -20,6 +20,8 @@ G17  No request is answered twice. [world]
 G18  After the faults every partition is served by whom the map names, and every group is stable. [settled]
 P1   Nothing raises. [world, node]
 
+K1 to K5 are those of a group of the consumer protocol: see `consumers`.
+
 D5 (all nodes answer FindCoordinator alike) is the map's business: tests/coordinator/cluster.
 """
 
@@ -36,6 +38,7 @@ from ringleader.coordinator.machine import Phase
 from ringleader.coordinator.storage.base import StorageError
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import (
+    ConsumerGroupHeartbeatRequest,
     HeartbeatRequest,
     JoinGroupRequest,
     OffsetCommitRequest,
@@ -44,6 +47,7 @@ from ringleader.protocol.messages import (
 from tests.simulation import check_end
 from tests.simulation.check_log import durable_state
 from tests.simulation.facts import Place, ViolationError
+from tests.simulation.nodes.consumers import is_plain
 from tests.simulation.requests import Fetch, ListGroups
 
 if TYPE_CHECKING:
@@ -140,6 +144,8 @@ class Checks:
             right = owner is not None and (row.producer_id, row.epoch) == owner[1:]
             self.must(right, "D1", f"{node} writes {row} to partition {partition.number} of {owner}")
             self._learn(row)
+        if self.world.consumers is not None:
+            self.world.consumers.learned(rows)
         if owner is not None and owner[0] is node:
             self._proofs[node.number, partition.number] = self._tick
 
@@ -191,7 +197,10 @@ class Checks:
             fine = beat or nothing or told <= allowed | _NEEDS_NO_PROOF
             self.must(fine, name, f"{call.node} does not serve, and answers {call.request!r}: {response!r}")
             return
-        if told <= _NEEDS_NO_PROOF or (isinstance(call.request, HeartbeatRequest) and told == {0}):
+        if isinstance(call.request, ConsumerGroupHeartbeatRequest) and self.world.consumers is not None:
+            self.world.consumers.answered(call, response)
+        quiet = isinstance(call.request, HeartbeatRequest) and told == {0}
+        if told <= _NEEDS_NO_PROOF or quiet or is_plain(call.request, response):
             return
         partition = self.world.partition_of(call.request)
         proven = self._proofs.get((call.node.number, partition), -1) > arrived
@@ -351,6 +360,8 @@ class Checks:
 
     def _check_calm(self) -> None:
         """D4: once a group is stable it stays so, as nothing happens to its members."""
+        if self.world.consumers is not None:
+            self.world.consumers.after_step()
         for group in {one.group for one in self.world.workers}:
             members = [one for one in self.world.workers if one.group == group]
             generations = {one.generation for one in members}
@@ -384,8 +395,10 @@ class Checks:
             if known is None or known[0] != group.generation:
                 self.told[group_id] = (group.generation, self.world.now_ms)
         now_ms = self.world.now_ms
-        return not self._misplaced() and all(
-            one in self.told and now_ms - self.told[one][1] >= STAY_MS for one in self._groups()
+        return (
+            not self._misplaced()
+            and not self._consumers_complaint()
+            and all(one in self.told and now_ms - self.told[one][1] >= STAY_MS for one in self._groups())
         )
 
     def _groups(self) -> list[str]:
@@ -401,8 +414,13 @@ class Checks:
             if [node for node in self.world.nodes if partition in node.runtime.serving] != [owner]
         ]
 
+    def _consumers_complaint(self) -> str:
+        return "" if self.world.consumers is None else self.world.consumers.complaint()
+
     def settled(self) -> None:
-        """G18. Raises `ViolationError`."""
+        """G18, K5. Raises `ViolationError`."""
+        complaint = self._consumers_complaint()
+        self.must(not complaint, "K5", complaint)
         self.must(
             not self._misplaced(), "G18", f"partitions {self._misplaced()} are not served as the map says"
         )

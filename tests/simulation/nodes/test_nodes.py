@@ -23,7 +23,18 @@ def test_fresh_seeds_hold_all_invariants(part: int) -> None:
     counts: Counter[str] = Counter()
     for _ in range(_SEEDS_PER_TEST):
         counts += simulate(secrets.randbits(48)).checks.counts
-    for what in ("acquired", "released", "kills", "fenced", "lost FENCED", "committed", "read", "rebuilt"):
+    for what in (
+        "acquired",
+        "released",
+        "kills",
+        "fenced",
+        "lost FENCED",
+        "committed",
+        "read",
+        "rebuilt",
+        "beats",
+        "grown",
+    ):
         assert counts[what], f"{what} never happened"
 
 
@@ -32,7 +43,18 @@ def test_no_group_notices_what_happens_to_nodes_only(part: int) -> None:
     counts: Counter[str] = Counter()
     for _ in range(_SEEDS_PER_TEST):
         counts += simulate(secrets.randbits(48), calm=True).checks.counts
-    for what in ("acquired", "released", "kills", "fenced", "lost FENCED", "committed", "read", "rebuilt"):
+    for what in (
+        "acquired",
+        "released",
+        "kills",
+        "fenced",
+        "lost FENCED",
+        "committed",
+        "read",
+        "rebuilt",
+        "beats",
+        "grown",
+    ):
         assert counts[what], f"{what} never happened"
 
 

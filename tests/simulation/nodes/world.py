@@ -23,7 +23,9 @@ from ringleader.protocol.messages import OffsetCommitRequest
 from ringleader.protocol.refusals import refusal as protocol_refusal
 from tests.simulation.facts import ViolationError
 from tests.simulation.member import Worker
+from tests.simulation.nodes import consumers
 from tests.simulation.nodes.checks import Checks
+from tests.simulation.nodes.consumers import Consumers
 from tests.simulation.nodes.kafka import Kafka
 from tests.simulation.nodes.node import STORAGE_TIMEOUT_MS, Node
 from tests.simulation.requests import Delete, Describe, Fetch, ListGroups
@@ -77,6 +79,8 @@ def refusal(call: Call, code: int) -> Any:
 class NodesWorld:
     """The world that the members and operators of `tests.simulation` need, with nodes in it."""
 
+    consumers: Consumers | None = None
+
     def __init__(self, seed: int, *, calm: bool = False, tell: Callable[[str], None] | None = None) -> None:
         """`calm`: nothing goes wrong with members, and their network is good (D4)."""
         self.seed = seed
@@ -99,6 +103,8 @@ class NodesWorld:
                 "group_metadata_max_bytes": 2**28,
                 "offsets_retention_check_interval_ms": 600_000,
                 "group_max_record_bytes": 1_000_000,
+                "group_consumer_session_timeout_ms": 10_000 if calm else self.rng.choice([10_000, 45_000]),
+                "group_consumer_assignment_interval_ms": self.rng.choice([0, 1_000]),
             }
         )
         if calm:
@@ -112,8 +118,10 @@ class NodesWorld:
         self._sequence = 0
         self._ids = 0
         self.kafka = Kafka(self, PARTITIONS)
-        self._routes = {"h": self.rng.randrange(PARTITIONS), "simple": self.rng.randrange(PARTITIONS)}
-        self.nodes = [Node(self, number) for number in range(self.rng.choice([2, 3, 3]))]
+        routed = "h", "simple", consumers.GROUP
+        self._routes = {group: self.rng.randrange(PARTITIONS) for group in routed}
+        self.consumers = Consumers(self)
+        self.nodes = [self._make_node(number) for number in range(self.rng.choice([2, 3, 3]))]
         self._numbers = len(self.nodes)
         self.owners: list[Node] = [self.rng.choice(self.nodes) for _ in range(PARTITIONS)]
         """The owners according to the map."""
@@ -123,6 +131,7 @@ class NodesWorld:
         """By client and partition: whom it takes for its coordinator."""
         self.faulty_ms = self.rng.choice(FAULTY_MS)
         self._populate()
+        self.consumers.populate()
 
     def _populate(self) -> None:
         rng = self.rng
@@ -430,7 +439,10 @@ class NodesWorld:
         self.nodes.append(node)
 
     def _make_node(self, number: int) -> Node:
-        return Node(self, number)
+        node = Node(self, number)
+        if self.consumers is not None:
+            self.consumers.follow(node)
+        return node
 
     def calm_down(self) -> None:
         """No more faults; zombies wake, and the map settles."""

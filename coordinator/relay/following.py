@@ -1,0 +1,144 @@
+"""All topics of the cluster, kept current for groups of the consumer protocol.
+
+A node computes assignments from the names, ids and numbers of partitions of topics, so they must never go
+back: a group would begin another epoch, and members would give partitions up. Brokers hear of changes one
+after the other, and each look may be at another broker. A topic that is new, or has more partitions than
+before, counts at once. One that is missing, or has another id, counts when all brokers say so.
+
+Nothing is looked at before a group of the protocol needs it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+
+from ringleader.clients.errors import ClientError
+from ringleader.coordinator.consumer_groups.topics import Topic
+from ringleader.coordinator.logs import Log
+from ringleader.coordinator.relay import topology
+from ringleader.coordinator.relay.topology import Topology
+from ringleader.coordinator.run_queue import SLICE_ELEMENTS
+from ringleader.coordinator.runtime import GroupRuntime
+from ringleader.protocol.errors import ErrorCode, KafkaError
+from ringleader.protocol.messages import MetadataResponse, MetadataResponseTopic
+from ringleader.protocol.schema import ZERO_UUID
+
+INTERVAL_S = 5.0
+"""Least time from one look to the next."""
+SHARE = 20
+"""A look may take one part in so many of a node's time: clusters with very many topics are looked at less
+often."""
+NAMES_AT_A_TIME = 500
+
+
+class Following:
+    """Keeps `GroupRuntime.topics` current."""
+
+    def __init__(self, known: Topology, runtime: GroupRuntime, log: Log) -> None:
+        self._topology = known
+        self._topics = runtime.topics
+        self._log = log
+        self._turn = asyncio.Lock()
+        self._begun = 0
+        """Number of looks."""
+        self._wanted = asyncio.Event()
+        self._topics.complete = False
+        runtime.look_at_topics = self.look
+        known.on_topic = self._saw
+
+    async def watch(self, interval_s: float = INTERVAL_S) -> None:
+        """Look again and again, from the first look on that anybody else wants."""
+        await self._wanted.wait()
+        now_s = asyncio.get_running_loop().time
+        while True:
+            began_s = now_s()
+            try:
+                await self.look()
+            except KafkaError as error:
+                self._log.debug("topics not looked at", reason=str(error))
+            await asyncio.sleep(max(interval_s, SHARE * (now_s() - began_s)))
+
+    async def look(self) -> None:
+        """See `LookAtTopics`. All that ask while a look is under way share the next one."""
+        self._wanted.set()
+        asked_at = self._begun
+        async with self._turn:
+            if self._begun > asked_at:
+                return
+            self._begun += 1
+            try:
+                await self._look()
+            except ClientError as error:
+                raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, str(error)) from error
+            self._topics.complete = True
+
+    # ---- what is new ----
+
+    def _saw(self, topic: topology.Topic) -> None:
+        self._learn(topic.name, topic.id, topic.partitions)
+
+    def _learn(self, name: str, topic_id: bytes, partitions: int) -> bool:
+        """Whether that agrees with what is known."""
+        if topic_id == ZERO_UUID:
+            return True  # a cluster without topic ids: nothing of it can be assigned
+        known = self._topics.named(name)
+        if known is not None and known.topic_id != topic_id:
+            return False
+        if known is None or known.partitions < partitions:
+            self._topics.put(Topic(name, topic_id, partitions))
+        return True
+
+    async def _look(self) -> None:
+        """Raises ClientError."""
+        found = await self._topology.metadata_of_all()
+        present = set()
+        doubted = []
+        for number, topic in enumerate(found.topics, 1):
+            if topic.name:
+                present.add(topic.name)
+                if not topic.error_code and not self._learn(topic.name, topic.topic_id, _count(topic)):
+                    doubted.append(topic.name)
+            if not number % SLICE_ELEMENTS:
+                await asyncio.sleep(0)
+        doubted += [name for name in self._topics.names() if name not in present]
+        for start in range(0, len(doubted), NAMES_AT_A_TIME):
+            await self._settle(doubted[start : start + NAMES_AT_A_TIME])
+
+    # ---- what is gone, or another one ----
+
+    async def _settle(self, names: Sequence[str]) -> None:
+        """Believe of these topics whatever all brokers agree on. Raises ClientError: a later look decides."""
+        first = await self._topology.metadata(names)
+        self._topology.learn(first)
+        views = [
+            dict(_identities(await self._topology.metadata(names, broker)))
+            for broker in list(self._topology.brokers.values())
+        ]
+        for name in names:
+            said = {view.get(name) for view in views}
+            if len(said) != 1:
+                continue
+            [one] = said
+            if one == _GONE:
+                self._topics.remove(name)
+            elif one is not None:
+                self._topics.put(Topic(name, *one))
+
+
+_GONE = (ZERO_UUID, 0)
+
+
+def _identities(response: MetadataResponse) -> Iterator[tuple[str, tuple[bytes, int]]]:
+    """By name, the id and number of partitions of each topic of which the broker is sure."""
+    for topic in response.topics:
+        if not topic.name:
+            continue
+        if topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            yield topic.name, _GONE
+        elif not topic.error_code and topic.topic_id != ZERO_UUID:
+            yield topic.name, (topic.topic_id, _count(topic))
+
+
+def _count(topic: MetadataResponseTopic) -> int:
+    return 1 + max((one.partition_index for one in topic.partitions), default=-1)
