@@ -57,9 +57,9 @@ class Topics:
         """The topic of that name."""
         return self._by_name.get(name)
 
-    def names(self) -> list[str]:
-        """Of all topics."""
-        return list(self._by_name)
+    def all(self) -> list[Topic]:
+        """Those that are known."""
+        return list(self._by_name.values())
 
     def of_id(self, topic_id: bytes) -> Topic | None:
         """The topic with that id."""

@@ -8,11 +8,13 @@ OffsetMetadataManager behaviour).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import islice
 from typing import Any
 
 from ringleader.coordinator.consumer_groups.group import ConsumerGroup
-from ringleader.coordinator.consumer_groups.member import ConsumerMember
+from ringleader.coordinator.consumer_groups.member import ConsumerMember, Current
+from ringleader.coordinator.consumer_groups.topics import Topics
 from ringleader.coordinator.groups import records
 from ringleader.coordinator.groups.commit import PreparedCommit, write
 from ringleader.coordinator.groups.core import STORE_FULL, Core, Part
@@ -167,31 +169,39 @@ class OffsetHandler(Part):
         epoch = request.generation_id_or_member_epoch
         if member is None or epoch >= member.current.epoch:
             return
-        current, topics = member.current, self.core.topics
-
-        def is_stale(name: str, partition: int) -> bool:
-            topic = topics.named(name)
-            since = None if topic is None else current.assignment_epoch(topic.topic_id, partition)
-            return since is None or since > epoch
-
+        is_stale = partial(got_later, self.core.topics, member.current, epoch)
         prepared.withhold(is_stale, int(_other_epoch(member)))
 
     # ---- OffsetFetch ----
 
     def fetch(
-        self, group_id: str, wanted: Wanted | None, require_stable: bool, ticket: Ticket
+        self,
+        group_id: str,
+        wanted: Wanted | None,
+        require_stable: bool,
+        ticket: Ticket,
+        member_id: str | None = None,
+        member_epoch: int = -1,
     ) -> OffsetFetchResponseGroup | None:
         """OffsetFetch for one group, in the v8+ form (the server turns it into the older forms, fills in
         `topic_id` for v10 and reports topics that it refused itself); None: it comes as an `Answer`, when
         the commits that it shows are durable.
 
         `wanted` None: all committed offsets. Unknown group, topic or partition: offset -1 without error.
-        `require_stable`: those of open transactions are UNSTABLE_OFFSET_COMMIT (KIP-447).
+        `require_stable`: those of open transactions are UNSTABLE_OFFSET_COMMIT (KIP-447). `member_id` and
+        `member_epoch` (v9): those of a group of the consumer protocol are answered to a member at its epoch.
         """
         core = self.core
         if core.refusal:
             return OffsetFetchResponseGroup(group_id=group_id, error_code=core.refusal)
         group = core.groups.get(group_id)
+        position = NOTHING if group is None else group.offsets_position
+        if group is not None and group.consumer is not None and (member_id is not None or member_epoch >= 0):
+            position = max(position, group.position)
+            error = _check_reader(group.consumer, member_id, member_epoch)
+            if error:
+                refused = OffsetFetchResponseGroup(group_id=group_id, error_code=int(error))
+                return core.reply(ticket, refused, position)
         offsets = group.offsets if group is not None else {}
         if wanted is None:
             wanted = [(topic, list(partitions)) for topic, partitions in offsets.items()]
@@ -205,11 +215,27 @@ class OffsetHandler(Part):
                 ]
             topics.append(OffsetFetchResponseTopics(name=topic, partitions=found))
         response = OffsetFetchResponseGroup(group_id=group_id, topics=topics, error_code=_NONE)
-        return core.reply(ticket, response, NOTHING if group is None else group.offsets_position)
+        return core.reply(ticket, response, position)
+
+
+def _check_reader(consumer: ConsumerGroup, member_id: str | None, epoch: int) -> ErrorCode:
+    """The error of an OffsetFetch that names a member (ConsumerGroup.validateOffsetFetch)."""
+    member = None if member_id is None else consumer.members.get(member_id)
+    if member is None:
+        return ErrorCode.UNKNOWN_MEMBER_ID
+    return ErrorCode.NONE if epoch == member.current.epoch else _other_epoch(member)
+
+
+def got_later(topics: Topics, current: Current, epoch: int, name: str, partition: int) -> bool:
+    """Whether a member got the partition after that epoch only, or does not have it: what it commits for it
+    under that epoch does not count (KIP-1251)."""
+    topic = topics.named(name)
+    since = None if topic is None else current.assignment_epoch(topic.topic_id, partition)
+    return since is None or since > epoch
 
 
 def _other_epoch(member: ConsumerMember) -> ErrorCode:
-    """For a commit of another epoch than the member's own."""
+    """For a commit or a fetch of another epoch than the member's own."""
     is_classic = member.subscription.classic is not None
     return ErrorCode.ILLEGAL_GENERATION if is_classic else ErrorCode.STALE_MEMBER_EPOCH
 

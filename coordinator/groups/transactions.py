@@ -17,11 +17,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
+from ringleader.coordinator.consumer_groups.group import ConsumerGroup
 from ringleader.coordinator.groups import records
 from ringleader.coordinator.groups.commit import RECORD_OVERHEAD_BYTES, PreparedCommit, write
 from ringleader.coordinator.groups.core import STORE_FULL, Core, Part
 from ringleader.coordinator.groups.group import Group
-from ringleader.coordinator.groups.offsets import check_unknown_group
+from ringleader.coordinator.groups.offsets import check_unknown_group, got_later
 from ringleader.coordinator.groups.states import GroupState
 from ringleader.coordinator.machine import Records, Ticket
 from ringleader.protocol.errors import ErrorCode
@@ -59,14 +60,32 @@ class TransactionalOffsets(Part):
             return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS  # every producer asks again after this one
         if self.core.refusal or group is None or group.is_absent:
             return check_unknown_group(self.core, request.group_id, generation, version)
-        if generation < 0 and group.state is GroupState.EMPTY:
-            return _NONE
         if generation < 0 and not request.member_id and request.group_instance_id is None:
+            return _NONE
+        if group.consumer is not None and group.consumer.members:
+            return self._check_consumer(group.consumer, request)
+        if generation < 0 and group.state is GroupState.EMPTY:
             return _NONE
         error = group.check_member(request.member_id, request.group_instance_id)
         if error:
             return error
         return _NONE if generation == group.generation else ErrorCode.ILLEGAL_GENERATION
+
+    def _check_consumer(self, consumer: ConsumerGroup, request: TxnOffsetCommitRequest) -> ErrorCode | int:
+        """Of a member of the consumer protocol, whose epoch stands for the generation. Producers do not know
+        STALE_MEMBER_EPOCH; one partition that is not the member's refuses all of them."""
+        member, epoch = consumer.members.get(request.member_id), request.generation_id_or_member_epoch
+        if member is None:
+            return ErrorCode.UNKNOWN_MEMBER_ID
+        current = member.current
+        if epoch == current.epoch:
+            return _NONE
+        too_late = epoch > current.epoch or any(
+            got_later(self.core.topics, current, epoch, topic.name, one.partition_index)
+            for topic in request.topics
+            for one in topic.partitions
+        )
+        return ErrorCode.ILLEGAL_GENERATION if too_late else _NONE
 
     # ---- the end ----
 

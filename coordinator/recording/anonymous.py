@@ -37,11 +37,16 @@ _BY_GROUP = (
     "commit_one",
     "fetch_offsets",
     "describe",
+    "describe_consumer",
     "delete_group",
     "expire_member",
     "delete_offsets",
 )
 """Calls whose first argument is the group id."""
+
+
+_TOPIC_IDS = ("topic_id", "target", "assigned", "pending_revocation", "_holders")
+"""Fields with ids of topics: drawn by lot, and the same in all places."""
 
 
 class Masks:
@@ -157,6 +162,7 @@ class Masks:
             "assignment": self.assignment,
             "offsets": self.offset,
             "value": self.offset,
+            **dict.fromkeys(_TOPIC_IDS, bytes),
         }
         return base64.b64encode(kinds.get(field, self.opaque)(base64.b64decode(content))).decode()
 
@@ -170,9 +176,11 @@ class Masks:
         kept = {one["group_id"]: self.value(one, keep=True) for one in own}
         clients = {one for group in own for one in _named(group, "client_id")}
         groups = [kept.get(one["group_id"]) or self.value(one) for one in state["groups"]]
+        topics = self.value(state["topics"])
         state = {
             **state,
             "groups": groups,
+            "topics": topics,
             "transactional": [
                 [producer, [self.text(one, keep=self._stays(one)) for one in some]]
                 for producer, some in state["transactional"]
@@ -199,6 +207,8 @@ class Masks:
         }
         if "tickets" in line:
             masked["tickets"] = [self._ticket(one, keep=keep) for one in line["tickets"]]
+        if "topics" in line:
+            masked["topics"] = self.value(line["topics"])
         if "ids" in line:
             masked["ids"] = [self.text(one, keep=keep) for one in line["ids"]]
         return masked
@@ -215,7 +225,7 @@ def group_of(line: Line) -> str | None:
     given = line["with"]
     if line["do"] in _BY_GROUP:
         return given[0] if isinstance(given[0], str) else None
-    if line["do"] in ("handle", "commit") and isinstance(given[0], dict):
+    if line["do"] in ("handle", "commit", "keep_alive") and isinstance(given[0], dict):
         named = given[0].get("group_id")
         return named if isinstance(named, str) else None
     return None

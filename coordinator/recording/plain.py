@@ -6,6 +6,7 @@ it has in memory.
     {"t": [...]}, {"s": [...]}           a tuple, a set
     {"f": [...]}                         a frozen set
     {"d": [[key, value], ...]}           a dict, in its order
+    {"m": [[key, count], ...]}           a counter, likewise
     {"e": ["GroupState", "STABLE"]}      one of an enumeration
     {"c": "Member", "n": 3, ...}         an object with its fields; `n` only where it may be named again
     {"r": 3}                             the same object again
@@ -18,10 +19,14 @@ from __future__ import annotations
 
 import base64
 import dataclasses
+from collections import Counter
 from collections.abc import Callable, Iterator
 from enum import Enum
 from typing import Any
 
+from ringleader.coordinator.consumer_groups import group as consumer
+from ringleader.coordinator.consumer_groups import member as described
+from ringleader.coordinator.consumer_groups.topics import Topic
 from ringleader.coordinator.deadlines import Deadline as AnyDeadline
 from ringleader.coordinator.groups import deadlines, group, member, progress, states
 from ringleader.coordinator.groups.committed import Uncommitted
@@ -42,6 +47,9 @@ def _classes() -> Iterator[type[Any]]:
     yield from (group.Group, member.Member, member.GivenOutId, deadlines.GroupDeadline, progress.Progress)
     yield from (journal.DepartedMember, journal.Present, journal.JournalEntry, journal.FirstCommit)
     yield from (journal.Incident, Notice, Uncommitted)
+    yield from (deadlines.MemberDeadline, deadlines.MemberDeadlines, consumer.ConsumerGroup, consumer.Regex)
+    yield from (described.ConsumerMember, described.Subscription, described.ClassicMember, described.Current)
+    yield Topic
     for one in vars(messages).values():
         if isinstance(one, type) and dataclasses.is_dataclass(one):
             yield one
@@ -52,6 +60,7 @@ ENUMS: dict[str, type[Enum]] = {
     one.__name__: one
     for one in (
         deadlines.Kind,
+        described.MemberState,
         states.GroupState,
         journal.Cause,
         journal.Departure,
@@ -113,7 +122,8 @@ class Writer:
         if isinstance(value, set | frozenset):
             return {"f" if isinstance(value, frozenset) else "s": [self.put(one) for one in sorted(value)]}
         if isinstance(value, dict):
-            return {"d": [[self.put(key), self.put(one)] for key, one in value.items()]}
+            tag = "m" if isinstance(value, Counter) else "d"
+            return {tag: [[self.put(key), self.put(one)] for key, one in value.items()]}
         return {"ticket": self._ticket(value)}
 
     def _object(self, value: Any, kind: type[Any]) -> Any:
@@ -171,6 +181,8 @@ class Reader:
             return {self.get(one) for one in content}
         if tag == "f":
             return frozenset(self.get(one) for one in content)
+        if tag == "m":
+            return Counter({self.get(key): self.get(one) for key, one in content})
         if tag == "d":
             return {self.get(key): self.get(one) for key, one in content}
         if tag == "e":

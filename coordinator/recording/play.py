@@ -124,6 +124,9 @@ class Player:
             state.set_unix(self.shard, line["unix"])
         if "others" in line:
             state.set_others(self.shard, line["others"])
+        if "topics" in line:
+            version, changed, gone = line["topics"]
+            state.set_topics(self.shard, version, map(self._reader.get, changed), gone)
         self._ids.extend(line.get("ids", ()))
         given = [self._reader.get(one) for one in line["with"]]
         if name == "commit":

@@ -7,9 +7,10 @@ no answer waits for it."""
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
+from ringleader.coordinator.consumer_groups.topics import Topic
 from ringleader.coordinator.deadlines import NEVER
 from ringleader.coordinator.groups import records
 from ringleader.coordinator.groups.deadlines import GroupDeadline, Kind
@@ -44,9 +45,10 @@ MEMBER_COSTS = 10
 def size_of(shard: Shard) -> int:
     """The cost of reading the state, in offsets."""
     return sum(
-        MEMBER_COSTS * (1 + len(one.members) + len(one.given_out)) + sum(map(len, one.offsets.values()))
+        MEMBER_COSTS * (1 + len(one.members) + len(one.given_out) + len(one.consumer_deadlines))
+        + sum(map(len, one.offsets.values()))
         for one in shard._core.groups.values()
-    )
+    ) + len(shard._core.topics.all())
 
 
 def settings_of(shard: Shard) -> dict[str, Any]:
@@ -80,6 +82,21 @@ def set_others(shard: Shard, held: int) -> None:
     share.total.counted = share.counted + held
 
 
+def topics_of(shard: Shard) -> dict[str, Topic]:
+    """The topics that the machine knows, by name."""
+    return {topic.name: topic for topic in shard._core.topics.all()}
+
+
+def set_topics(shard: Shard, version: int, changed: Iterable[Topic], gone: Iterable[str]) -> None:
+    """Let the machine know that these topics are there now, and those are not."""
+    topics = shard._core.topics
+    for name in gone:
+        topics.remove(name)
+    for topic in changed:
+        topics.put(topic)
+    topics.version = version
+
+
 def state_of(shard: Shard, writer: Writer) -> dict[str, Any]:
     """Of a shard that `is_quiet`. `writer` names objects."""
     core, out, heap = shard._core, shard._out, shard._core.deadlines
@@ -95,6 +112,7 @@ def state_of(shard: Shard, writer: Writer) -> dict[str, Any]:
         "ending": sorted(shard.transactions.ending),
         "unix": unix_of(shard),
         "others": others_bytes(shard),
+        "topics": [core.topics.version, [writer.put(one) for one in core.topics.all()]],
         "groups": [writer.put(one) for one in core.groups.values()],
         "transactional": [[producer, [*groups]] for producer, groups in core.transactional.items()],
         "own": [[one.due_ms, one.armed_ms] for one in _own(shard)],
@@ -156,6 +174,8 @@ def shard_of(
     shard.transactions.ending.update(state["ending"])
     set_unix(shard, state["unix"])
     set_others(shard, state["others"])
+    version, topics = state["topics"]
+    set_topics(shard, version, map(reader.get, topics), ())
     for own, (due_ms, armed_ms) in zip(_own(shard), state["own"], strict=True):
         own.due_ms, own.armed_ms = due_ms, armed_ms
     for at_ms, of in state["timers"]:

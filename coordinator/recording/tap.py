@@ -8,6 +8,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from ringleader.coordinator.consumer_groups.topics import Topic
 from ringleader.coordinator.groups.shard import Shard
 from ringleader.coordinator.recording import state
 from ringleader.coordinator.recording.plain import Writer
@@ -20,6 +21,8 @@ CALLS = (
     "commit_one",
     "fetch_offsets",
     "describe",
+    "describe_consumer",
+    "keep_alive",
     "list_groups",
     "delete_group",
     "topic_deleted",
@@ -117,6 +120,8 @@ class Tap:
         self._ids: list[str] = []
         self._unix: list[Any] = []
         self._others = 0
+        self._topics: dict[str, Topic] = {}
+        self._topics_version = 0
         self._next: int | None = None
         self._make_id = shard._core.ids
         self._wrapped: dict[str, tuple[Any, Any]] = {}
@@ -129,6 +134,7 @@ class Tap:
         writer = Writer(self._tickets.number, self._principals, names_objects=True)
         found = state.state_of(shard, writer)
         self._unix, self._others = found["unix"], found["others"]
+        self._topics, self._topics_version = state.topics_of(shard), shard._core.topics.version
         first = {"settings": state.settings_of(shard), "state": found, "tickets": self._tickets.fresh}
         self._tickets.fresh = []
         for name in CALLS:
@@ -218,6 +224,12 @@ class Tap:
             line["unix"] = unix
         if others != self._others:
             line["others"] = self._others = others
+        version = self.shard._core.topics.version
+        if version != self._topics_version:
+            before, self._topics = self._topics, state.topics_of(self.shard)
+            self._topics_version = version
+            changed = [self._writer.put(one) for one in self._topics.values() if before.get(one.name) != one]
+            line["topics"] = [version, changed, [name for name in before if name not in self._topics]]
 
     def _finish(self, line: Line) -> None:
         if self._ids:

@@ -101,7 +101,7 @@ class Following:
                     doubted.append(topic.name)
             if not number % SLICE_ELEMENTS:
                 await asyncio.sleep(0)
-        doubted += [name for name in self._topics.names() if name not in present]
+        doubted += [topic.name for topic in self._topics.all() if topic.name not in present]
         for start in range(0, len(doubted), NAMES_AT_A_TIME):
             await self._settle(doubted[start : start + NAMES_AT_A_TIME])
 

@@ -243,15 +243,17 @@ class GroupRuntime(MovingShards[Shard]):
         return ErrorCode.UNKNOWN_SERVER_ERROR if unharmed else ErrorCode.NOT_COORDINATOR
 
     def fetch_offsets(
-        self, group_id: str, wanted: Wanted | None, require_stable: bool, ticket: Ticket
+        self,
+        group_id: str,
+        wanted: Wanted | None,
+        require_stable: bool,
+        ticket: Ticket,
+        member_id: str | None = None,
+        member_epoch: int = -1,
     ) -> Any | None:
         """See `OffsetHandler.fetch`."""
-        return self.call_for(
-            group_id,
-            "OffsetFetch",
-            ticket,
-            lambda shard, _: shard.fetch_offsets(group_id, wanted, require_stable, ticket),
-        )
+        asked = group_id, wanted, require_stable, ticket, member_id, member_epoch
+        return self.call_for(group_id, "OffsetFetch", ticket, lambda shard, _: shard.fetch_offsets(*asked))
 
     def topic_changed(self, name: str, info: TopicInfo | None) -> None:
         """A topic is as it was not before; None: it was deleted."""

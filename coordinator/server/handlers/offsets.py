@@ -174,7 +174,14 @@ class _Offsets:
                     if call.done:
                         return None
                 gather.add(
-                    partial(self._runtime.fetch_offsets, group.group_id, wanted, request.require_stable),
+                    partial(
+                        self._runtime.fetch_offsets,
+                        group.group_id,
+                        wanted,
+                        request.require_stable,
+                        member_id=group.member_id,
+                        member_epoch=group.member_epoch,
+                    ),
                     partial(_refused, group.group_id),
                     partial(self._runtime.ticket_closed, group.group_id),
                     partial(_count_metadata, call),
@@ -220,10 +227,12 @@ class _Offsets:
 
 def _once(groups: list[kafka.OffsetFetchRequestGroup]) -> Slices:
     """The groups, each once, with each topic and partition once: an offset may have much metadata, which one
-    request must not fetch over and over."""
+    request must not fetch over and over. The member that the last entry of a group names asks for all."""
     found: dict[str, dict[str, dict[int, None]] | None] = {}
+    members: dict[str, tuple[str | None, int]] = {}
     work = 0
     for group in groups:
+        members[group.group_id] = group.member_id, group.member_epoch
         topics = found.setdefault(group.group_id, {})
         if group.topics is None:
             topics = found[group.group_id] = None
@@ -238,7 +247,8 @@ def _once(groups: list[kafka.OffsetFetchRequestGroup]) -> Slices:
     wanted = kafka.OffsetFetchRequestTopics
     return [
         kafka.OffsetFetchRequestGroup(
-            group_id=group_id,
+            group_id,
+            *members[group_id],
             topics=None
             if topics is None
             else [wanted(name, list(indexes)) for name, indexes in topics.items()],

@@ -76,6 +76,8 @@ def test_every_run_of_several_nodes_is_played_the_same() -> None:
         recorded += found
     assert all(one.first["state"]["confirms"] for one in recorded)
     assert sum(len(one.lines) for one in recorded) > 1_000
+    assert any(group["consumer"] for one in recorded for group in one.first["state"]["groups"])
+    assert any("topics" in line for one in recorded for line in loaded(one))
 
 
 def _has_members(recorded: Recorded) -> bool:
@@ -95,10 +97,11 @@ def test_a_machine_made_of_a_state_has_that_state() -> None:
 
 
 @pytest.mark.draws
-def test_without_names_a_recording_is_played_and_names_nothing() -> None:
+@pytest.mark.parametrize("simulate", [world.simulate, nodes.simulate])
+def test_without_names_a_recording_is_played_and_names_nothing(simulate: Callable[[int], Any]) -> None:
     """The words of the simulation are short, so it is looked at whole texts."""
     played = 0
-    for recorded in (one for _ in range(5) for one in _record(secrets.randbits(48))):
+    for recorded in (one for _ in range(5) for one in _record(secrets.randbits(48), simulate)):
         masks = Masks(SECRET, "g", everything=True)
         lines = loaded(recorded)
         first = json.loads(as_line(masks.first(recorded.first)))

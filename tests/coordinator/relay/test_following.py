@@ -29,8 +29,7 @@ def following(node: RelayNode) -> Following:
 
 
 def known(node: RelayNode) -> dict[str, tuple[bytes, int]]:
-    topics = node.services.runtime.topics
-    found = [topic for name in topics.names() if (topic := topics.named(name)) is not None]
+    found = node.services.runtime.topics.all()
     return {topic.name: (topic.topic_id, topic.partitions) for topic in found}
 
 
