@@ -116,6 +116,17 @@ class OffsetAndMetadata:
     leader_epoch: int = -1
 
 
+@dataclass(frozen=True, slots=True)
+class GroupMetadata:
+    """A consumer's place in its group, under which a transaction commits its offsets (KIP-447). `generation`:
+    with the consumer protocol, the member epoch."""
+
+    group_id: str
+    generation: int = -1
+    member_id: str = ""
+    group_instance_id: str | None = None
+
+
 Offsets = Mapping[TopicPartition, int | OffsetAndMetadata]
 """The argument of `commit`."""
 

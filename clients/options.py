@@ -26,6 +26,13 @@ from ringleader.clients.model import (
     Revoked,
     TopicPartition,
 )
+from ringleader.clients.produce.model import (
+    Acks,
+    CompressionType,
+    Partitioner,
+    PartitionerName,
+    Serializer,
+)
 
 OnPartitions = Callable[[list[TopicPartition]], Any]
 
@@ -130,6 +137,29 @@ class ConsumerOptions(FetchOptions, _TopicOptions, MembershipOptions, total=Fals
     auto_commit: bool
     auto_commit_interval_ms: int
     max_poll_interval_ms: int
+
+
+class ProducerOptions(ConnectionOptions, total=False):
+    """Options of `Producer`: fields of `ProducerSettings`."""
+
+    acks: Acks
+    enable_idempotence: bool
+    compression_type: CompressionType
+    partitioner: PartitionerName | Partitioner
+    linger_ms: int
+    batch_size: int
+    buffer_memory: int
+    max_request_size: int
+    max_in_flight_requests_per_connection: int
+    max_block_ms: int
+    delivery_timeout_ms: int
+    retry_backoff_ms: int
+    retry_backoff_max_ms: int
+    metadata_max_age_ms: int
+    transactional_id: str | None
+    transaction_timeout_ms: int
+    key_serializer: Serializer | None
+    value_serializer: Serializer | None
 
 
 def check_call(

@@ -39,6 +39,7 @@ __all__ = [
     "parse_header",
     "stamp",
     "stamp_append_time",
+    "stamp_producer",
 ]
 
 Headers = Sequence[tuple[str, "bytes | None"]]
@@ -58,7 +59,7 @@ LEAST_RECORD_BYTES = 7
 
 _CODEC_MASK = 7
 _LOG_APPEND_TIME = 8
-_TRANSACTIONAL = 16
+TRANSACTIONAL = 16
 _CONTROL = 32
 
 _HEADER = Struct(">qiibIhiqqqhii")
@@ -67,6 +68,7 @@ _new: Any = tuple.__new__
 _STAMP = Struct(">q4xi")
 _ATTRIBUTES = Struct(">h")
 _INT64 = Struct(">q")
+_PRODUCER = Struct(">qhi")
 _CRC = Struct(">I")
 
 
@@ -139,7 +141,7 @@ class BatchHeader(NamedTuple):
     @property
     def is_transactional(self) -> bool:
         """Part of a transaction."""
-        return bool(self.attributes & _TRANSACTIONAL)
+        return bool(self.attributes & TRANSACTIONAL)
 
     @property
     def is_control(self) -> bool:
@@ -268,6 +270,14 @@ def stamp(batch: bytes, base_offset: int, leader_epoch: int) -> bytes:
     )
 
 
+def stamp_producer(batch: bytes, producer_id: int, producer_epoch: int, base_sequence: int) -> bytes:
+    """The batch as another producer's, or with another sequence; its checksum is made again."""
+    out = bytearray(batch)
+    _PRODUCER.pack_into(out, 43, producer_id, producer_epoch, base_sequence)
+    _CRC.pack_into(out, 17, crc32c(memoryview(out)[CRC_START:]))
+    return bytes(out)
+
+
 def stamp_append_time(batch: bytes, timestamp_ms: int) -> bytes:
     """The batch with the broker's time for all its records (`message.timestamp.type=LogAppendTime`)."""
     out = bytearray(batch)
@@ -308,7 +318,7 @@ def build_batch(
         compress(compression, b"".join(out)),
         base_offset,
         leader_epoch,
-        compression | (_TRANSACTIONAL if transactional else 0) | (_CONTROL if control else 0),
+        compression | (TRANSACTIONAL if transactional else 0) | (_CONTROL if control else 0),
         last,
         base_timestamp,
         max([record.timestamp_ms for record in records]),

@@ -46,6 +46,10 @@ from ringleader.protocol.messages import (
     OffsetFetchResponseGroup,
     OffsetFetchResponsePartition,
     OffsetFetchResponseTopic,
+    ProduceRequest,
+    ProduceResponse,
+    ProduceResponsePartitionProduceResponse,
+    ProduceResponseTopicProduceResponse,
     TxnOffsetCommitRequest,
     TxnOffsetCommitResponse,
     TxnOffsetCommitResponsePartition,
@@ -132,6 +136,23 @@ _SESSION_ERRORS = (
     ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR,
 )
 """These of Fetch are about the whole request."""
+
+
+def _produce(request: ProduceRequest, version: int, error_code: int) -> ProduceResponse:
+    return ProduceResponse(
+        responses=[
+            ProduceResponseTopicProduceResponse(
+                topic.name,
+                [
+                    ProduceResponsePartitionProduceResponse(
+                        one.index, error_code, base_offset=-1, log_append_time_ms=-1, log_start_offset=-1
+                    )
+                    for one in topic.partition_data
+                ],
+            )
+            for topic in request.topic_data
+        ]
+    )
 
 
 def _fetch(request: FetchRequest, version: int, error_code: int) -> FetchResponse:
@@ -243,6 +264,7 @@ _BUILDERS: dict[type[Any], Callable[[Any, int, int], Any]] = {
     OffsetCommitRequest: _commit,
     TxnOffsetCommitRequest: _commit_in_transaction,
     FetchRequest: _fetch,
+    ProduceRequest: _produce,
     ListOffsetsRequest: _list_offsets,
     OffsetFetchRequest: _fetch_offsets,
     DescribeGroupsRequest: _describe,

@@ -76,6 +76,7 @@ if TYPE_CHECKING:
     from ringleader.clients.metrics import MemberMetrics as MemberMetrics
     from ringleader.clients.metrics import ProcessMetrics as ProcessMetrics
     from ringleader.clients.model import Assigned as Assigned
+    from ringleader.clients.model import GroupMetadata as GroupMetadata
     from ringleader.clients.model import Lost as Lost
     from ringleader.clients.model import MemberInfo as MemberInfo
     from ringleader.clients.model import MemberProtocol as MemberProtocol
@@ -87,6 +88,7 @@ if TYPE_CHECKING:
     from ringleader.clients.options import ConsumerOptions as ConsumerOptions
     from ringleader.clients.options import MemberOptions as MemberOptions
     from ringleader.clients.options import PartitionConsumerOptions as PartitionConsumerOptions
+    from ringleader.clients.options import ProducerOptions as ProducerOptions
     from ringleader.clients.process.policies import DeadLetter as DeadLetter
     from ringleader.clients.process.policies import FailedRecord as FailedRecord
     from ringleader.clients.process.policies import RecordTimedOutError as RecordTimedOutError
@@ -95,6 +97,22 @@ if TYPE_CHECKING:
     from ringleader.clients.process.policies import Stop as Stop
     from ringleader.clients.process.settings import ProcessOptions as ProcessOptions
     from ringleader.clients.process.settings import ProcessSettings as ProcessSettings
+    from ringleader.clients.produce.errors import AbortableTransactionError as AbortableTransactionError
+    from ringleader.clients.produce.errors import DeliveryTimeoutError as DeliveryTimeoutError
+    from ringleader.clients.produce.errors import FatalProducerError as FatalProducerError
+    from ringleader.clients.produce.errors import ProduceError as ProduceError
+    from ringleader.clients.produce.errors import ProducerClosedError as ProducerClosedError
+    from ringleader.clients.produce.errors import ProducerFencedError as ProducerFencedError
+    from ringleader.clients.produce.errors import RecordTooLargeError as RecordTooLargeError
+    from ringleader.clients.produce.errors import SendTimeoutError as SendTimeoutError
+    from ringleader.clients.produce.errors import SerializationError as SerializationError
+    from ringleader.clients.produce.errors import TransactionAbortedError as TransactionAbortedError
+    from ringleader.clients.produce.errors import UnknownPartitionError as UnknownPartitionError
+    from ringleader.clients.produce.model import ProducerMetrics as ProducerMetrics
+    from ringleader.clients.produce.model import ProducerSettings as ProducerSettings
+    from ringleader.clients.produce.model import RecordMetadata as RecordMetadata
+    from ringleader.clients.producer import Producer as Producer
+    from ringleader.clients.producer import SyncProducer as SyncProducer
 
 _NAMES_OF = {
     "acls": "Acl",
@@ -103,6 +121,13 @@ _NAMES_OF = {
     "connection.metadata": "PartitionMetadata TopicMetadata",
     "connection.security": "ClientSecurity SaslOAuthBearer SaslPlain SaslScram security_from_properties",
     "consumer": "GroupConsumer PartitionConsumer SyncGroupConsumer SyncPartitionConsumer",
+    "producer": "Producer SyncProducer",
+    "produce.errors": (
+        "AbortableTransactionError DeliveryTimeoutError FatalProducerError ProduceError ProducerClosedError "
+        "ProducerFencedError RecordTooLargeError SendTimeoutError SerializationError TransactionAbortedError "
+        "UnknownPartitionError"
+    ),
+    "produce.model": "ProducerMetrics ProducerSettings RecordMetadata",
     "errors": (
         "AssignmentFailedError AuthenticationError BrokerError CallbackFailedError ClientError "
         "CommitFailedError "
@@ -121,8 +146,10 @@ _NAMES_OF = {
     "group.subscription": "consumer_member partitions_of sync_consumer_member",
     "exporting": "opentelemetry_instruments prometheus_lines",
     "metrics": "MemberMetrics ProcessMetrics",
-    "model": "Assigned Lost MemberInfo MemberProtocol Node OffsetAndMetadata Revoked TopicPartition",
-    "options": "ConsumerMemberOptions ConsumerOptions MemberOptions PartitionConsumerOptions",
+    "model": (
+        "Assigned GroupMetadata Lost MemberInfo MemberProtocol Node OffsetAndMetadata Revoked TopicPartition"
+    ),
+    "options": "ConsumerMemberOptions ConsumerOptions MemberOptions PartitionConsumerOptions ProducerOptions",
     "process.policies": "DeadLetter FailedRecord RecordTimedOutError Retry Skip Stop",
     "process.settings": "ProcessOptions ProcessSettings",
 }

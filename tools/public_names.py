@@ -31,6 +31,7 @@ from ringleader.clients.options import (
     ConsumerOptions,
     MemberOptions,
     PartitionConsumerOptions,
+    ProducerOptions,
 )
 from ringleader.coordinator import http
 from ringleader.coordinator.config import options
@@ -64,7 +65,13 @@ def public_names() -> Names:
         ],
         "client options": [
             f"{kind.__name__}.{name}"
-            for kind in (ConsumerOptions, PartitionConsumerOptions, MemberOptions, ConsumerMemberOptions)
+            for kind in (
+                ConsumerOptions,
+                PartitionConsumerOptions,
+                MemberOptions,
+                ConsumerMemberOptions,
+                ProducerOptions,
+            )
             for name in get_type_hints(kind)
         ],
         "pytest fixtures": [

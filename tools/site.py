@@ -32,7 +32,8 @@ API = {
     "members": ("Members", ("group.membership", "group.subscription", "model", "metrics", "options")),
     "admin": ("Admin", ("admin", "acls", "descriptions", "connection.metadata", "exporting")),
     "security": ("Security of clients", ("connection.security",)),
-    "errors": ("Errors", ("errors", "fetch.errors")),
+    "producers": ("Producers", ("producer", "produce.model")),
+    "errors": ("Errors", ("errors", "fetch.errors", "produce.errors")),
 }
 """Page -> its title, and the modules of `ringleader.clients` whose public names it has."""
 

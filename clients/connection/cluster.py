@@ -18,7 +18,7 @@ from ringleader.clients.connection.backoff import Backoff
 from ringleader.clients.connection.connection import Connection, open_connection
 from ringleader.clients.connection.failures import Failures
 from ringleader.clients.connection.metadata import ClusterMetadata, read_metadata
-from ringleader.clients.connection.requests import Request, find_coordinator, found_coordinator
+from ringleader.clients.connection.requests import GROUP, Request, find_coordinator, found_coordinator
 from ringleader.clients.connection.security.sasl import Sasl
 from ringleader.clients.errors import (
     BrokerError,
@@ -341,8 +341,10 @@ class Cluster:
         *,
         max_age_ms: int = 0,
         deadline_s: float | None = None,
+        create: bool = False,
     ) -> ClusterMetadata:
-        """Brokers and topics: all topics (None) or those named; missing ones carry an error code.
+        """Brokers and topics: all topics (None) or those named; missing ones carry an error code. `create`: a
+        broker that makes topics by itself may do so.
 
         An answer not older than `max_age_ms` that covers the topics is used again.
         """
@@ -360,20 +362,22 @@ class Cluster:
             every: list[MetadataRequestTopic] | None = [] if version == 0 else None
             listed = every if wanted is None else [MetadataRequestTopic(name=name) for name in wanted]
             # Up to v3 the broker decides by itself; the field is not there.
-            return MetadataRequest(topics=listed, allow_auto_topic_creation=version < 4)
+            return MetadataRequest(topics=listed, allow_auto_topic_creation=create or version < 4)
 
         response = await self.send(None, Request(MetadataRequest, build), deadline_s=deadline_s)
         self._metadata = read_metadata(response)
         self._brokers = dict(self._metadata.brokers)
         return self._metadata
 
-    async def coordinator(self, group_id: str, *, deadline_s: float | None = None) -> Node:
-        """The node that coordinates the group now. Raises CoordinatorUnavailableError while there is none."""
-        answer = await self.send(None, find_coordinator(group_id), deadline_s=deadline_s)
+    async def coordinator(self, key: str, *, key_type: int = GROUP, deadline_s: float | None = None) -> Node:
+        """The node that coordinates the group, or the transactions of the id, now. Raises
+        CoordinatorUnavailableError while there is none."""
+        answer = await self.send(None, find_coordinator(key, key_type), deadline_s=deadline_s)
         code, node = found_coordinator(answer)
         if node is not None:
             return node
-        text = f"group {group_id!r}: the cluster names no coordinator ({error_name(code)})"
+        what = "group" if key_type == GROUP else "transactional id"
+        text = f"{what} {key!r}: the cluster names no coordinator ({error_name(code)})"
         raise (CoordinatorUnavailableError if is_retriable(code) else BrokerError)(text, code)
 
     async def controller(self, *, deadline_s: float | None = None) -> Node | None:

@@ -24,15 +24,14 @@ from ringleader.clients.fetch.errors import (
 from ringleader.clients.fetch.model import Batch, ConsumerSettings
 from ringleader.clients.fetch.positions import Committed
 from ringleader.clients.fetch.reader import Reader
+from ringleader.clients.in_thread import START_TIMEOUT_S, STOP_TIMEOUT_S
 from ringleader.clients.model import EARLIEST, LATEST, TopicPartition, checked_partitions
 from ringleader.clients.options import ConnectionOptions, MembershipOptions, cluster_of
 
 TURN_S = 0.001
 """An application that never waits lets the loop do its other work so often."""
 CLIENT_ID = "ringleader-consumer"
-START_TIMEOUT_S = 10.0
 LOOKUP_TIMEOUT_S = 30.0
-STOP_TIMEOUT_S = 30.0
 
 
 class BaseConsumer(ABC):
@@ -90,7 +89,7 @@ class BaseConsumer(ABC):
         """
         if self._loop is not None:
             self._check_process()
-            raise ConsumerClosedError(f"{self._name}: this consumer was started before")
+            raise self._started_before()
         deadline_s = time.monotonic() + seconds(timeout_s)
         self._loop, self._process = asyncio.get_running_loop(), os.getpid()
         cluster = cluster_of(
@@ -336,6 +335,9 @@ class BaseConsumer(ABC):
         self._check_loop()
         self._check(reader)
         return reader
+
+    def _started_before(self) -> ConsumerClosedError:
+        return ConsumerClosedError(f"{self._name}: this consumer was started before")
 
     def _closed(self) -> ConsumerClosedError:
         why = "was not started" if self._reader is None else "has been stopped"

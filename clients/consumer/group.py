@@ -24,7 +24,6 @@ from ringleader.clients.consumer.arguments import consumer_settings
 from ringleader.clients.consumer.base import (
     CLIENT_ID,
     LOOKUP_TIMEOUT_S,
-    STOP_TIMEOUT_S,
     BaseConsumer,
 )
 from ringleader.clients.errors import (
@@ -41,6 +40,7 @@ from ringleader.clients.fetch.reader import Reader
 from ringleader.clients.group.leading.matching import Choice
 from ringleader.clients.group.membership import GroupMember
 from ringleader.clients.group.subscription import group_member, partitions_of
+from ringleader.clients.in_thread import STOP_TIMEOUT_S
 from ringleader.clients.model import (
     Assigned,
     Lost,

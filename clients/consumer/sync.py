@@ -3,29 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import logging
 import re
 import threading
-import time
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from types import TracebackType
-from typing import Any, Generic, Self, TypeVar, Unpack, cast
+from typing import Any, TypeVar, Unpack, cast
 
-from ringleader.clients.checks import seconds
 from ringleader.clients.consumer.arguments import deserialized
-from ringleader.clients.consumer.base import (
-    LOOKUP_TIMEOUT_S,
-    START_TIMEOUT_S,
-    STOP_TIMEOUT_S,
-    BaseConsumer,
-)
+from ringleader.clients.consumer.base import LOOKUP_TIMEOUT_S, BaseConsumer
 from ringleader.clients.consumer.group import COMMIT_TIMEOUT_S, GroupConsumer
 from ringleader.clients.consumer.partitions import PartitionConsumer
 from ringleader.clients.errors import ClientError
 from ringleader.clients.fetch.errors import (
-    ConsumerClosedError,
     CorruptRecordError,
     RecordDeserializationError,
 )
@@ -36,7 +25,7 @@ from ringleader.clients.fetch.model import (
     FetchMetrics,
     Processed,
 )
-from ringleader.clients.group.callbacks.callers import LEAST_CLOSE_S
+from ringleader.clients.in_thread import STOP_TIMEOUT_S, Call, InThread
 from ringleader.clients.model import OffsetAndMetadata, TopicPartition
 from ringleader.clients.options import (
     ConsumerOptions,
@@ -48,75 +37,10 @@ from ringleader.clients.options import (
 from ringleader.clients.process.processing import Handler
 from ringleader.clients.process.settings import ProcessOptions
 
-logger = logging.getLogger("ringleader.clients.consumer")
-
-LOOK_S = 1.0
-"""A call that waits looks so often whether the loop's thread still runs."""
-
 C = TypeVar("C", bound=BaseConsumer)
-T = TypeVar("T")
 
 
-class _Call(Generic[T]):
-    """One call, on its way from the thread that makes it to the loop's and back.
-
-    A signal handler may raise in the calling thread after any call of a function. So that thread takes no
-    lock that the loop's thread needs: `concurrent.futures.Future` would.
-    """
-
-    __slots__ = ("_ended", "error", "result", "task", "thread", "work")
-
-    def __init__(self, work: Callable[[], Coroutine[Any, Any, T]]) -> None:
-        self.work = work
-        self.thread = threading.current_thread()
-        self.task: asyncio.Task[None] | None = None
-        self.result: T | None = None
-        self.error: BaseException | None = None
-        self._ended = threading.Lock()
-        self._ended.acquire()
-
-    # ---- in the loop's thread ----
-
-    def begin(self) -> None:
-        """Make it."""
-        self.task = asyncio.get_running_loop().create_task(self._run())
-
-    async def _run(self) -> None:
-        try:
-            # Not kept: it knows the question before, and that the one before it.
-            work, self.work = self.work, _over
-            self.result = await work()
-        except BaseException as error:  # the loop has to go on, whatever it is
-            self.error = error
-        finally:
-            self.task = None  # freed here: a signal handler that raised in its finalizer would be swallowed
-            self._ended.release()
-
-    def cancel(self) -> None:
-        """Nobody waits for it any more."""
-        if self.task is not None:
-            self.task.cancel()
-
-    # ---- in the calling thread ----
-
-    def wait(self, loop: asyncio.AbstractEventLoop, alive: Callable[[], bool]) -> bool:
-        """Wait until it has ended. False: it never will, for the loop has."""
-        try:
-            while not self._ended.acquire(timeout=LOOK_S):
-                if not alive():
-                    return False
-        except BaseException:
-            with contextlib.suppress(RuntimeError):
-                loop.call_soon_threadsafe(self.cancel)
-            raise
-        return True
-
-
-async def _over() -> Any:
-    raise AssertionError("a call is made once")
-
-
-class _SyncConsumer(Generic[C]):
+class _SyncConsumer(InThread[C]):
     """Runs a consumer in an event loop on a thread of its own.
 
     One thread asks for records at a time; the other methods may be called from any thread. A context manager:
@@ -124,99 +48,14 @@ class _SyncConsumer(Generic[C]):
     """
 
     def __init__(self, consumer: C) -> None:
+        super().__init__(consumer, "consumer")
         self._consumer = consumer
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._thread: threading.Thread | None = None
         self._asker: threading.Thread | None = None
         """The thread that is asking for records."""
-        self._given: _Call[list[Batch]] | None = None
+        self._given: Call[list[Batch]] | None = None
         """The last question whose answer has reached the application."""
         self._asking: set[asyncio.Task[Any]] = set()
         """Questions on their way. Belongs to the loop's thread."""
-
-    # ---- its life ----
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if error is None or self._consumer._at_home():
-            self.stop()
-
-    def start(self, *, timeout_s: float = START_TIMEOUT_S) -> None:
-        """Connect, and begin; does not wait for records. Raises as `GroupConsumer.start`."""
-        self._consumer._check_process()
-        if self._thread is not None:
-            raise ConsumerClosedError(f"{self._consumer._name}: this consumer was started before")
-        ready = threading.Event()
-        self._thread = threading.Thread(target=self._run, args=(ready,), name="consumer", daemon=True)
-        try:
-            self._thread.start()
-            ready.wait()
-            self._wait(lambda: self._consumer.start(timeout_s=timeout_s))
-        except BaseException:
-            self._end_thread(timeout_s)
-            self._thread = None
-            raise
-
-    def stop(self, *, timeout_s: float = STOP_TIMEOUT_S) -> None:
-        """As `GroupConsumer.stop`; from any thread, and more than once."""
-        self._consumer._check_process()
-        if self._loop is None:
-            return
-        deadline_s = time.monotonic() + seconds(timeout_s)
-        with contextlib.suppress(ConsumerClosedError):  # another thread was faster
-            self._wait(lambda: self._consumer.stop(timeout_s=timeout_s))
-        self._end_thread(max(LEAST_CLOSE_S, deadline_s - time.monotonic()))
-
-    def _run(self, ready: threading.Event) -> None:
-        with asyncio.Runner() as runner:
-            self._loop = runner.get_loop()
-            self._loop.call_soon(ready.set)
-            self._loop.run_forever()
-
-    def _end_thread(self, timeout_s: float) -> None:
-        loop, thread = self._loop, self._thread
-        if loop is not None and thread is not None:
-            with contextlib.suppress(RuntimeError):  # another thread was faster
-                loop.call_soon_threadsafe(loop.stop)
-            self._loop = None
-            thread.join(timeout_s)
-            if thread.is_alive():
-                logger.warning("%s: a callback does not end: its thread is left behind", self._consumer._name)
-
-    def _alive(self) -> bool:
-        return self._thread is not None and self._thread.is_alive()
-
-    def _wait(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """Do it in the loop's thread."""
-        return cast(T, self._made(_Call(work)).result)
-
-    def _made(self, call: _Call[T], begin: Callable[[], None] | None = None) -> _Call[T]:
-        """The call when it has ended well. Raises what it raised."""
-        self._consumer._check_process()
-        if (loop := self._loop) is None:
-            raise self._consumer._closed()
-        try:
-            loop.call_soon_threadsafe(begin or call.begin)
-        except RuntimeError:
-            raise self._consumer._closed() from None
-        if not call.wait(loop, self._alive):
-            raise self._consumer._closed()
-        if isinstance(call.error, asyncio.CancelledError):
-            raise ConsumerClosedError(f"{self._consumer._name}: the call was cancelled") from call.error
-        if call.error is not None:
-            raise call.error
-        return call
-
-    def _call(self, function: Callable[..., T], *args: Any) -> T:
-        async def call() -> T:
-            return function(*args)
-
-        return self._wait(call)
 
     # ---- records ----
 
@@ -253,7 +92,7 @@ class _SyncConsumer(Generic[C]):
         self._asker = me
         try:
             given = self._given
-            question: _Call[list[Batch]] = _Call(
+            question: Call[list[Batch]] = Call(
                 lambda: consumer._fetched(limit, timeout_s, several, question, given)
             )
             found = cast("list[Batch]", self._made(question, partial(self._begin, question)).result)
@@ -274,7 +113,7 @@ class _SyncConsumer(Generic[C]):
 
     # ---- in the loop's thread ----
 
-    def _begin(self, question: _Call[list[Batch]]) -> None:
+    def _begin(self, question: Call[list[Batch]]) -> None:
         work, others = question.work, list(self._asking)
 
         async def ask() -> list[Batch]:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol, Self
 from crc32c import crc32c
 
 from ringleader.protocol.compression import Compression, compress
-from ringleader.protocol.records import CRC_START, HEADER_BYTES, MAGIC, OVERHEAD_BYTES
+from ringleader.protocol.records import CRC_START, HEADER_BYTES, MAGIC, OVERHEAD_BYTES, TRANSACTIONAL
 
 _HEADER = Struct(">qiibIhiqqqhii")
 _CRC = Struct(">I")
@@ -110,6 +110,7 @@ class BatchBuilder:
         producer_id: int = -1,
         producer_epoch: int = -1,
         base_sequence: int = -1,
+        transactional: bool = False,
     ) -> bytes:
         """The batch of all records taken, at least one; the builder is empty after it.
 
@@ -126,7 +127,7 @@ class BatchBuilder:
             -1,
             MAGIC,
             0,
-            codec,
+            codec | (TRANSACTIONAL if transactional else 0),
             count - 1,
             base_ms,
             max_ms,

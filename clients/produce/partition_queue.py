@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import bisect
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from ringleader.clients.produce.batch_builder import BatchBuilder
 from ringleader.protocol.compression import Compression
 from ringleader.protocol.records import Record, build_batch, iter_batches
 
-_SEQUENCES = 2**31
+SEQUENCES = 2**31
 """Sequence numbers start at 0 again after the highest int32."""
 
 
@@ -41,23 +41,28 @@ class OutgoingBatch:
         """``topic-0``."""
         return f"{self.topic}-{self.partition}"
 
-    def halves(self) -> tuple[OutgoingBatch, OutgoingBatch]:
+    def halves(self) -> tuple[Self, Self]:
         """Two batches of the same rows, for a broker to which one is too large."""
         (view,) = iter_batches(self.data)
         header, records = view.header, list(view.records())
         middle = len(records) // 2
 
-        def part(some: Sequence[Record], first: int) -> OutgoingBatch:
-            data = build_batch(
+        def part(some: Sequence[Record], skipped: int) -> bytes:
+            sequence = -1 if header.producer_id < 0 else (header.base_sequence + skipped) % SEQUENCES
+            return build_batch(
                 [Record(at, r.timestamp_ms, r.key, r.value, r.headers) for at, r in enumerate(some)],
                 compression=header.compression,
                 producer_id=header.producer_id,
                 producer_epoch=header.producer_epoch,
-                base_sequence=header.base_sequence if header.producer_id < 0 else first % _SEQUENCES,
+                base_sequence=sequence,
+                transactional=header.is_transactional,
             )
-            return OutgoingBatch(self.topic, self.partition, first, len(some), data, self.first_s)
 
-        return part(records[:middle], self.first), part(records[middle:], self.first + middle)
+        first = self._part(0, middle, part(records[:middle], 0))
+        return first, self._part(middle, len(records) - middle, part(records[middle:], middle))
+
+    def _part(self, skipped: int, count: int, data: bytes) -> Self:
+        return type(self)(self.topic, self.partition, self.first + skipped, count, data, self.first_s)
 
 
 class PartitionQueue:
@@ -93,7 +98,7 @@ class PartitionQueue:
     ) -> OutgoingBatch:
         """The builder's rows as a batch at the end of the queue."""
         count = self.builder.count
-        sequence = self._rows % _SEQUENCES if producer_id >= 0 else -1
+        sequence = self._rows % SEQUENCES if producer_id >= 0 else -1
         data = self.builder.build(timestamp_ms, codec, producer_id, epoch, sequence)
         batch = OutgoingBatch(self.topic, self.partition, self._rows, count, data, now_s)
         self.batches.append(batch)

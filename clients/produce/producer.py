@@ -19,6 +19,7 @@ from ringleader.clients.connection.requests import plain
 from ringleader.clients.errors import ClientError, ConnectionLostError, RetriableError, is_retriable
 from ringleader.clients.model import TopicPartition
 from ringleader.clients.produce.batch_builder import BatchBuilder, Rows, RowSizes, RowTooLargeError
+from ringleader.clients.produce.errors import ProduceError
 from ringleader.clients.produce.partition_queue import OutgoingBatch, PartitionQueue, Written
 from ringleader.clients.produce.partitioner import StickyPartitions
 from ringleader.protocol.compression import Compression
@@ -44,10 +45,6 @@ _HOPELESS = (
     ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
     ErrorCode.POLICY_VIOLATION,
 )
-
-
-class ProduceError(ClientError):
-    """Records could not be written; the message says which and why."""
 
 
 @dataclass(frozen=True, kw_only=True)

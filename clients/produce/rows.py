@@ -36,7 +36,7 @@ class RowList:
 
     def sizes(self) -> RowSizes:
         """The bytes of the records; there is one at least."""
-        sizes = [_size_bytes(row) for row in self.rows]
+        sizes = [size_bytes(row) for row in self.rows]
         return RowSizes(list(accumulate(sizes)), max(sizes))
 
     def by_partition(self, partitions: int) -> Iterator[tuple[int | None, RowList]]:
@@ -63,8 +63,8 @@ class RowList:
         return Encoded(b"".join(body), base_ms, max(times))
 
 
-def _size_bytes(row: Row) -> int:
-    """A little too high."""
+def size_bytes(row: Row) -> int:
+    """The bytes of a record in a batch, a little too high."""
     size = FRAME_BYTES + len(row.key or b"") + len(row.value or b"")
     if row.timestamp_ms >= 0:
         size += _OWN_TIME_BYTES

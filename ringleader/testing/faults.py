@@ -27,7 +27,7 @@ MAX_FRAME_BYTES = 100 * 1024 * 1024
 SEEN_MAX = 100_000
 """Requests that are remembered; beyond that the oldest are forgotten."""
 
-DATA_APIS = ("Fetch", "ListOffsets")
+DATA_APIS = ("AddPartitionsToTxn", "Fetch", "ListOffsets", "Produce", "TxnOffsetCommit")
 """Their errors are in the answer for each partition."""
 GROUP_APIS = ("JoinGroup", "SyncGroup", "Heartbeat", "LeaveGroup", "OffsetCommit", "OffsetFetch")
 

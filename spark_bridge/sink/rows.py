@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ringleader.clients.produce.arrow import ArrowRows
-from ringleader.clients.produce.producer import ProduceError
+from ringleader.clients.produce.errors import ProduceError
 from ringleader.protocol.records import varint
 from ringleader.spark_bridge.options.build import OptionsError
 

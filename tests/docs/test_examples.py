@@ -106,7 +106,6 @@ class Team:
             line.split()[1] for script in self.scripts for line in script.lines if line.startswith(f"{verb} ")
         }
 
-
     async def until_said(self, verb: str, arguments: set[str]) -> None:
         """Wait until they have printed a line with that verb for each of these, and for no other."""
         try:
@@ -114,7 +113,7 @@ class Team:
         except AssertionError:
             missing, more = sorted(arguments - self.said(verb)), sorted(self.said(verb) - arguments)
             other = [[line for line in one.lines if not line.startswith(verb)] for one in self.scripts]
-            text = f"{len(missing)} missing: {missing[:5]} to {missing[-5:]}; not asked for: {more[:5]}; {other}"
+            text = f"{len(missing)} missing: {missing[:5]} to {missing[-5:]}; too many: {more[:5]}; {other}"
             raise AssertionError(text) from None
 
 

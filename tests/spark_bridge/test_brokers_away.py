@@ -15,7 +15,7 @@ import pytest
 from ringleader.clients.blocking import connection
 from ringleader.clients.blocking.endpoint import Endpoint
 from ringleader.clients.produce.arrow import ArrowRows
-from ringleader.clients.produce.producer import ProduceError
+from ringleader.clients.produce.errors import ProduceError
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import (
     FetchRequest,

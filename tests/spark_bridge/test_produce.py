@@ -12,8 +12,8 @@ import pytest
 
 from ringleader.clients.blocking.endpoint import Endpoint
 from ringleader.clients.produce.arrow import ArrowRows
+from ringleader.clients.produce.errors import ProduceError
 from ringleader.clients.produce.partitioner import partition_of_key
-from ringleader.clients.produce.producer import ProduceError
 from ringleader.protocol.compression import Compression
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import ProduceRequest

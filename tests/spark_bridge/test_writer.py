@@ -20,7 +20,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from ringleader.clients.produce.producer import ProduceError
+from ringleader.clients.produce.errors import ProduceError
 from ringleader.spark_bridge.batch_reader import RingleaderBatchReader
 from ringleader.spark_bridge.fetching import fetch
 from ringleader.spark_bridge.options.build import OptionsError

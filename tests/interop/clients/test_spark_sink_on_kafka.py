@@ -15,7 +15,7 @@ from aiokafka import AIOKafkaConsumer
 from ringleader.clients.admin import Admin
 from ringleader.clients.blocking.endpoint import Endpoint
 from ringleader.clients.produce.arrow import ArrowRows
-from ringleader.clients.produce.producer import ProduceError
+from ringleader.clients.produce.errors import ProduceError
 from ringleader.protocol.compression import Compression
 from ringleader.spark_bridge.sink.produce import SinkProducer, SinkSettings, close_clusters
 from ringleader.spark_bridge.sink.rows import sink_rows

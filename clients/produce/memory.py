@@ -1,0 +1,54 @@
+"""The bytes that a producer may hold: records wait for room in the order of their coming."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+
+
+class Memory:
+    """Belongs to one event loop."""
+
+    def __init__(self, limit_bytes: int) -> None:
+        self.limit_bytes = limit_bytes
+        self.used_bytes = 0
+        self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
+
+    @property
+    def short(self) -> bool:
+        """Whether a record waits for room."""
+        return bool(self._waiting)
+
+    def take_now(self, size_bytes: int) -> bool:
+        """Whether there was room, and nobody before."""
+        if self._waiting or self.used_bytes + size_bytes > self.limit_bytes:
+            return False
+        self.used_bytes += size_bytes
+        return True
+
+    async def take(self, size_bytes: int) -> None:
+        """Wait for room. A caller that is cancelled has taken nothing."""
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        entry = (size_bytes, turn)
+        self._waiting.append(entry)
+        try:
+            await turn
+        except BaseException:
+            if turn.done() and not turn.cancelled():
+                self.give(size_bytes)
+            else:
+                self._waiting.remove(entry)
+                self._admit()
+            raise
+
+    def give(self, size_bytes: int) -> None:
+        """Give back."""
+        self.used_bytes -= size_bytes
+        self._admit()
+
+    def _admit(self) -> None:
+        while self._waiting and self.used_bytes + self._waiting[0][0] <= self.limit_bytes:
+            size_bytes, turn = self._waiting.popleft()
+            if not turn.done():
+                self.used_bytes += size_bytes
+                turn.set_result(None)

@@ -1,0 +1,393 @@
+"""Sends the batches of a producer to the partitions' leaders, several ahead of their answers, and again until
+they are confirmed or their time is over.
+
+A batch that was not confirmed is sent again with its sequence, so a broker that has it drops it. One that
+is given up leaves a gap: what follows goes on under a new epoch, but only after the leader has said, by
+refusing the old sequence, that it does not have it. So nothing is written twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import random
+import time
+from collections.abc import Callable
+from typing import Any
+
+from ringleader.clients.connection.cluster import Cluster
+from ringleader.clients.connection.failures import Failures
+from ringleader.clients.connection.requests import plain
+from ringleader.clients.errors import ClientError, RetriableError, is_retriable
+from ringleader.clients.model import Node, TopicPartition
+from ringleader.clients.produce.batch_builder import BatchBuilder, RowTooLargeError
+from ringleader.clients.produce.errors import (
+    DeliveryTimeoutError,
+    FatalProducerError,
+    ProduceError,
+    RecordTooLargeError,
+)
+from ringleader.clients.produce.lane import MAX_EPOCH, Lane, Parcel, Pending
+from ringleader.clients.produce.memory import Memory
+from ringleader.clients.produce.model import ProducerSettings, RecordMetadata
+from ringleader.clients.produce.rows import Row
+from ringleader.clients.produce.topics import Topics
+from ringleader.clients.produce.transactions import FENCED, Transactions
+from ringleader.protocol.compression import Compression
+from ringleader.protocol.errors import ErrorCode, error_name
+from ringleader.protocol.messages import (
+    ProduceRequest,
+    ProduceRequestPartitionProduceData,
+    ProduceRequestTopicProduceData,
+)
+
+logger = logging.getLogger("ringleader.clients.produce")
+
+PRODUCE = "produce"
+"""The purpose of the connections: a broker may hold an answer back until replicas have the records."""
+_TAKEN = (ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER)
+_TOO_LARGE = (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE)
+_FATAL = (ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+_FORGOTTEN = (ErrorCode.UNKNOWN_PRODUCER_ID, ErrorCode.INVALID_PRODUCER_EPOCH)
+
+
+class BatchSender:
+    """Belongs to one event loop. `run` it."""
+
+    def __init__(self, cluster: Cluster, settings: ProducerSettings) -> None:
+        self._cluster = cluster
+        self._settings = settings
+        self._codec = Compression[settings.compression_type.upper()]
+        self.topics = Topics(cluster, settings, self.wake)
+        self.transactions = Transactions(cluster, settings, self.wake)
+        self.memory = Memory(settings.buffer_memory)
+        self._lanes: dict[TopicPartition, Lane] = {}
+        self._active: dict[TopicPartition, Lane] = {}
+        """Those with something to send."""
+        self._requests: dict[asyncio.Task[None], int] = {}
+        """Under way, and the node of each."""
+        self._proven: set[int] = set()
+        """Nodes that have answered: requests on a connection that is just being opened may come in any
+        order."""
+        self._wake = asyncio.Event()
+        self._hurry = 0
+        """Callers that wait for everything to be sent."""
+        self._era = 0
+        self._open: dict[int, int] = {}
+        """Of each era: the records that are not confirmed."""
+        self._changed = asyncio.Event()
+        self._failures = Failures()
+        self.records = self.failed_records = self.bytes = self.requests = self.retries = 0
+
+    # ---- records ----
+
+    def add(self, tp: TopicPartition, row: Row, size_bytes: int) -> asyncio.Future[RecordMetadata]:
+        """Take a record, which has its room in memory. Raises RecordTooLargeError."""
+        loop = asyncio.get_running_loop()
+        lane = self._lanes.get(tp)
+        if lane is None:
+            limit = min(self._settings.batch_size, self._settings.max_request_size)
+            builder = BatchBuilder(limit, self._settings.max_request_size)
+            lane = self._lanes[tp] = Lane(tp, builder, self.transactions.producer)
+        outcome: asyncio.Future[RecordMetadata] = loop.create_future()
+        pending = Pending(outcome, row.timestamp_ms, size_bytes, self._era)
+        try:
+            if not lane.fill(row, size_bytes, pending, loop.time()):
+                lane.close_open(self._codec, self.transactions.id is not None)
+                lane.fill(row, size_bytes, pending, loop.time())
+        except RowTooLargeError as error:
+            raise too_large(
+                tp[0], error.size_bytes, "max_request_size", self._settings.max_request_size
+            ) from None
+        self._open[self._era] = self._open.get(self._era, 0) + 1
+        self._active[tp] = lane
+        if len(lane.pending) == 1 or lane.builder.full:
+            self._wake.set()
+        return outcome
+
+    async def flush(self) -> None:
+        """Send all that was taken so far without waiting for more, and wait for its outcome."""
+        era, self._era = self._era, self._era + 1
+        self._hurry += 1
+        self._wake.set()
+        try:
+            while any(number <= era for number in self._open):
+                await self._changed.wait()
+        finally:
+            self._hurry -= 1
+
+    def wake(self) -> None:
+        """Something may be sent that could not before."""
+        self._wake.set()
+
+    async def quiet(self) -> None:
+        """Wait until no request is under way."""
+        while self._requests:
+            await asyncio.wait(self._requests)
+
+    def drop(self, error: Callable[[], ClientError]) -> None:
+        """Everything that is not under way fails with that."""
+        for lane in list(self._active.values()):
+            if lane.pending:
+                lane.close_open(self._codec, self.transactions.id is not None)
+            parcels, lane.batches = lane.batches, []
+            for parcel in parcels:
+                lane.gave_up = True
+                self._end(parcel.pending, error())
+            self._rest(lane)
+
+    def renumber(self) -> None:
+        """The producer has a new epoch: all partitions begin with it."""
+        for lane in self._lanes.values():
+            lane.renumber(self.transactions.producer)
+
+    # ---- the loop ----
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        try:
+            while True:
+                self._wake.clear()
+                next_s = self._send_ready()
+                now_s = asyncio.get_running_loop().time()
+                try:
+                    async with asyncio.timeout(None if next_s == math.inf else max(0.0, next_s - now_s)):
+                        await self._wake.wait()
+                except TimeoutError:
+                    pass
+        finally:
+            for task in self._requests:
+                task.cancel()
+            await asyncio.gather(*self._requests, return_exceptions=True)
+
+    def _send_ready(self) -> float:
+        """Send what may go; when to look again."""
+        now_s = asyncio.get_running_loop().time()
+        next_s = math.inf
+        more = True
+        while more:
+            more = False
+            going: dict[Node, list[tuple[Lane, Parcel]]] = {}
+            sizes: dict[Node, int] = {}
+            for lane in list(self._active.values()):
+                next_s = min(next_s, self._expire(lane, now_s), self._due(lane, now_s))
+                node = self._target(lane, now_s)
+                if node is None:
+                    continue
+                if not lane.batches:
+                    lane.close_open(self._codec, self.transactions.id is not None)
+                parcel = lane.batches[0]
+                size = sizes.get(node, 0) + len(parcel.data)
+                if node in going and size > self._settings.max_request_size:
+                    more = True
+                    continue
+                going.setdefault(node, []).append((lane, parcel))
+                sizes[node] = size
+            for node, entries in going.items():
+                self._send(node, entries, now_s)
+                more = True
+        return next_s
+
+    def _due(self, lane: Lane, now_s: float) -> float:
+        """When the lane has something to send by itself; infinity: it has, or waits for something else."""
+        if lane.batches:
+            return lane.not_before_s if lane.not_before_s > now_s else math.inf
+        if not lane.pending or lane.builder.full or self._hurry or self.memory.short:
+            return math.inf
+        due_s = max(lane.opened_s + self._settings.linger_ms / 1000, lane.not_before_s)
+        return due_s if due_s > now_s else math.inf
+
+    def _target(self, lane: Lane, now_s: float) -> Node | None:
+        """Where the lane's next batch may go now."""
+        if lane.empty or lane.not_before_s > now_s or self._due(lane, now_s) != math.inf:
+            return None
+        if not lane.restarted():
+            return None
+        node = self.topics.leader(lane.topic_partition)
+        if node is None or not self.transactions.may_send(lane.topic_partition):
+            return None
+        most = self._settings.max_in_flight_requests_per_connection if node.node_id in self._proven else 1
+        busy = sum(1 for other in self._requests.values() if other == node.node_id)
+        return node if busy < most and lane.may_send(node.node_id) else None
+
+    def _expire(self, lane: Lane, now_s: float) -> float:
+        """Give up what has waited too long; when the next one will have."""
+        limit_s = self._settings.delivery_timeout_ms / 1000
+        while lane.batches and lane.batches[0].first_s + limit_s <= now_s:
+            self._give_up(lane, lane.batches.pop(0), None)
+        if not lane.batches and lane.pending and lane.opened_s + limit_s <= now_s:
+            lane.close_open(self._codec, self.transactions.id is not None)
+            self._give_up(lane, lane.batches.pop(0), None)
+        if lane.empty:
+            self._rest(lane)
+            return math.inf
+        return (lane.batches[0].first_s if lane.batches else lane.opened_s) + limit_s
+
+    def _send(self, node: Node, entries: list[tuple[Lane, Parcel]], now_s: float) -> None:
+        for lane, parcel in entries:
+            lane.sent(parcel, node.node_id)
+            self.retries += parcel.tries > 0
+            parcel.tries += 1
+            if lane.empty:
+                self._active.pop(lane.topic_partition, None)
+        self.requests += 1
+        task = asyncio.create_task(self._request(node, entries, now_s), name="producer's request")
+        self._requests[task] = node.node_id
+        task.add_done_callback(self._over)
+
+    def _over(self, task: asyncio.Task[None]) -> None:
+        del self._requests[task]
+        self._wake.set()
+        if not task.cancelled() and (error := task.exception()) is not None:
+            raise error
+
+    async def _request(self, node: Node, entries: list[tuple[Lane, Parcel]], now_s: float) -> None:
+        settings = self._settings
+        ends_s = min(parcel.first_s for _, parcel in entries) + settings.delivery_timeout_ms / 1000
+        deadline_s = min(now_s + settings.request_timeout_ms / 1000, ends_s)
+        request = plain(self._message([parcel for _, parcel in entries]))
+        try:
+            answer = await self._cluster.send(node, request, deadline_s=deadline_s, purpose=PRODUCE)
+        except RetriableError as error:
+            self._proven.discard(node.node_id)
+            self._tell(RetriableError(f"{node} did not take batches, they are sent again: {error}"))
+            for lane, parcel in entries:
+                lane.in_flight -= 1
+                self._again(lane, parcel)
+            self.topics.stale()
+            return
+        except ClientError as error:
+            for lane, parcel in entries:
+                lane.in_flight -= 1
+                self._give_up(lane, parcel, error)
+            return
+        self._proven.add(node.node_id)
+        answers = {
+            (topic.name, part.index): part for topic in answer.responses for part in topic.partition_responses
+        }
+        for lane, parcel in entries:
+            lane.in_flight -= 1
+            self._answered(lane, parcel, answers.get(lane.topic_partition))
+
+    def _message(self, parcels: list[Parcel]) -> ProduceRequest:
+        topics: dict[str, list[ProduceRequestPartitionProduceData]] = {}
+        for parcel in parcels:
+            entry = ProduceRequestPartitionProduceData(index=parcel.partition, records=parcel.data)
+            topics.setdefault(parcel.topic, []).append(entry)
+        return ProduceRequest(
+            transactional_id=self.transactions.id,
+            acks=-1 if self._settings.acks == "all" else 1,
+            timeout_ms=self._settings.request_timeout_ms,
+            topic_data=[
+                ProduceRequestTopicProduceData(name=name, partition_data=of) for name, of in topics.items()
+            ],
+        )
+
+    # ---- answers ----
+
+    def _answered(self, lane: Lane, parcel: Parcel, answer: Any) -> None:
+        if answer is None:
+            self._give_up(lane, parcel, ProduceError(f"the broker did not answer for {parcel.name}"))
+            return
+        code = answer.error_code
+        if code in _TAKEN:
+            lane.confirmed()
+            self._confirmed(parcel, answer.base_offset, answer.log_append_time_ms)
+            return
+        why = error_name(code) + (f" ({answer.error_message})" if answer.error_message else "")
+        transactional = self.transactions.id is not None
+        if code in _TOO_LARGE and parcel.count > 1:
+            self._again(lane, *parcel.halves())
+        elif code in _TOO_LARGE:
+            self._give_up(
+                lane, parcel, too_large(parcel.topic, len(parcel.data), "the topic's max.message.bytes")
+            )
+        elif code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER and lane.behind(parcel):
+            self._again(lane, parcel)
+        elif not transactional and self._restarts(lane, code):
+            lane.restart()
+            self._again(lane, parcel)
+        elif code == ErrorCode.PRODUCER_FENCED or code in _FATAL:
+            fatal = FatalProducerError(f"the producer cannot go on: {why} for {parcel.name}", code)
+            self.transactions.failed(self.transactions.fenced(code) if code in FENCED else fatal)
+            self._give_up(lane, parcel, self.transactions.fatal or fatal)
+        elif is_retriable(code):
+            self._tell(RetriableError(f"{parcel.name} did not take a batch, it is sent again: {why}"))
+            self.topics.stale()
+            self._again(lane, parcel)
+        else:
+            text = f"records cannot be written to {parcel.name}: {why}"
+            self._give_up(lane, parcel, ProduceError(text, code))
+
+    @staticmethod
+    def _restarts(lane: Lane, code: int) -> bool:
+        """Whether the leader only does not know the sequence: behind a batch that was given up, or of a
+        producer that it has forgotten."""
+        if lane.producer[1] >= MAX_EPOCH or lane.producer[0] < 0:
+            return False
+        return code in _FORGOTTEN or (code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER and lane.gave_up)
+
+    def _confirmed(self, parcel: Parcel, base_offset: int, append_ms: int) -> None:
+        self.records += parcel.count
+        self.bytes += len(parcel.data)
+        for number, one in enumerate(parcel.pending):
+            if not one.outcome.done():
+                offset = base_offset + number if base_offset >= 0 else -1
+                timestamp_ms = append_ms if append_ms >= 0 else one.timestamp_ms
+                one.outcome.set_result(RecordMetadata(parcel.topic, parcel.partition, offset, timestamp_ms))
+        self._ended(parcel.pending)
+        self._failures.works()
+
+    def _again(self, lane: Lane, *parcels: Parcel) -> None:
+        settings = self._settings
+        lane.tries += 1
+        backoff_ms = min(settings.retry_backoff_max_ms, settings.retry_backoff_ms << min(lane.tries - 1, 16))
+        wait_s = backoff_ms / 1000 * (0.8 + 0.4 * random.random())
+        lane.not_before_s = asyncio.get_running_loop().time() + wait_s
+        lane.back(*parcels)
+        self._active[lane.topic_partition] = lane
+
+    def _give_up(self, lane: Lane, parcel: Parcel, error: ClientError | None) -> None:
+        lane.gave_up = True
+        if error is None:
+            error = DeliveryTimeoutError(
+                f"records for {parcel.name} were not confirmed within "
+                f"{self._settings.delivery_timeout_ms} ms (delivery_timeout_ms)"
+                + (f": {self._failures.last}" if self._failures.last is not None else "")
+            )
+        if self.transactions.id is not None:
+            self.transactions.renumbers = True
+            self.transactions.failed(error)
+        logger.warning("%d records were not written: %s", parcel.count, error)
+        self._end(parcel.pending, error)
+
+    def _end(self, pending: list[Pending], error: ClientError) -> None:
+        self.failed_records += len(pending)
+        for one in pending:
+            if not one.outcome.done():
+                one.outcome.set_exception(error)
+                one.outcome.exception()  # it is in the log, if nobody asks for it
+        self._ended(pending)
+
+    def _ended(self, pending: list[Pending]) -> None:
+        for one in pending:
+            self._open[one.era] -= 1
+            if not self._open[one.era]:
+                del self._open[one.era]
+        self.memory.give(sum(one.size_bytes for one in pending))
+        changed, self._changed = self._changed, asyncio.Event()
+        changed.set()
+
+    def _rest(self, lane: Lane) -> None:
+        self._active.pop(lane.topic_partition, None)
+
+    def _tell(self, error: ClientError) -> None:
+        if (line := self._failures.failed(error, time.monotonic())) is not None:
+            logger.warning("%s", line)
+
+
+def too_large(topic: str, size_bytes: int, limit: str, most: int | None = None) -> RecordTooLargeError:
+    """The error about a record that is larger than that limit."""
+    bound = f"{limit} ({most})" if most is not None else limit
+    return RecordTooLargeError(f"a record for topic {topic} takes {size_bytes} bytes, more than {bound}")

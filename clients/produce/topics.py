@@ -1,0 +1,170 @@
+"""The topics that a producer writes to: their partitions, who leads them, and which one a record goes to."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import time
+import zlib
+from collections.abc import Callable
+
+from ringleader.clients.checks import whole
+from ringleader.clients.connection.backoff import Backoff
+from ringleader.clients.connection.cluster import Cluster
+from ringleader.clients.connection.metadata import TopicMetadata
+from ringleader.clients.errors import BrokerError, ClientError, RetriableError, is_retriable
+from ringleader.clients.model import Node, TopicPartition
+from ringleader.clients.produce.errors import SendTimeoutError, UnknownPartitionError
+from ringleader.clients.produce.model import ProducerSettings
+from ringleader.clients.produce.partitioner import StickyPartitions, partition_of_key
+from ringleader.protocol.errors import ErrorCode, error_name
+
+logger = logging.getLogger("ringleader.clients.produce")
+
+
+class _Sticky:
+    """Where records without a key go: to one partition until a batch's bytes are in it (KIP-794)."""
+
+    def __init__(self, known: TopicMetadata) -> None:
+        self._available = _available(known)
+        self._order = StickyPartitions(self._available, random.Random())
+        self._bytes = 0
+
+    def fits(self, known: TopicMetadata) -> bool:
+        """Whether the partitions that have a leader are still those."""
+        return self._available == _available(known)
+
+    def take(self, size_bytes: int, batch_bytes: int) -> int:
+        """The partition of a record."""
+        if self._bytes >= batch_bytes:
+            self._order.move_on()
+            self._bytes = 0
+        self._bytes += size_bytes
+        return self._order.current
+
+
+def _available(known: TopicMetadata) -> list[int]:
+    led = [one.partition for one in known.partitions if one.leader >= 0]
+    return led or [one.partition for one in known.partitions]
+
+
+class Topics:
+    """Belongs to one event loop. `run` keeps what is known up to date; `changed` is called then."""
+
+    def __init__(self, cluster: Cluster, settings: ProducerSettings, changed: Callable[[], None]) -> None:
+        self._cluster = cluster
+        self._settings = settings
+        self._changed = changed
+        self._known: dict[str, TopicMetadata] = {}
+        self._nodes: dict[int, Node] = {}
+        self._sticky: dict[str, _Sticky] = {}
+        self._stale = asyncio.Event()
+
+    def leader(self, tp: TopicPartition) -> Node | None:
+        """The node to write to; None: there is none now, and it is looked for."""
+        known = self._known.get(tp[0])
+        found = None
+        if known is not None and tp[1] < len(known.partitions):
+            found = self._nodes.get(known.partitions[tp[1]].leader)
+        if found is None:
+            self._stale.set()
+        return found
+
+    def stale(self) -> None:
+        """Something is not as it was thought to be."""
+        self._stale.set()
+
+    def count(self, topic: str) -> int | None:
+        """The number of partitions; None: not known yet."""
+        known = self._known.get(topic)
+        return None if known is None else len(known.partitions)
+
+    async def look(self, topic: str, deadline_s: float) -> None:
+        """Learn of a topic; brokers that make topics by themselves make it. Raises SendTimeoutError, and
+        BrokerError for one that may not be written to."""
+        backoff = Backoff(self._settings.retry_backoff_ms, self._settings.retry_backoff_max_ms, random.random)
+        loop, why = asyncio.get_running_loop(), "no broker has answered"
+        while True:
+            try:
+                code = await self._ask({topic}, deadline_s, topic)
+                if not code:
+                    return
+                why = error_name(code)
+                if not is_retriable(code) or code == ErrorCode.INVALID_TOPIC_EXCEPTION:
+                    raise BrokerError(f"topic {topic} cannot be written to: {why}", code)
+            except RetriableError as error:
+                why = str(error)
+            wait_s = backoff.next_ms() / 1000
+            if loop.time() + wait_s >= deadline_s:
+                waited = f"{self._settings.max_block_ms} ms (max_block_ms)"
+                raise SendTimeoutError(f"topic {topic} is not known after {waited}: {why}")
+            await asyncio.sleep(wait_s)
+
+    async def _ask(self, names: set[str], deadline_s: float, create: str | None = None) -> int:
+        """The error code of the topic that is looked for."""
+        found = await self._cluster.metadata(names, deadline_s=deadline_s, create=create is not None)
+        self._nodes = dict(found.brokers)
+        code = 0
+        for name, topic in found.topics.items():
+            if topic.partitions and not topic.error_code:
+                self._known[name] = topic
+            elif name == create:
+                code = topic.error_code or ErrorCode.LEADER_NOT_AVAILABLE
+        self._changed()
+        return code
+
+    async def run(self) -> None:
+        """Look again when something is stale, and when what is known is old. Until cancelled."""
+        backoff = Backoff(self._settings.retry_backoff_ms, self._settings.retry_backoff_max_ms, random.random)
+        while True:
+            try:
+                async with asyncio.timeout(self._settings.metadata_max_age_ms / 1000):
+                    await self._stale.wait()
+            except TimeoutError:
+                pass
+            self._stale.clear()
+            asked_s = time.monotonic()
+            if self._known:
+                try:
+                    await self._ask(set(self._known), asyncio.get_running_loop().time() + 30)
+                except ClientError as error:
+                    logger.warning("topics cannot be looked at, trying again: %s", error)
+                    self._stale.set()
+            if time.monotonic() - asked_s > self._settings.retry_backoff_max_ms / 1000:
+                backoff.reset()
+            await asyncio.sleep(backoff.next_ms() / 1000)
+
+    async def partition(
+        self, topic: str, key: bytes | None, named: int | None, size_bytes: int, deadline_s: float
+    ) -> int:
+        """The partition of a record. Raises UnknownPartitionError, what `look` raises, and what a partitioner
+        raises."""
+        if topic not in self._known:
+            await self.look(topic, deadline_s)
+        chosen = self._chosen(topic, key, named, size_bytes)
+        if chosen >= len(self._known[topic].partitions):
+            await self.look(topic, deadline_s)  # it may have more by now
+        count = len(self._known[topic].partitions)
+        if not 0 <= chosen < count:
+            by = "a record names" if named is not None else "the partitioner chose"
+            raise UnknownPartitionError(
+                f"{by} partition {chosen} of topic {topic}, which has partitions 0 to {count - 1}"
+            )
+        return chosen
+
+    def _chosen(self, topic: str, key: bytes | None, named: int | None, size_bytes: int) -> int:
+        if named is not None:
+            return named
+        known, by = self._known[topic], self._settings.partitioner
+        count = len(known.partitions)
+        if callable(by):
+            return whole("a partition", by(topic, key, count))
+        if by == "murmur2" and key is not None:
+            return partition_of_key(key, count)
+        if by == "consistent_random" and key:
+            return zlib.crc32(key) % count
+        sticky = self._sticky.get(topic)
+        if sticky is None or not sticky.fits(known):
+            sticky = self._sticky[topic] = _Sticky(known)
+        return sticky.take(size_bytes, self._settings.batch_size)

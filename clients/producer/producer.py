@@ -1,0 +1,263 @@
+"""`Producer`: writes records to Kafka topics, for asyncio. Idempotent; transactional on request."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any, Self, Unpack
+
+from ringleader.clients.checks import seconds
+from ringleader.clients.connection.cluster import Cluster
+from ringleader.clients.errors import ClientError
+from ringleader.clients.in_thread import START_TIMEOUT_S, STOP_TIMEOUT_S
+from ringleader.clients.options import ProducerOptions, check_client, cluster_of
+from ringleader.clients.produce.errors import ProducerClosedError, SendTimeoutError
+from ringleader.clients.produce.model import ProducerMetrics, ProducerSettings, RecordMetadata
+from ringleader.clients.produce.rows import size_bytes
+from ringleader.clients.produce.sender import BatchSender, too_large
+from ringleader.clients.producer.records import row_of
+from ringleader.protocol.records import Headers
+
+CLIENT_ID = "ringleader-producer"
+TURN_S = 0.001
+"""An application that never waits lets the loop do its other work so often."""
+
+
+class Producer:
+    """Writes records: `async with Producer(...) as producer`, then `await producer.send(...)`.
+
+    Belongs to the event loop that called `start`; any number of its tasks may send.
+    """
+
+    def __init__(
+        self,
+        bootstrap: str | Sequence[str],
+        *,
+        settings: ProducerSettings | None = None,
+        **options: Unpack[ProducerOptions],
+    ) -> None:
+        """Does not connect yet. Raises TypeError for an option that there is not, ValueError for values that
+        cannot work. `options`: see `ProducerSettings`, and `client_id`, `tls` and `sasl`."""
+        call = "Producer()"
+        check_client(call, bootstrap, options, ProducerOptions)
+        given: dict[str, Any] = dict(options)
+        names = ProducerSettings.__dataclass_fields__
+        own = {name: value for name, value in given.items() if name in names}
+        if settings is not None and own:
+            raise ValueError(f"{call}: either settings or {', '.join(own)}")
+        self.settings = ProducerSettings(**own) if settings is None else settings
+        self._bootstrap = bootstrap
+        self._connection = {name: value for name, value in given.items() if name not in names}
+        self._client_id: str = self._connection.pop("client_id", CLIENT_ID)
+        self._name = f"producer {self.settings.transactional_id or self._client_id!r}"
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._process = 0
+        self._cluster: Cluster | None = None
+        self._sender: BatchSender | None = None
+        self._tasks: list[asyncio.Task[None]] = []
+        self._stopping = False
+        self._last_turn_s = 0.0
+
+    # ---- its life ----
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None or self._at_home():
+            await self.stop()
+
+    async def start(self, *, timeout_s: float = START_TIMEOUT_S) -> None:
+        """Connect, and get a producer id. With `transactional_id`: a producer that was started with it before
+        is shut out, and its open transaction aborted.
+
+        Raises ConnectionLostError when none of the bootstrap addresses can be reached within that time,
+        AuthenticationError, RetriableError when no producer id could be had in time, FatalProducerError.
+        """
+        if self._loop is not None:
+            self._check_process()
+            raise self._started_before()
+        seconds(timeout_s)
+        self._loop, self._process = asyncio.get_running_loop(), os.getpid()
+        deadline_s = self._loop.time() + timeout_s
+        cluster = cluster_of(
+            self._bootstrap,
+            self._connection,
+            client_id=self._client_id,
+            request_timeout_ms=self.settings.request_timeout_ms,
+        )
+        try:
+            await cluster.ready(timeout_s)
+            sender = BatchSender(cluster, self.settings)
+            await sender.transactions.begin_identity(deadline_s)
+        except BaseException:
+            self._loop = None
+            await cluster.close()
+            raise
+        self._cluster, self._sender = cluster, sender
+        works = [sender.run(), sender.topics.run()]
+        self._tasks = [asyncio.create_task(work, name="producer") for work in works]
+
+    async def stop(self, *, timeout_s: float = STOP_TIMEOUT_S) -> None:
+        """Write what was accepted, abort an open transaction, close the connections; what is not confirmed
+        within that time fails with ProducerClosedError. May be called more than once."""
+        seconds(timeout_s)
+        self._check_process()
+        sender = self._sender
+        if sender is None or self._cluster is None:
+            return
+        self._check_loop()
+        first, self._stopping = not self._stopping, True
+        if not first:
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+            return
+        try:
+            await self._end(sender, timeout_s)
+        finally:
+            for task in self._tasks:
+                task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+            sender.drop(self._closed)
+            await self._cluster.close()
+
+    async def _end(self, sender: BatchSender, timeout_s: float) -> None:
+        try:
+            async with asyncio.timeout(timeout_s):
+                await sender.flush()
+        except TimeoutError:
+            pass
+
+    # ---- records ----
+
+    async def send(
+        self,
+        topic: str,
+        value: Any = None,
+        *,
+        key: Any = None,
+        partition: int | None = None,
+        headers: Headers = (),
+        timestamp_ms: int | None = None,
+    ) -> asyncio.Future[RecordMetadata]:
+        """Accept a record, and return what is done when a broker has confirmed it.
+
+        Waits for the topic to be known and for room in `buffer_memory`, both within `max_block_ms`; a call
+        that is cancelled meanwhile, or raises, sends nothing. Records of one partition are written in the
+        order of the calls. `timestamp_ms`: Unix time; None: now. The result is the record's `RecordMetadata`;
+        it fails with DeliveryTimeoutError, RecordTooLargeError or ProduceError (`code`). A result that nobody
+        waits for is sent all the same, and its failure is a line in the log.
+
+        Raises SerializationError, UnknownPartitionError, RecordTooLargeError, SendTimeoutError, BrokerError
+        about the topic, ProducerClosedError.
+        """
+        sender = self._running()
+        now_s = asyncio.get_running_loop().time()
+        if now_s - self._last_turn_s > TURN_S:
+            await asyncio.sleep(0)
+            self._last_turn_s = asyncio.get_running_loop().time()
+        at_ms = int(time.time() * 1000) if timestamp_ms is None else timestamp_ms
+        row = row_of(self.settings, topic, value, key, partition, headers, at_ms)
+        size = size_bytes(row)
+        if size > self.settings.buffer_memory:
+            raise too_large(topic, size, "buffer_memory", self.settings.buffer_memory)
+        deadline_s = now_s + self.settings.max_block_ms / 1000
+        target = await sender.topics.partition(topic, row.key, partition, size, deadline_s)
+        if not sender.memory.take_now(size):
+            await self._room(sender, size, deadline_s)
+        # Nothing is awaited from here on: a call that is cancelled has sent the record, or not.
+        try:
+            self._running()
+            return sender.add((topic, target), row, size)
+        except BaseException:
+            sender.memory.give(size)
+            raise
+
+    async def _room(self, sender: BatchSender, size: int, deadline_s: float) -> None:
+        sender.wake()
+        try:
+            async with asyncio.timeout_at(deadline_s):
+                await sender.memory.take(size)
+        except TimeoutError:
+            raise SendTimeoutError(
+                f"no room for a record of {size} bytes after {self.settings.max_block_ms} ms (max_block_ms): "
+                f"{sender.memory.used_bytes} bytes are not confirmed (buffer_memory)"
+            ) from None
+
+    async def send_and_wait(
+        self,
+        topic: str,
+        value: Any = None,
+        *,
+        key: Any = None,
+        partition: int | None = None,
+        headers: Headers = (),
+        timestamp_ms: int | None = None,
+    ) -> RecordMetadata:
+        """`send` one record, and wait until a broker has confirmed it. A call that is cancelled then leaves
+        the record on its way."""
+        found = await self.send(
+            topic, value, key=key, partition=partition, headers=headers, timestamp_ms=timestamp_ms
+        )
+        return await asyncio.shield(found)
+
+    async def flush(self) -> None:
+        """Send all that was accepted so far without waiting for more, and wait until each record of it is
+        confirmed or has failed. Raises nothing about records: their results do."""
+        await self._running().flush()
+
+    async def partitions(self, topic: str) -> int:
+        """The number of partitions of a topic. Raises SendTimeoutError, BrokerError."""
+        sender = self._running()
+        if (count := sender.topics.count(topic)) is None:
+            now_s = asyncio.get_running_loop().time()
+            await sender.topics.look(topic, now_s + self.settings.max_block_ms / 1000)
+            count = sender.topics.count(topic) or 0
+        return count
+
+    def metrics(self) -> ProducerMetrics:
+        """The current counters."""
+        sender = self._sender
+        names = ("records", "failed_records", "bytes", "requests", "retries")
+        counted = {name: getattr(sender, name, 0) for name in names}
+        used = 0 if sender is None else sender.memory.used_bytes
+        return ProducerMetrics(client_id=self._client_id, buffered_bytes=used, **counted)
+
+    # ---- why not ----
+
+    def _running(self) -> BatchSender:
+        """Raises what says why it does not run."""
+        self._check_process()
+        if self._sender is None or self._stopping:
+            raise self._closed()
+        self._check_loop()
+        for task in self._tasks:
+            if task.done() and not task.cancelled() and (error := task.exception()) is not None:
+                raise ProducerClosedError(f"{self._name}: the producer cannot go on: {error!r}") from error
+        return self._sender
+
+    def _at_home(self) -> bool:
+        return self._process in (0, os.getpid())
+
+    def _check_process(self) -> None:
+        if not self._at_home():
+            raise ProducerClosedError(
+                f"{self._name}: this producer runs in process {self._process}, and this is process "
+                f"{os.getpid()}, a copy of it (fork): make a new producer here"
+            )
+
+    def _check_loop(self) -> None:
+        if asyncio.get_running_loop() is not self._loop:
+            raise RuntimeError(f"{self._name}: use this producer in the event loop that called start")
+
+    def _started_before(self) -> ClientError:
+        return ProducerClosedError(f"{self._name}: this producer was started before")
+
+    def _closed(self) -> ClientError:
+        why = "was not started" if self._sender is None else "has been stopped"
+        return ProducerClosedError(f"{self._name}: this producer {why}")

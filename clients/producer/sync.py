@@ -1,0 +1,160 @@
+"""`SyncProducer`: the same as `Producer` for code without an event loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Sequence
+from concurrent.futures import Future
+from typing import Any, NamedTuple, Unpack
+
+from ringleader.clients.in_thread import InThread
+from ringleader.clients.options import ProducerOptions, check_client
+from ringleader.clients.produce.model import ProducerMetrics, ProducerSettings, RecordMetadata
+from ringleader.clients.producer.producer import Producer
+from ringleader.protocol.records import Headers
+
+AHEAD = 1_000
+"""So many records are handed over to the thread before a caller waits for it."""
+
+
+class _Handed(NamedTuple):
+    arguments: dict[str, Any]
+    outcome: Future[RecordMetadata]
+
+
+class SyncProducer(InThread[Producer]):
+    """`Producer` for code without an event loop: `with SyncProducer(...) as producer`, then
+    `producer.send(...)`. Takes the same arguments; it may be used from any thread."""
+
+    def __init__(
+        self,
+        bootstrap: str | Sequence[str],
+        *,
+        settings: ProducerSettings | None = None,
+        **options: Unpack[ProducerOptions],
+    ) -> None:
+        """As `Producer`."""
+        check_client("SyncProducer()", bootstrap, options, ProducerOptions)
+        super().__init__(Producer(bootstrap, settings=settings, **options), "producer")
+        self._handed: deque[_Handed] = deque()
+        """Records on their way to the loop's thread."""
+        self._accepting: asyncio.Task[None] | None = None
+
+    def send(
+        self,
+        topic: str,
+        value: Any = None,
+        *,
+        key: Any = None,
+        partition: int | None = None,
+        headers: Headers = (),
+        timestamp_ms: int | None = None,
+    ) -> Future[RecordMetadata]:
+        """Hand a record over, and return what is done when a broker has confirmed it.
+
+        Waits only while 1,000 records are on their way to the producer's thread, as they are when there is no
+        room in `buffer_memory`. Serializers run in that thread. The result fails with what `Producer.send`
+        raises, or its result. Records of one thread are written in the order of its calls. Raises
+        ProducerClosedError.
+        """
+        self._client._check_process()
+        if (loop := self._loop) is None:
+            raise self._client._closed()
+        arguments = {
+            "topic": topic,
+            "value": value,
+            "key": key,
+            "partition": partition,
+            "headers": headers,
+            "timestamp_ms": timestamp_ms,
+        }
+        outcome: Future[RecordMetadata] = Future()
+        if len(self._handed) >= AHEAD:
+            self._wait(self._accepted)
+        self._handed.append(_Handed(arguments, outcome))
+        try:
+            loop.call_soon_threadsafe(self._accept)
+        except RuntimeError:
+            raise self._client._closed() from None
+        return outcome
+
+    def send_and_wait(
+        self,
+        topic: str,
+        value: Any = None,
+        *,
+        key: Any = None,
+        partition: int | None = None,
+        headers: Headers = (),
+        timestamp_ms: int | None = None,
+    ) -> RecordMetadata:
+        """As `Producer.send_and_wait`."""
+        return self.send(
+            topic, value, key=key, partition=partition, headers=headers, timestamp_ms=timestamp_ms
+        ).result()
+
+    def flush(self) -> None:
+        """As `Producer.flush`."""
+        self._wait(self._flush)
+
+    def partitions(self, topic: str) -> int:
+        """As `Producer.partitions`."""
+        return self._wait(lambda: self._client.partitions(topic))
+
+    def metrics(self) -> ProducerMetrics:
+        """As `Producer.metrics`."""
+        return self._client.metrics()
+
+    # ---- in the loop's thread ----
+
+    def _accept(self) -> None:
+        if self._accepting is None and self._handed:
+            self._accepting = asyncio.create_task(self._accept_all(), name="producer's hand")
+
+    async def _accept_all(self) -> None:
+        try:
+            while self._handed:
+                handed = self._handed.popleft()
+                if not handed.outcome.set_running_or_notify_cancel():
+                    continue
+                try:
+                    sent = await self._client.send(**handed.arguments)
+                except BaseException as error:
+                    handed.outcome.set_exception(error)
+                    if not isinstance(error, Exception):
+                        raise
+                else:
+                    sent.add_done_callback(_teller(handed.outcome))
+        finally:
+            self._accepting = None
+
+    async def _accepted(self) -> None:
+        """Wait until all that was handed over is accepted."""
+        self._accept()
+        if self._accepting is not None:
+            await asyncio.wait([self._accepting])
+
+    async def _flush(self) -> None:
+        await self._accepted()
+        await self._client.flush()
+
+    async def _stop_client(self, timeout_s: float) -> None:
+        try:
+            async with asyncio.timeout(timeout_s):
+                await self._accepted()
+        except TimeoutError:
+            pass
+        await self._client.stop(timeout_s=timeout_s)
+        while self._handed:
+            self._handed.popleft().outcome.set_exception(self._client._closed())
+
+
+def _teller(outcome: Future[RecordMetadata]) -> Any:
+    def tell(sent: asyncio.Future[RecordMetadata]) -> None:
+        if (error := sent.exception()) is not None:
+            outcome.set_exception(error)
+        else:
+            outcome.set_result(sent.result())
+
+    return tell
