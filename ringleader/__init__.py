@@ -89,6 +89,7 @@ if TYPE_CHECKING:
     from ringleader.clients.options import MemberOptions as MemberOptions
     from ringleader.clients.options import PartitionConsumerOptions as PartitionConsumerOptions
     from ringleader.clients.options import ProducerOptions as ProducerOptions
+    from ringleader.clients.process.dead_letters import dead_letters as dead_letters
     from ringleader.clients.process.policies import DeadLetter as DeadLetter
     from ringleader.clients.process.policies import FailedRecord as FailedRecord
     from ringleader.clients.process.policies import RecordTimedOutError as RecordTimedOutError
@@ -150,6 +151,7 @@ _NAMES_OF = {
         "Assigned GroupMetadata Lost MemberInfo MemberProtocol Node OffsetAndMetadata Revoked TopicPartition"
     ),
     "options": "ConsumerMemberOptions ConsumerOptions MemberOptions PartitionConsumerOptions ProducerOptions",
+    "process.dead_letters": "dead_letters",
     "process.policies": "DeadLetter FailedRecord RecordTimedOutError Retry Skip Stop",
     "process.settings": "ProcessOptions ProcessSettings",
 }

@@ -28,7 +28,10 @@ OUTSIDE = re.compile(r"\]\(\.\./([^)#\s]+)")
 BESIDE = ("CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")
 """Pages of the site that are at the top of the tree."""
 API = {
-    "consumers": ("Consumers", ("consumer", "fetch.model", "process.settings", "process.policies")),
+    "consumers": (
+        "Consumers",
+        ("consumer", "fetch.model", "process.settings", "process.policies", "process.dead_letters"),
+    ),
     "members": ("Members", ("group.membership", "group.subscription", "model", "metrics", "options")),
     "admin": ("Admin", ("admin", "acls", "descriptions", "connection.metadata", "exporting")),
     "security": ("Security of clients", ("connection.security",)),

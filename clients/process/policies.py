@@ -66,7 +66,8 @@ class Retry:
 
 
 Policy = Stop | Skip | DeadLetter | Retry
-Policies = Mapping[type[Exception], Policy]
+Policies = Mapping[Any, Policy]
+"""By types of exceptions. (A mapping's keys are of one type for mypy: `Any` lets a dict of ValueError in.)"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""``ringleader groups``: list, describe, reset, import, delete. Works against any Kafka."""
+"""``ringleader groups``: list, describe, reset, import, redrive, delete. Works against any Kafka."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ from ringleader.cli.common import (
 )
 from ringleader.cli.import_groups import HELP as IMPORT_HELP
 from ringleader.cli.import_groups import import_groups
+from ringleader.cli.redrive import HELP as REDRIVE_HELP
+from ringleader.cli.redrive import redrive
 from ringleader.cli.reset import HELP as RESET_HELP
 from ringleader.cli.reset import reset
 from ringleader.cli.scope import parse_scope
@@ -33,7 +35,8 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="List, describe, reset, import and delete consumer groups, of Ringleader or of any Kafka.\n\n"
+    help="List, describe, reset, import and delete consumer groups, of Ringleader or of any Kafka; write "
+    "dead letters back.\n\n"
     "Examples:\n\n"
     "  ringleader groups list\n\n"
     "  ringleader groups describe billing\n\n"
@@ -223,6 +226,7 @@ async def _described(admin: Admin, group: str) -> dict[str, Any]:
 
 app.command("reset", help=RESET_HELP)(reset)
 app.command("import", help=IMPORT_HELP)(import_groups)
+app.command("redrive", help=REDRIVE_HELP)(redrive)
 
 
 @app.command("delete-offsets", help=DELETE_OFFSETS_HELP)

@@ -27,10 +27,14 @@ from typing import Any, Self, TypeVar
 
 import uvloop
 
+from ringleader.clients.admin import Admin
+from ringleader.clients.consumer import PartitionConsumer
+from ringleader.clients.fetch.model import Record as ReadRecord
+from ringleader.clients.model import TopicPartition
 from ringleader.coordinator.clock import monotonic_ms, wall_ms
 from ringleader.coordinator.config import Settings
 from ringleader.coordinator.node import Node
-from ringleader.protocol.records import Record, build_batch
+from ringleader.protocol.records import Headers, Record, build_batch
 from ringleader.testing.faults import Faults, Relay
 
 T = TypeVar("T")
@@ -140,11 +144,46 @@ class Coordinator:
         """Create a topic."""
         self.run(self.node.topics.create(name, partitions, dict(configs or {})))
 
-    def produce(self, topic: str, *values: bytes | None, key: bytes | None = None, partition: int = 0) -> int:
-        """Put records into a partition of a topic: the offset of the first. Raises KafkaError."""
-        now = wall_ms()
-        batch = build_batch([Record(n, now, key, value) for n, value in enumerate(values)])
+    def produce(
+        self,
+        topic: str,
+        *values: bytes | None,
+        key: bytes | None = None,
+        partition: int = 0,
+        headers: Headers = (),
+        timestamp_ms: int | None = None,
+    ) -> int:
+        """Put records into a partition of a topic: the offset of the first. `timestamp_ms`: Unix time;
+        None: now. Raises KafkaError."""
+        at_ms = wall_ms() if timestamp_ms is None else timestamp_ms
+        batch = build_batch([Record(n, at_ms, key, value, headers) for n, value in enumerate(values)])
         return self.run(self.node.topics.append(topic, partition, batch)).base_offset
+
+    def records(self, topic: str) -> list[ReadRecord]:
+        """All records of a topic, by partition and offset; those of transactions that are not committed are
+        left out. Raises BrokerError for a topic that there is not."""
+
+        async def read() -> list[ReadRecord]:
+            options: Any = {"auto_offset_reset": "earliest", "isolation_level": "read_committed"}
+            found: list[ReadRecord] = []
+            async with PartitionConsumer(self.bootstrap, [topic], **options) as consumer:
+                ends = await consumer.end_offsets(consumer.assignment())
+                for partition, end in ends.items():
+                    while await consumer.position(partition) < end:
+                        for batch in await consumer.getmany():
+                            found += batch.records
+            return sorted(found, key=lambda record: (record.partition, record.offset))
+
+        return self.run(read())
+
+    def committed(self, group_id: str) -> dict[TopicPartition, int]:
+        """The committed offsets of a group."""
+
+        async def ask() -> dict[TopicPartition, int]:
+            async with Admin(self.bootstrap) as admin:
+                return {place: at.offset for place, at in (await admin.group_offsets(group_id)).items()}
+
+        return self.run(ask())
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine in the coordinator's loop, and wait for it."""
