@@ -14,11 +14,17 @@ class Changes:
     """The records of one event: each takes effect at once, all are written in one append."""
 
     def __init__(self, core: Core, group: Group) -> None:
+        self._core, self._group = core, group
+        self._records: list[Record] = []
+
+    @property
+    def consumer(self) -> ConsumerGroup:
+        """The group as it is by now. It may be another object than before: one that loses its only member in
+        epoch 0, to a successor, is gone for a moment."""
+        group = self._group
         if group.consumer is None:
             group.consumer = ConsumerGroup(group.group_id)
-        self._core, self._group = core, group
-        self.consumer = group.consumer
-        self._records: list[Record] = []
+        return group.consumer
 
     def add(self, *made: Record) -> None:
         """They take effect."""

@@ -29,7 +29,7 @@ from ringleader.coordinator.groups.core import STORE_FULL
 from ringleader.coordinator.groups.deadlines import Kind, MemberDeadline, MemberDeadlines
 from ringleader.coordinator.groups.group import Group
 from ringleader.coordinator.groups.member import Member
-from ringleader.coordinator.groups.migration import downgraded, upgraded
+from ringleader.coordinator.groups.migration import downgraded, is_done, upgraded
 from ringleader.coordinator.groups.rebalance import Membership
 from ringleader.coordinator.groups.records import encode_group_value, group_key
 from ringleader.coordinator.groups.vote import CONSUMER_TYPE
@@ -117,6 +117,7 @@ class ConsumerHandler(Membership):
             core.forget_if_absent(group)
             raise
         before = known.current.assigned if known is not None else {}
+        unfinished = group.consumer is None and not is_done(group, consumer, core.topics)
         changes = self._begin(group, consumer, now_ms)
         if known is not None and known.subscription.classic is not None:  # it is none any more
             self._forget_deadlines(group, known.member_id)
@@ -127,7 +128,7 @@ class ConsumerHandler(Membership):
         self._arm_session(group, member_id, now_ms)
         owned = request.topic_partitions
         reported = None if owned is None else [(one.topic_id, one.partitions) for one in owned]
-        self.begin_epoch(changes, subscription_changed)
+        self.begin_epoch(changes, subscription_changed or unfinished)
         self.advance(group, changes, member, reported, subscription_changed, now_ms)
         return requests.answer(request, member, before, core.settings.group_consumer_heartbeat_interval_ms)
 
@@ -334,7 +335,7 @@ class ConsumerHandler(Membership):
         changes = Changes(self.core, group)
         consumer, name = changes.consumer, group.group_id
         gone = [one.member_id for one in members]
-        found = self.downgraded(consumer, gone, consumer.epoch, now_ms)
+        found = self.downgraded(consumer, gone, consumer.epoch, None, now_ms)
         if found is not None:
             self.downgrade(group, changes, found, now_ms)
             reason = f"the last member of the consumer protocol is gone: {why}"
@@ -351,12 +352,17 @@ class ConsumerHandler(Membership):
         changes.write()
 
     def downgraded(
-        self, consumer: ConsumerGroup, gone: Collection[str], generation: int, now_ms: int
+        self,
+        consumer: ConsumerGroup,
+        gone: Collection[str],
+        generation: int,
+        leader: str | None,
+        now_ms: int,
     ) -> Downgraded | None:
         """See `migration.downgraded`."""
         core = self.core
         unix_ms = core.unix_time.stamp_ms(now_ms)
-        return downgraded(consumer, gone, generation, core.settings, core.topics, unix_ms)
+        return downgraded(consumer, gone, generation, core.settings, core.topics, unix_ms, leader)
 
     def downgrade(self, group: Group, changes: Changes, found: Downgraded, now_ms: int) -> None:
         """The group is a classic one from here on, in a stable generation."""

@@ -5,7 +5,7 @@ Values only: the other form of a group, if it may have that. The caller writes i
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 
 from ringleader.coordinator.consumer_groups import classic
 from ringleader.coordinator.consumer_groups import records as consumer_records
@@ -14,6 +14,7 @@ from ringleader.coordinator.consumer_groups.member import (
     ClassicMember,
     ConsumerMember,
     Current,
+    MemberState,
     Subscription,
     Target,
 )
@@ -24,6 +25,7 @@ from ringleader.coordinator.groups.commit import RECORD_OVERHEAD_BYTES
 from ringleader.coordinator.groups.group import Group
 from ringleader.coordinator.groups.member import Member
 from ringleader.coordinator.groups.settings import GroupSettings
+from ringleader.coordinator.groups.states import GroupState
 from ringleader.coordinator.groups.vote import CONSUMER_TYPE
 from ringleader.protocol import embedded
 from ringleader.protocol.errors import ErrorCode, KafkaError, MalformedError
@@ -36,9 +38,12 @@ _BOTH = "bidirectional"
 
 
 def upgraded(group: Group, settings: GroupSettings, topics: Topics) -> ConsumerGroup:
-    """A classic group that has members, as one of the consumer protocol: all of them stable, in the
-    generation that they know, with what was synced last. Raises `KafkaError` (GROUP_ID_NOT_FOUND) if it
-    stays a classic one."""
+    """A classic group that has members, as one of the consumer protocol: in the generation that they know,
+    with what was synced last. Raises `KafkaError` (GROUP_ID_NOT_FOUND) if it stays a classic one.
+
+    All members are stable, but in the middle of a rebalance: a member that joined it with partitions which it
+    did not get again may still have them, so they count as those that it has to give up. (In Kafka they are
+    free.)"""
     if settings.group_consumer_migration_policy not in (_BOTH, "upgrade"):
         raise _refused(group, "online upgrade is disabled.")
     if group.protocol_type != CONSUMER_TYPE:
@@ -49,12 +54,15 @@ def upgraded(group: Group, settings: GroupSettings, topics: Topics) -> ConsumerG
     found = ConsumerGroup(group.group_id, epoch=group.last_generation, assignment_epoch=group.generation)
     synced = () if group.synced is None else group.synced.members
     assignments = {one.member_id: one.assignment for one in synced}
+    said: dict[str, embedded.Subscription] = {}
     try:
-        for member in group.members.values():
-            said = embedded.Subscription.decode(_metadata(group, member))
-            raw = assignments.get(member.member_id, b"")
-            target = _target(group, embedded.Assignment.decode(raw), topics) if raw else {}
-            _put(found, member, said, target, group.generation)
+        for member_id, member in group.members.items():
+            said[member_id] = embedded.Subscription.decode(_metadata(group, member))
+            found.subscribe(member_id, _described(member, said[member_id]))
+            raw = assignments.get(member_id, b"")
+            if raw:
+                found.aim(member_id, _target(group, embedded.Assignment.decode(raw), topics))
+        _move(found, said, topics, group.generation)
         found.index()
     except MalformedError:
         raise _refused(group, "the embedded consumer protocol is malformed.") from None
@@ -84,21 +92,60 @@ def _target(group: Group, given: embedded.Assignment, topics: Topics) -> Target:
     return classic.assigned(given, topics)
 
 
-def _put(
-    found: ConsumerGroup, member: Member, said: embedded.Subscription, target: Target, generation: int
-) -> None:
+def _described(member: Member, said: embedded.Subscription) -> Subscription:
     offered = ClassicMember(member.session_timeout_ms, member.protocols)
     client, instance_id = (member.client_id, member.client_host), member.group_instance_id
-    timeout_ms = member.rebalance_timeout_ms
-    described = classic.described(Subscription(), said, instance_id, client, timeout_ms, offered)
-    owned = {topic_id: dict.fromkeys(partitions, generation) for topic_id, partitions in target.items()}
-    found.subscribe(member.member_id, described)
-    found.aim(member.member_id, target)
-    found.move(member.member_id, Current(generation, generation, assigned=owned))
+    return classic.described(Subscription(), said, instance_id, client, member.rebalance_timeout_ms, offered)
+
+
+def _move(
+    found: ConsumerGroup, said: Mapping[str, embedded.Subscription], topics: Topics, generation: int
+) -> None:
+    """Each member has its target, but for what another one reported, and what it reported besides."""
+    claims: dict[tuple[bytes, int], str] = {}
+    reported = {
+        member_id: {(topic_id, one) for topic_id, some in classic.owned(each, topics) for one in some}
+        for member_id, each in said.items()
+    }
+    for member_id in sorted(said, key=lambda one: said[one].generation):  # the latest report counts
+        claims |= dict.fromkeys(reported[member_id], member_id)
+    targets = {
+        member_id: {(topic_id, one) for topic_id, some in member.target.items() for one in some}
+        for member_id, member in found.members.items()
+    }
+    for member_id, target in targets.items():
+        claims |= dict.fromkeys(target & reported[member_id], member_id)
+    for member_id, target in targets.items():
+        assigned = {place for place in target if claims.get(place, member_id) == member_id}
+        pending = {place for place in reported[member_id] - target if claims[place] == member_id}
+        state = MemberState.STABLE if assigned == target else MemberState.UNRELEASED_PARTITIONS
+        if pending:
+            state = MemberState.UNREVOKED_PARTITIONS
+        had = _owned(assigned, generation), _owned(pending, generation)
+        found.move(member_id, Current(generation, generation, state, *had))
+
+
+def _owned(places: Iterable[tuple[bytes, int]], epoch: int) -> dict[bytes, dict[int, int]]:
+    owned: dict[bytes, dict[int, int]] = {}
+    for topic_id, partition in places:
+        owned.setdefault(topic_id, {})[partition] = epoch
+    return owned
 
 
 def _bytes_of(written: Iterable[Record]) -> int:
     return sum(len(key) + len(value or b"") + RECORD_OVERHEAD_BYTES for key, value in written)
+
+
+def is_done(group: Group, found: ConsumerGroup, topics: Topics) -> bool:
+    """Whether the classic group that becomes `found` is in no rebalance, and all partitions of its topics are
+    somebody's. If not, it needs another target, also where the member that joins changes nothing: a static
+    one that comes back. (Kafka leaves it with what it has.)"""
+    had = sum(len(some) for member in found.members.values() for some in member.target.values())
+    partitions = sum(
+        topic.partitions for name in found.subscribers if (topic := topics.named(name)) is not None
+    )
+    stable = all(member.current.state is MemberState.STABLE for member in found.members.values())
+    return stable and group.state in (GroupState.EMPTY, GroupState.STABLE) and had == partitions
 
 
 # ---- consumer -> classic ----
@@ -111,9 +158,11 @@ def downgraded(
     settings: GroupSettings,
     topics: Topics,
     unix_ms: int,
+    leader: str | None,
 ) -> tuple[GroupMetadataValue, list[Member]] | None:
     """The record and the members of the group as a classic one without the members `gone`, with the targets
-    as their assignments; None: it stays one of the consumer protocol. `unix_ms`: now."""
+    as their assignments; None: it stays one of the consumer protocol. `unix_ms`: now. `leader`: None if a
+    rebalance follows, also if the shard is loaded before that."""
     staying = [one for one in consumer.members.values() if one.member_id not in gone]
     if not staying or settings.group_consumer_migration_policy not in (_BOTH, "downgrade"):
         return None
@@ -136,6 +185,7 @@ def downgraded(
     except ValueError:  # no common protocol, or one that is malformed, in a log that others wrote
         return None
     value = records.group_value(draft, zip(members, assignments, strict=True), unix_ms)
+    value.leader = leader
     raw = records.encode_group_value(value)
     written = [*consumer_records.tombstones(consumer), (records.group_key(consumer.group_id), raw)]
     if _bytes_of(written) > settings.group_max_record_bytes:

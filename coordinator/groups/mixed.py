@@ -17,11 +17,13 @@ from ringleader.coordinator.consumer_groups.member import (
     Subscription,
 )
 from ringleader.coordinator.consumer_groups.reconciliation import Reported
+from ringleader.coordinator.consumer_groups.topics import metadata_hash
 from ringleader.coordinator.deadlines import NEVER
 from ringleader.coordinator.groups.changes import Changes, subscribe
 from ringleader.coordinator.groups.consumer import ConsumerHandler
 from ringleader.coordinator.groups.core import Part
 from ringleader.coordinator.groups.group import Group
+from ringleader.coordinator.groups.static import FIRST_WITH_SKIP_ASSIGNMENT
 from ringleader.coordinator.groups.vote import CONSUMER_TYPE, Protocols
 from ringleader.coordinator.journal.entries import Cause
 from ringleader.coordinator.machine import Ticket
@@ -89,6 +91,10 @@ class MixedHandler(Part):
             said = Said.decode(protocols[0][1])
         except MalformedError as error:
             raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, str(error)) from error
+        if known is None and said.owned_partitions:
+            # It was removed, and its partitions may be others'. (Kafka takes it in, and it reads on until its
+            # SyncGroup.)
+            raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
         fresh = classic.described(
             known.subscription if known is not None else Subscription(),
             said,
@@ -103,11 +109,13 @@ class MixedHandler(Part):
         if known is not None and known.member_id != member_id:
             handler.replace(group, changes, known, member_id)
         subscription_changed = subscribe(changes, member_id, fresh)
-        member = consumer.member(member_id)
+        member = changes.consumer.member(member_id)
         handler.begin_epoch(changes, subscription_changed)
         owned = classic.owned(said, self.core.topics)
         if replaces:
-            joined = self._downgrade(group, changes, member, owned, subscription_changed, epoch, now_ms)
+            joined = self._downgrade(
+                group, changes, member, owned, subscription_changed, epoch, ticket.api_version, now_ms
+            )
             if joined is not None:
                 return joined
         deadlines = handler.deadlines(group, member_id)
@@ -125,22 +133,28 @@ class MixedHandler(Part):
         owned: Reported,
         subscription_changed: bool,
         generation: int,
+        version: int,
         now_ms: int,
     ) -> JoinGroupResponse | None:
         """A static member is back as a classic one: its answer, if the group is a classic one by that. It
         rebalances unless all members are where they have to be. (Kafka looks at the epochs alone, so that one
-        member may get what another has not given up.)"""
+        member may get what another has not given up.) Without a rebalance this member leads, and knows that
+        from v9 on (KIP-814): somebody has to watch the topics. (In Kafka nobody does.)"""
         handler, consumer = self._handler, changes.consumer
         if consumer.assignment_epoch == consumer.epoch:
             handler.reconcile(group, changes, member, owned, subscription_changed, now_ms)
-        found = handler.downgraded(consumer, (), generation, now_ms)
+        joined, stable = _joined(member), consumer.state is ConsumerGroupState.STABLE
+        leader = member.member_id if stable else None
+        found = handler.downgraded(consumer, (), generation, leader, now_ms)
         if found is None:
             return None
-        joined, stable = _joined(member), consumer.state is ConsumerGroupState.STABLE
         handler.downgrade(group, changes, found, now_ms)
-        if not stable:
+        if leader is None:
             reason = "a static member came back as a classic one"
             handler.rebalances.start(group, Cause.DOWNGRADED, member.member_id, reason, now_ms)
+        elif version >= FIRST_WITH_SKIP_ASSIGNMENT:
+            joined.leader, joined.skip_assignment = leader, True
+            joined.members = handler.rebalances.member_list(group)
         return joined
 
     # ---- SyncGroup, Heartbeat ----
@@ -179,10 +193,25 @@ class MixedHandler(Part):
         except KafkaError as error:
             return int(error.code)
         self._handler.arm_classic_session(group, member, now_ms)
-        if not classic.is_behind(_consumer(group), member):
+        if not self._is_behind(_consumer(group), member):
             return int(ErrorCode.NONE)
         self._ask_to_join(group, member, now_ms)
         return int(ErrorCode.REBALANCE_IN_PROGRESS)
+
+    def _is_behind(self, consumer: ConsumerGroup, member: ConsumerMember) -> bool:
+        """Whether it has to join again. A heartbeat of the classic protocol computes no target: where only
+        classic members are left, for the migration policy keeps the group, one has to join for that. (In
+        Kafka a topic that grows, or the partitions of a member that is gone, are nobody's then.)"""
+        if classic.is_behind(consumer, member):
+            return True
+        if consumer.classic_members < len(consumer.members):
+            return False
+        topics = self.core.topics
+        if consumer.checked_version != topics.version:
+            if metadata_hash(topics, consumer.subscribed_topics()) != consumer.metadata_hash:
+                return True
+            consumer.checked_version = topics.version
+        return member.current.epoch < consumer.epoch
 
     def _ask_to_join(self, group: Group, member: ConsumerMember, now_ms: int) -> None:
         """Its time to join again runs from the first time that it was asked."""

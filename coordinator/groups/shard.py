@@ -180,6 +180,8 @@ class Shard:
             self._consumer.loaded(group, now_ms)
             if len(group.members) > core.settings.group_max_size:
                 self._rebalances.start(group, Cause.GROUP_TOO_LARGE, "", "", now_ms)
+            elif group.synced is not None and group.synced.members and group.synced.leader is None:
+                self._rebalances.start(group, Cause.DOWNGRADED, "", "", now_ms)
             core.forget_if_absent(group)  # deleted again further on in the log
         self._retention.begin(now_ms)
         if self._out.confirms:

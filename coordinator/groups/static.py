@@ -27,7 +27,7 @@ from ringleader.protocol.messages import (
 )
 from ringleader.protocol.refusals import join_refusal
 
-_FIRST_WITH_SKIP_ASSIGNMENT = 9
+FIRST_WITH_SKIP_ASSIGNMENT = 9
 
 
 def take_over(
@@ -150,7 +150,7 @@ def _no_rebalance(
     """The present generation. A leader gets it from v9 on (KIP-814), with the flag not to assign; an older
     one gets the leader's former id, so that it takes itself for a follower."""
     success = rebalances.join_success(group, member, [], version)
-    if version < _FIRST_WITH_SKIP_ASSIGNMENT:
+    if version < FIRST_WITH_SKIP_ASSIGNMENT:
         success.leader = leader_before
     elif group.leader == member.member_id:
         success.members = rebalances.member_list(group)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from ringleader.coordinator.consumer_groups.topics import Topic
 from ringleader.coordinator.groups import records
 from ringleader.protocol.embedded import Assignment
 from ringleader.protocol.errors import ErrorCode
@@ -19,7 +20,7 @@ from tests.coordinator.groups.mixed_desk import (
     MixedDesk,
     mixed_group,
 )
-from tests.coordinator.groups.test_consumer import Ticket, partitions
+from tests.coordinator.groups.test_consumer import ORDERS, Ticket, partitions
 
 
 @pytest.fixture
@@ -43,7 +44,7 @@ def test_when_the_last_consumer_member_leaves_the_group_is_a_classic_one(
     assert desk.kinds(start) == ["8-", "8-", "7-", "7-", "6-", "5-", "5-", "3-", "2"]
     assert desk.listed() == [("g", "PreparingRebalance", "classic")]
     value = records.decode_group_value(desk.log[-1][1] or b"")
-    assert (value.generation, value.protocol, value.leader) == (2, "range", member_id)
+    assert (value.generation, value.protocol, value.leader) == (2, "range", None)
     [stored] = value.members
     assert (stored.session_timeout, stored.rebalance_timeout) == (SESSION_MS, REBALANCE_MS)
     assert Assignment.decode(stored.assignment).partitions == {"orders": kept}
@@ -58,12 +59,15 @@ def test_when_the_last_consumer_member_leaves_the_group_is_a_classic_one(
     assert desk.listed() == [("g", "Stable", "classic")]
 
 
-def test_a_restart_finds_a_downgraded_group_stable_in_its_last_epoch(mixed: tuple[MixedDesk, str]) -> None:
+def test_a_group_that_was_downgraded_before_a_restart_rebalances_after_it(
+    mixed: tuple[MixedDesk, str],
+) -> None:
+    """Else nobody would read what the member had that is gone."""
     desk, member_id = mixed
     desk.beat("new", -1)
     desk.restart()
-    assert desk.listed() == [("g", "Stable", "classic")]
-    assert desk.beats(member_id, 2) == 0
+    assert desk.listed() == [("g", "PreparingRebalance", "classic")]
+    assert desk.beats(member_id, 2) == ErrorCode.REBALANCE_IN_PROGRESS
     assert desk.beat("new", 0).error_code == 0
     assert desk.listed()[0][2] == "consumer"
 
@@ -130,10 +134,17 @@ def test_a_policy_without_downgrade(mixed: tuple[MixedDesk, str], policy: str) -
     kept = desk.has(member_id, 2)
     assert desk.beat("new", -1).error_code == 0
     assert desk.listed()[0][2] == "consumer"
-    # A group of classic members alone in the consumer protocol goes on.
-    assert desk.beats(member_id, 2) == 0
+    # A group of classic members alone in the consumer protocol goes on, and sees what changes.
+    assert desk.beats(member_id, 2) == ErrorCode.REBALANCE_IN_PROGRESS
     assert desk.joins(member_id, kept).generation_id == 3
     assert desk.has(member_id, 3) == [0, 1, 2, 3]
+    assert desk.beats(member_id, 3) == 0
+    desk.topics.put(Topic("other", b"x" * 16, 4))
+    assert desk.beats(member_id, 3) == 0
+    desk.topics.put(Topic("orders", ORDERS.topic_id, 5))
+    assert desk.beats(member_id, 3) == ErrorCode.REBALANCE_IN_PROGRESS
+    assert desk.joins(member_id, [0, 1, 2, 3]).generation_id == 4
+    assert desk.has(member_id, 4) == [0, 1, 2, 3, 4]
 
 
 @pytest.mark.parametrize("settings", [{"group_max_size": 1}, {"group_max_record_bytes": 1}])
@@ -162,7 +173,10 @@ def test_a_static_member_comes_back_with_the_other_protocol_and_goes_on(desk: Mi
     # And back: nobody has to move, so there is no rebalance, and the group is a classic one.
     assert desk.beat("new", -2, instance_id="static-b").error_code == 0
     joined = desk.joins("", group_instance_id="static-b")
-    assert (joined.error_code, joined.generation_id, joined.leader) == (0, 1, "")
+    assert (joined.error_code, joined.generation_id) == (0, 1)
+    # It leads, so that somebody watches the topics, and assigns nothing (KIP-814).
+    assert (joined.leader, joined.skip_assignment) == (joined.member_id, True)
+    assert {one.member_id for one in joined.members} == {ids["a"], joined.member_id}
     assert desk.listed() == [("g", "Stable", "classic")]
     assert desk.has(joined.member_id, 1) == [1, 3]
     assert desk.beats(ids["a"], 1) == 0
@@ -203,6 +217,13 @@ def test_a_static_member_that_comes_back_while_others_move_begins_a_rebalance(de
     assert desk.joins("", group_instance_id="static-b", topics=topics).generation_id == 2
     assert desk.listed() == [("g", "PreparingRebalance", "classic")]
     assert desk.beats(ids["a"], 1) == ErrorCode.ILLEGAL_GENERATION
+
+
+def test_a_static_member_alone_and_without_topics_comes_back_as_a_classic_one(desk: MixedDesk) -> None:
+    """Its group has no epoch yet."""
+    desk.beat("new", 0, instance_id="i", subscribed_topic_names=[])
+    assert desk.joins("", group_instance_id="i", topics=[]).error_code == 0
+    assert desk.listed() == [("g", "Stable", "classic")]
 
 
 def test_an_operator_removes_a_static_member_by_its_instance_id(mixed: tuple[MixedDesk, str]) -> None:

@@ -54,6 +54,7 @@ def test_a_new_classic_member_gets_an_id_that_is_not_remembered(mixed: tuple[Mix
         ({"names": ()}, ErrorCode.INCONSISTENT_GROUP_PROTOCOL),
         ({"metadata": b"\0"}, ErrorCode.UNKNOWN_SERVER_ERROR),
         ({"group_instance_id": "i"}, ErrorCode.UNKNOWN_MEMBER_ID),
+        ({"owned": [0]}, ErrorCode.UNKNOWN_MEMBER_ID),  # it was removed, and does not know
         ({"session_timeout_ms": 1}, ErrorCode.INVALID_SESSION_TIMEOUT),
     ],
 )

@@ -93,6 +93,58 @@ def test_who_waits_for_the_leaders_assignment_is_asked_to_join_again(desk: Mixed
     assert set(desk.has(ids["a"], joined.generation_id)) <= {0, 2}
 
 
+def test_what_a_member_reported_and_did_not_get_again_is_not_free_yet(desk: MixedDesk) -> None:
+    """A cooperative member that has not synced yet may still read it."""
+    ids = desk.classic_group("a", "b", share={"a": [0, 1, 2, 3], "b": []})
+    joining = [
+        desk.send(desk.join_request(ids[name], some), 9) for name, some in (("a", [0, 1, 2, 3]), ("b", []))
+    ]
+    assert [desk.answers.pop(one).generation_id for one in joining] == [2, 2]
+    given = [SyncGroupRequestAssignment(ids["a"], Assignment({"orders": [0, 1]}).encode())]
+    desk.syncs(ids["a"], 2, assignments=given)
+    for _ in range(2):  # so it is after a load
+        assert partitions(desk.beat("new", 0)) == []
+        desk.restart()
+    assert desk.joins(ids["a"], [0, 1, 2, 3]).generation_id == 2
+    assert desk.has(ids["a"], 2) == [0, 1]
+    assert partitions(desk.beat("new", 3)) is None
+    assert desk.joins(ids["a"], [0, 1]).generation_id == 3
+    assert len(partitions(desk.beat("new", 3)) or []) == 1
+
+
+def test_what_a_member_reported_and_another_got_is_not_free_yet(desk: MixedDesk) -> None:
+    """So it is when a downgraded group, whose assignments are targets, is upgraded before its rebalance."""
+    ids = desk.classic_group("a", "b", share={"a": [0, 1, 2, 3], "b": []})
+    desk.beat("new", 0, instance_id="i", subscribed_topic_names=["other"])
+    assert desk.joins(ids["a"], [0, 1, 2, 3]).generation_id == 1
+    assert desk.joins(ids["b"]).generation_id == 2
+    assert desk.beat("new", -1, instance_id="i").error_code == 0
+    assert desk.listed()[0][2] == "classic"
+    assert partitions(desk.beat("newer", 0, subscribed_topic_names=["other"])) == []
+    generation = desk.joins(ids["b"]).generation_id
+    assert desk.has(ids["b"], generation) == []
+    assert desk.beats(ids["b"], generation) == 0
+    generation = desk.joins(ids["a"], [0, 1]).generation_id
+    assert desk.has(ids["a"], generation) == [0, 1]
+    behind(desk, ids["b"], generation)
+    assert desk.has(ids["b"], desk.joins(ids["b"]).generation_id) == [2, 3]
+
+
+def test_a_static_member_upgrades_a_group_in_which_partitions_are_nobodys(desk: MixedDesk) -> None:
+    """It changes nothing, but a new target is due."""
+    ids = desk.classic_group("a", "static-b", share={"a": [0, 1], "static-b": [2]})
+    assert len(partitions(desk.beat("new", 0, instance_id="static-b")) or []) == 2
+    behind(desk, ids["a"], 1)
+
+
+def test_a_static_member_upgrades_a_group_in_a_rebalance(desk: MixedDesk) -> None:
+    ids = desk.classic_group("a", "static-b")
+    joining = desk.send(desk.join_request(ids["a"], [0, 2], topics=["orders", "other"]), 9)
+    assert desk.beat("new", 0, instance_id="static-b").member_epoch == 2
+    assert desk.answers.pop(joining).error_code == ErrorCode.REBALANCE_IN_PROGRESS
+    behind(desk, ids["a"], 1)
+
+
 def test_the_first_join_phase_may_be_going_on(desk: MixedDesk) -> None:
     given = desk.ask(desk.join_request(""), 9)
     assert given.error_code == ErrorCode.MEMBER_ID_REQUIRED

@@ -1,8 +1,10 @@
-"""A shard with a group of the consumer protocol under random schedules.
+"""A shard with a group whose members speak the consumer protocol, the classic one, or either, under random
+schedules.
 
-Members join, leave, go silent, come back under another id, are slow to revoke, subscribe to other topics;
-requests and answers are lost; topics are created, grow, are deleted and made again; the shard dies with what
-was not durable, and is loaded from a log whose old records may have been compacted away.
+Members join, leave, go silent, come back under another id or in the other protocol, are slow to revoke,
+subscribe to other topics; so the group is upgraded and downgraded. Requests and answers are lost; topics are
+created, grow, are deleted and made again; the shard dies with what was not durable, and is loaded from a log
+whose old records may have been compacted away.
 
 The invariants, after every step:
 
@@ -11,9 +13,10 @@ C2   No partition has two holders, and the index of holders is what the members'
 C3   Epochs never go back; no member is ahead of the target, no target is ahead of the group.
 C4   A member that is stable at the target's epoch has its target, as far as it subscribes to it.
 C5   The log alone, compacted at any point, gives the same group.
-C6   A request is answered when its records are durable.
+C6   A request is answered when its records are durable, and after the time of a join and a sync phase.
 C7   A heartbeat that changes nothing writes nothing.
 C8   Once nothing goes wrong, all members are stable and own every partition of their topics once.
+C9   While the group is a classic one, no partition is of two members of its generation.
 """
 
 from __future__ import annotations
@@ -28,28 +31,46 @@ from ringleader.coordinator.consumer_groups import records
 from ringleader.coordinator.consumer_groups.group import ConsumerGroup, ConsumerGroupState
 from ringleader.coordinator.consumer_groups.member import AWAY_EPOCH, LEFT_EPOCH, MemberState
 from ringleader.coordinator.consumer_groups.topics import Topic, Topics
+from ringleader.coordinator.groups.group import Group
 from ringleader.coordinator.groups.settings import GroupSettings
-from ringleader.coordinator.groups.shard import Shard
+from ringleader.coordinator.groups.shard import NOT_YET, Shard
+from ringleader.coordinator.groups.states import GroupState
+from ringleader.protocol.messages import (
+    HeartbeatRequest,
+    HeartbeatResponse,
+    JoinGroupRequest,
+    LeaveGroupRequest,
+    SyncGroupRequest,
+)
+from tests.simulation.consumer.classic import REBALANCE_TIMEOUT_MS, ClassicMember
 from tests.simulation.consumer.member import ModelMember
 from tests.simulation.facts import ViolationError
 
 NAMES = ("a", "b", "c")
 FAULTY_MS = 400_000
 SETTLE_MS = 300_000
+WAIT_MS = 3 * REBALANCE_TIMEOUT_MS
+"""The longest that a JoinGroup or SyncGroup waits for other members."""
+
+AnyMember = ModelMember | ClassicMember
+VERSIONS = {JoinGroupRequest: 9, SyncGroupRequest: 5, HeartbeatRequest: 4, LeaveGroupRequest: 5}
 
 
 class Ticket:
     """A request on its way."""
 
-    api_version = 1
     client_id = "client"
     client_host = "/127.0.0.1"
     principal = "User:ANONYMOUS"
-    connection: object = None
 
-    def __init__(self, member: ModelMember, is_leave: bool) -> None:
-        self.member, self.is_leave = member, is_leave
+    def __init__(self, member: AnyMember, request: Any, ids: dict[str, bytes], now_ms: int) -> None:
+        self.member = member
+        self.is_leave = isinstance(request, LeaveGroupRequest) or getattr(request, "member_epoch", 0) < 0
+        self.waits_for_others = isinstance(request, JoinGroupRequest | SyncGroupRequest)
+        self.api_version = VERSIONS.get(type(request), 1)
+        self.ids, self.asked_ms = ids, now_ms
         self.serial = member.serial
+        self.connection = object()
 
 
 class World:
@@ -65,13 +86,21 @@ class World:
         self.settings = GroupSettings(
             group_consumer_session_timeout_ms=45_000,
             group_consumer_assignment_interval_ms=self.rng.choice([0, 0, 1_000, 15_000]),
+            group_consumer_migration_policy=self.rng.choice(
+                [*["bidirectional"] * 7, "upgrade", "downgrade", "disabled"]
+            ),
         )
+        self.classic_share = self.rng.choice([0.0, 0.3, 0.5, 0.7])
+        """Of the members that come, so many are classic ones."""
+        self.cooperative = self.rng.random() < 0.6
+        """Whether these keep partitions while they join again."""
         self.log: list[tuple[bytes, bytes | None]] = []
         """All that is durable."""
         self._in_flight: deque[Any] = deque()
         self.calm = False
         self._ids = 0
-        self.members: list[ModelMember] = []
+        self.members: list[AnyMember] = []
+        self._static_topics: dict[str | None, frozenset[str]] = {}
         self.waiting: set[Ticket] = set()
         self._epochs = (0, 0)
         self.shard = self._load()
@@ -87,10 +116,15 @@ class World:
         while self.now_ms < until_ms:
             self._step()
         self.calm = True
+        if self.settings.group_consumer_migration_policy in ("downgrade", "disabled"):
+            for one in self.members:
+                if isinstance(one, ModelMember):  # a classic group may keep it out for ever
+                    one.gone, one.owned = True, frozenset()
+                    one.serial += 1
         until_ms = self.now_ms + SETTLE_MS
         while self.now_ms < until_ms and not self._has_settled():
             self._step()
-        self.must(self._has_settled(), "C8", f"it did not settle: {self._group()}")
+        self.must(self._has_settled(), "C8", f"it did not settle: {self._group() or self._classic_group()}")
         self._beat_without_news()
 
     def _beat_without_news(self) -> None:
@@ -110,7 +144,10 @@ class World:
         self._advance()
         if not self.calm and self.rng.random() < 0.12:
             self.rng.choice(
-                [self._join, self._join, self._leave, self._crash, self._topic, self._die, self._subscribe]
+                [
+                    *(self._join, self._join, self._leave, self._crash, self._topic, self._die),
+                    *(self._subscribe, self._switch, self._give_up),
+                ]
             )()
         else:
             self._beat()
@@ -145,10 +182,15 @@ class World:
             return
         member.waits = False
         self.say(f"{member} <- {response}")
+        if response is None:
+            member.failed()
+            return
         self._count(f"code {response.error_code}")
         if not self.calm and self.rng.random() < 0.1:
             member.failed()
             self._count("answers lost")
+        elif isinstance(member, ClassicMember):
+            member.answered(response, ticket.ids)
         else:
             member.answered(response)
 
@@ -157,7 +199,7 @@ class World:
         if not idle:
             return
         member = self.rng.choice(idle)
-        if member.to_revoke and (self.calm or self.rng.random() < 0.6):
+        if isinstance(member, ModelMember) and member.to_revoke and (self.calm or self.rng.random() < 0.6):
             member.revoke()
         request = member.request()
         if not self.calm and self.rng.random() < 0.05:
@@ -166,12 +208,22 @@ class World:
             return
         self._ask(member, request)
 
-    def _ask(self, member: ModelMember, request: Any) -> None:
-        ticket = Ticket(member, request.member_epoch < 0)
+    def _ask(self, member: AnyMember, request: Any) -> None:
+        ids = {name: topic.topic_id for name in NAMES if (topic := self.topics.named(name)) is not None}
+        ticket = Ticket(member, request, ids, self.now_ms)
         self.say(f"{member} -> {request}")
+        group = self.shard._groups.get(self.group_id)
+        if group is None or group.is_empty:
+            self._epochs = (0, 0)  # it may change its protocol, and begins anew
         self.waiting.add(ticket)
         member.waits = not ticket.is_leave
-        response = self.shard.handle(request, ticket, self.now_ms)
+        response = None
+        if isinstance(request, HeartbeatRequest):
+            named = request.group_id, request.generation_id, request.member_id, request.group_instance_id
+            code = self.shard.heartbeat(*named, self.now_ms)
+            response = None if code == NOT_YET else HeartbeatResponse(error_code=code)
+        if response is None:
+            response = self.shard.handle(request, ticket, self.now_ms)
         if response is not None:
             self._answered(ticket, response)
 
@@ -182,7 +234,17 @@ class World:
         instance_id = f"i{self.rng.randint(0, 2)}" if self.rng.random() < 0.4 else None
         if instance_id and any(one.instance_id == instance_id and not one.gone for one in self.members):
             return
-        self.members.append(ModelMember(self, self._ids, instance_id, self._some_topics()))
+        # A classic group does not rebalance when a static member comes back, even with other topics.
+        topics = self._some_topics()
+        if instance_id is not None and self.classic_share:
+            topics = self._static_topics.setdefault(instance_id, topics)
+        self._add(self.rng.random() < self.classic_share, instance_id, topics)
+
+    def _add(self, classic: bool, instance_id: str | None, topics: frozenset[str]) -> None:
+        if classic:
+            self.members.append(ClassicMember(self, instance_id, topics))
+        else:
+            self.members.append(ModelMember(self, self._ids, instance_id, topics))
 
     def _some_topics(self) -> frozenset[str]:
         return frozenset(self.rng.sample(NAMES, self.rng.randint(0, 3)))
@@ -190,9 +252,35 @@ class World:
     def _leave(self) -> None:
         present = [one for one in self.members if not one.gone and one.epoch > 0 and not one.waits]
         if present:
-            member = self.rng.choice(present)
-            away = member.instance_id is not None and self.rng.random() < 0.7
+            self._end(self.rng.choice(present))
+
+    def _end(self, member: AnyMember) -> None:
+        away = member.instance_id is not None and self.rng.random() < 0.7
+        if isinstance(member, ModelMember):
             self._ask(member, member.leave(AWAY_EPOCH if away else LEFT_EPOCH))
+        elif away:
+            member.gone, member.owned = True, frozenset()
+        else:
+            self._ask(member, member.leave())
+
+    def _switch(self) -> None:
+        """A member is rolled to the other protocol."""
+        present = [one for one in self.members if not one.gone and one.epoch > 0 and not one.waits]
+        if not present or not self.classic_share:
+            return
+        member = self.rng.choice(present)
+        self._end(member)
+        self._ids += 1
+        self._add(isinstance(member, ModelMember), member.instance_id, member.topics)
+        self._count("switched to the other protocol")
+
+    def _give_up(self) -> None:
+        """A client stops to wait for an answer, and asks again."""
+        if waiting := [one for one in self.members if one.waits and not one.gone]:
+            member = self.rng.choice(waiting)
+            member.serial += 1
+            member.waits = False
+            member.failed()
 
     def _crash(self) -> None:
         if present := [one for one in self.members if not one.gone]:
@@ -202,7 +290,8 @@ class World:
             self._count("crashes")
 
     def _subscribe(self) -> None:
-        if present := [one for one in self.members if not one.gone]:
+        present = [one for one in self.members if not one.gone and one.instance_id not in self._static_topics]
+        if present:
             self.rng.choice(present).subscribe(self._some_topics())
 
     def _topic(self) -> None:
@@ -260,11 +349,23 @@ class World:
         group = self.shard._groups.get(self.group_id)
         return None if group is None else group.consumer
 
+    def _classic_group(self) -> Group | None:
+        group = self.shard._groups.get(self.group_id)
+        return None if group is None or group.consumer is not None else group
+
     def _check(self) -> None:
-        self.must(bool(self._in_flight) or not self.waiting, "C6", f"{len(self.waiting)} requests wait")
+        if not self._in_flight:
+            for ticket in self.waiting:
+                waits = self.now_ms - ticket.asked_ms
+                late = waits > WAIT_MS or not (self._classic_group() and ticket.waits_for_others)
+                self.must(not late, "C6", f"{ticket.member} waits for {waits} ms")
+        if self.steps % 16 == 0:
+            self._check_replay()
         group = self._group()
         if group is None:
+            self._check_classic()
             return
+        self._count("steps in the consumer protocol")
         self._check_index(group)
         epochs = group.epoch, group.assignment_epoch
         self.must(epochs >= self._epochs, "C3", f"epochs {self._epochs} become {epochs}")
@@ -285,11 +386,31 @@ class World:
                 continue
             if known.current.epoch < one.epoch:
                 continue  # it was made again after a death that lost its epoch, and will be fenced
+            if isinstance(one, ClassicMember) and one.epoch not in (
+                known.current.epoch,
+                known.current.previous_epoch,
+            ):
+                continue  # a classic group went on without it
             for topic_id, partition in one.owned:
+                # Classic ones know topics by name only.
+                exists = isinstance(one, ModelMember) or self.topics.of_id(topic_id) is not None
                 holds = known.current.assignment_epoch(topic_id, partition) is not None
-                self.must(holds, "C1", f"{one} owns {topic_id.hex()}-{partition}, not of {known.current}")
-        if self.steps % 16 == 0:
-            self._check_replay(group)
+                place = f"{topic_id.hex()}-{partition}"
+                self.must(holds or not exists, "C1", f"{one} owns {place}, not of {known.current}")
+
+    def _check_classic(self) -> None:
+        group = self._classic_group()
+        if group is None:
+            return
+        self._count("steps in the classic protocol")
+        owners: dict[tuple[bytes, int], AnyMember] = {}
+        for one in self.members:
+            known = group.members.get(one.member_id)
+            if one.gone or known is None or one.epoch != group.generation:
+                continue
+            for place in one.owned:
+                other = owners.setdefault(place, one)
+                self.must(other is one, "C9", f"{one} and {other} own {place}")
 
     def _check_index(self, group: ConsumerGroup) -> None:
         incremental = {topic: dict(held) for topic, held in group._holders.items()}
@@ -299,21 +420,21 @@ class World:
             self.must(False, "C2", str(error))
         self.must(incremental == group._holders, "C2", "the index is not what the members' records say")
 
-    def _check_replay(self, group: ConsumerGroup) -> None:
-        rows = [*self._compacted(), *(row for one in self._in_flight for row in one.records)]
-        fresh = ConsumerGroup(self.group_id)
-        for key, value in rows:
-            named = records.decode_key(key)
-            if named is not None:
-                records.apply(fresh, named[0], named[2], value)
-        same = sorted(records.all_records(fresh)) == sorted(records.all_records(group))
+    def _check_replay(self) -> None:
+        fresh = Shard(0, self.settings, lambda prefix: prefix)
+        fresh.replay([*self._compacted(), *(row for one in self._in_flight for row in one.records)])
+        same = _durable(fresh._groups.get(self.group_id)) == _durable(self.shard._groups.get(self.group_id))
         self.must(same, "C5", "the log gives another group")
 
     def _has_settled(self) -> bool:
-        group = self._group()
         present = [one for one in self.members if not one.gone]
-        if group is None or self._in_flight or any(one.waits for one in present):
-            return group is None and not present
+        if self._in_flight or any(one.waits for one in present):
+            return False
+        if any(isinstance(one, ClassicMember) and not one.is_settled for one in present):
+            return False
+        group = self._group()
+        if group is None:
+            return self._classic_has_settled(present)
         if group.state not in (ConsumerGroupState.STABLE, ConsumerGroupState.EMPTY):
             return False
         if set(group.members) != {one.member_id for one in present}:
@@ -328,6 +449,25 @@ class World:
         checked = not present or group.checked_version == self.topics.version
         return sorted(owned) == sorted(wanted) and checked
 
+    def _classic_has_settled(self, present: list[AnyMember]) -> bool:
+        group = self._classic_group()
+        if group is None or not group.members:
+            return not present
+        if group.state is not GroupState.STABLE or set(group.members) != {one.member_id for one in present}:
+            return False
+        classic = [one for one in present if isinstance(one, ClassicMember)]
+        if not any(one.leads and one.seen_version == self.topics.version for one in classic):
+            return False
+        names = {name for one in present for name in one.topics}
+        wanted = {
+            (topic.topic_id, partition)
+            for name in names
+            if (topic := self.topics.named(name)) is not None
+            for partition in range(topic.partitions)
+        }
+        owned = [place for one in present for place in one.owned]
+        return sorted(owned) == sorted(wanted)
+
     def must(self, condition: bool, name: str, text: str) -> None:
         """Raises `ViolationError` unless it holds."""
         if not condition:
@@ -341,6 +481,14 @@ class World:
 
     def _count(self, what: str) -> None:
         self.counts[what] = self.counts.get(what, 0) + 1
+
+
+def _durable(group: Group | None) -> Any:
+    """What the log says of a group."""
+    if group is None:
+        return None
+    consumer = [] if group.consumer is None else sorted(records.all_records(group.consumer))
+    return consumer or group.synced
 
 
 def simulate(seed: int, tell: Callable[[str], None] | None = None) -> World:
