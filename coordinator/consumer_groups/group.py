@@ -11,12 +11,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from ringleader.coordinator.consumer_groups import memory
 from ringleader.coordinator.consumer_groups.member import (
     ConsumerMember,
     Current,
     Subscription,
     Target,
 )
+from ringleader.coordinator.consumer_groups.topics import Topics
 
 
 class ConsumerGroupState(StrEnum):
@@ -68,6 +70,8 @@ class ConsumerGroup:
     """Protocol name -> number of classic members that offer it."""
     checked_version: int = -1
     """The version of the topics that `metadata_hash` was last compared with; -1: not since the load."""
+    held_bytes: int = 0
+    """Memory that its members hold; see `memory`."""
     _holders: dict[bytes, dict[int, str]] = field(default_factory=dict)
 
     # ---- what the records change ----
@@ -78,6 +82,7 @@ class ConsumerGroup:
         found = self.members.get(member_id)
         if found is None:
             found = self.members[member_id] = ConsumerMember(member_id)
+            self.held_bytes += memory.MEMBER_BYTES + memory.text_bytes(member_id)
         return found
 
     def subscribe(self, member_id: str, subscription: Subscription) -> None:
@@ -94,12 +99,16 @@ class ConsumerGroup:
             return
         self._count(member, -1)
         self.move(member_id, None)
+        self.aim(member_id, None)
         del self.members[member_id]
+        self.held_bytes -= memory.MEMBER_BYTES + memory.text_bytes(member_id)
 
     def aim(self, member_id: str, target: Target | None) -> None:
         """Record 7: the target of a member; None: its tombstone."""
         if target is not None or member_id in self.members:
-            self.member(member_id).target = target or {}
+            member, fresh = self.member(member_id), target or {}
+            self.held_bytes += memory.target_bytes(fresh) - memory.target_bytes(member.target)
+            member.target = fresh
 
     def move(self, member_id: str, current: Current | None) -> None:
         """Record 8: the partitions that a member has; None: its tombstone."""
@@ -108,9 +117,20 @@ class ConsumerGroup:
         member = self.member(member_id)
         for topic_id, partitions in member.current.held():
             self._release(topic_id, partitions, member_id)
+        self.held_bytes -= memory.current_bytes(member.current)
         member.current = current or Current()
+        self.held_bytes += memory.current_bytes(member.current)
         for topic_id, partitions in member.current.held():
             self._holders.setdefault(topic_id, {}).update(dict.fromkeys(partitions, member_id))
+
+    def resolve(self, pattern: str, found: Regex | None) -> None:
+        """Record 16: the topics that a regular expression matches; None: its tombstone."""
+        former = self.regexes.pop(pattern, None)
+        if former is not None:
+            self.held_bytes -= memory.text_bytes(pattern) + memory.names_bytes(former.topics)
+        if found is not None:
+            self.regexes[pattern] = found
+            self.held_bytes += memory.text_bytes(pattern) + memory.names_bytes(found.topics)
 
     def _release(self, topic_id: bytes, partitions: Iterable[int], member_id: str) -> None:
         held = self._holders.get(topic_id)
@@ -124,6 +144,7 @@ class ConsumerGroup:
 
     def _count(self, member: ConsumerMember, by: int) -> None:
         described = member.subscription
+        self.held_bytes += by * memory.subscription_bytes(described)
         for name in described.topic_names:
             _add(self.subscribers, name, by)
         if described.topic_regex:
@@ -188,6 +209,19 @@ class ConsumerGroup:
         return topic in self.subscribers or any(
             topic in regex.topics for name, regex in self.regexes.items() if name in self.regex_subscribers
         )
+
+    def growth(
+        self, known: ConsumerMember | None, member_id: str, fresh: Subscription, topics: Topics
+    ) -> int:
+        """How much more memory it holds with a member that subscribes so, in another's place or none. Its
+        partitions count, which are the coordinator's choice, as far as the group has not had their topics."""
+        more = memory.subscription_bytes(fresh)
+        if known is None:
+            more += memory.MEMBER_BYTES + memory.text_bytes(member_id)
+        else:
+            more -= memory.subscription_bytes(known.subscription)
+        unknown = (name for name in fresh.topic_names if not self.subscribes(name))
+        return more + memory.assignment_bytes(topics, unknown)
 
     def preferred_assignor(self) -> str | None:
         """The one that most members ask for, the first by name of several; None: no member asks for any."""

@@ -232,10 +232,10 @@ def apply(group: ConsumerGroup, kind: int, second: str, value: bytes | None) -> 
     elif kind == CURRENT:
         group.move(second, None if value is None else _current(value))
     elif value is None:
-        group.regexes.pop(second, None)
+        group.resolve(second, None)
     else:
         found = _read(ConsumerGroupRegularExpressionValue, value)
-        group.regexes[second] = Regex(frozenset(found.topics), found.version, found.timestamp)
+        group.resolve(second, Regex(frozenset(found.topics), found.version, found.timestamp))
 
 
 def _read(message: type[M], value: bytes) -> M:

@@ -113,6 +113,7 @@ class ConsumerHandler(Membership):
                 ticket.client_host,
             )
             self._check_size(fresh)
+            self.check_memory(group, consumer, known, member_id, fresh, now_ms)
         except KafkaError:
             core.forget_if_absent(group)
             raise
@@ -223,6 +224,24 @@ class ConsumerHandler(Membership):
         if size > bound:
             text = f"The subscription takes {size} bytes, more than member.max.metadata.bytes ({bound})."
             raise KafkaError(ErrorCode.INVALID_REQUEST, text)
+
+    def check_memory(
+        self,
+        group: Group,
+        consumer: ConsumerGroup,
+        known: ConsumerMember | None,
+        member_id: str,
+        fresh: Subscription,
+        now_ms: int,
+    ) -> None:
+        """Raises `KafkaError` for a member, or a larger subscription, that there is no memory for. `known`:
+        the member, or the one whose place it takes."""
+        if known is not None and fresh == known.subscription:
+            return
+        more = consumer.growth(known, member_id, fresh, self.core.topics)
+        if more > 0 and not self.core.has_memory(group, member_id, now_ms, consumer=more):
+            text = "The groups of this node take all the memory that they may have."
+            raise KafkaError(ErrorCode.GROUP_MAX_SIZE_REACHED, text)
 
     def begin_epoch(self, changes: Changes, subscription_changed: bool) -> None:
         """Begin another group epoch if what the target depends on changed."""

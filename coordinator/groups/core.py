@@ -189,11 +189,19 @@ class Core:
         return True
 
     def has_memory(
-        self, group: Group, member_id: str, now_ms: int, *, members: int = 0, record: int = 0
+        self,
+        group: Group,
+        member_id: str,
+        now_ms: int,
+        *,
+        members: int = 0,
+        record: int = 0,
+        consumer: int = 0,
     ) -> bool:
         """Whether the group's members and its record may take that many bytes more, as the member asks for;
-        if not, that is reported to the operator. A group that does not grow always may."""
-        growth = group.growth(members, record)
+        if not, that is reported to the operator. A group that does not grow always may. `consumer`: see
+        `Group.growth`."""
+        growth = group.growth(members, record, consumer)
         if growth <= 0 or self.memory.total.counted + growth <= self.settings.group_metadata_max_bytes:
             return True
         notice = Notice(group.group_id, member_id, MEMORY_FULL)
@@ -444,6 +452,7 @@ class Core:
         consumer_records.apply(group.consumer, kind, second, value)
         if value is None and not group.consumer.exists:
             group.consumer = None
+        group.count_consumer()
 
     def _apply_offset(self, group: Group, topic: str, partition: int, value: bytes | None) -> None:
         partitions = group.offsets.get(topic)

@@ -288,9 +288,17 @@ class Group:
         self.synced, self.record_bytes = value, size
         self._hold(0)
 
-    def growth(self, members: int, record: int) -> int:
-        """By how much it would count more, if its members and its record took that much more."""
-        return group_bytes(self.member_bytes + members, self.record_bytes + record) - self.counted_bytes
+    def growth(self, members: int, record: int, consumer: int = 0) -> int:
+        """By how much it would count more, if its members and its record took that much more; `consumer`:
+        and it as one of the consumer protocol."""
+        held = consumer if self.consumer is None else consumer + self.consumer.held_bytes
+        return (
+            held + group_bytes(self.member_bytes + members, self.record_bytes + record) - self.counted_bytes
+        )
+
+    def count_consumer(self) -> None:
+        """After what changed it as one of the consumer protocol."""
+        self._hold(0)
 
     def _hold(self, more: int) -> None:
         self.member_bytes += more

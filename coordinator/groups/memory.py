@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from ringleader.coordinator.consumer_groups.memory import text_bytes
+
 MEMBER_BYTES = 512
 """Size of a member without its texts and its metadata, about."""
 LEAST_BYTES = 1_024
@@ -40,13 +42,6 @@ class MemoryShare:
         """The life is over: whatever it counts from now on, it counts for itself."""
         self.total.counted -= self.counted
         self.total = MemoryTotal()
-
-
-def text_bytes(text: str | None) -> int:
-    """The most that a text takes."""
-    if text is None:
-        return 0
-    return len(text) if text.isascii() else 4 * len(text)
 
 
 def member_bytes(

@@ -103,6 +103,7 @@ class MixedHandler(Part):
             rebalance_timeout_ms,
             ClassicMember(request.session_timeout_ms, protocols),
         )
+        handler.check_memory(group, consumer, known, member_id, fresh, now_ms)
         # Whether it takes the place of a member of the consumer protocol, perhaps its own.
         replaces = instance_id is not None and known is not None and known.subscription.classic is None
         epoch, changes = consumer.epoch, Changes(self.core, group)

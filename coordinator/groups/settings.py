@@ -120,7 +120,9 @@ class GroupSettings(BaseModel):
         "member counts twice its metadata, at least 2 KiB, since its group's record contains it, too; a "
         "larger record counts with its size. Above this limit, JoinGroup of new members or with more "
         "metadata is refused, and so is SyncGroup with larger assignments. The default is enough for "
-        "130,000 members with 500 bytes of metadata. In bytes. Committed offsets are not counted.",
+        "130,000 members with 500 bytes of metadata. In bytes. Committed offsets are not counted. A "
+        "member of the consumer protocol counts 2 KiB and its subscription, a group's partitions about "
+        "200 bytes each; above this limit a heartbeat that would add to that is refused.",
     )
     generation_block: int = Field(
         32,

@@ -44,7 +44,7 @@ def whole() -> ConsumerGroup:
     group.aim("m1", {A: frozenset((0, 2))})
     group.move("m1", Current(6, 5, MemberState.UNREVOKED_PARTITIONS, {A: {0: 4}}, {A: {1: 3}}))
     group.move("m2", Current(6, 6, MemberState.STABLE, {A: {2: 6}}, {}))
-    group.regexes["x.*"] = Regex(frozenset(("xa", "xb")), 9, 1_700_000_000_001)
+    group.resolve("x.*", Regex(frozenset(("xa", "xb")), 9, 1_700_000_000_001))
     return group
 
 
@@ -74,6 +74,16 @@ def test_tombstones_delete_a_member_and_a_group() -> None:
     assert group.holder(A, 0) is None
     read(records.tombstones(group), group)
     assert not group.exists
+
+
+def test_a_member_that_is_gone_counts_nothing_whichever_tombstones_are_left() -> None:
+    group = whole()
+    assert group.held_bytes > 0
+    for member_id in list(group.members):
+        read([(records.key(records.SUBSCRIPTION, "g", member_id), None)], group)
+    for pattern in list(group.regexes):
+        read([(records.key(records.REGEX, "g", pattern), None)], group)
+    assert group.held_bytes == 0
 
 
 def test_tombstones_of_what_is_not_there_change_nothing() -> None:

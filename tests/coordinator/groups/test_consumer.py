@@ -21,9 +21,6 @@ from ringleader.protocol.messages import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
-    TxnOffsetCommitRequest,
-    TxnOffsetCommitRequestPartition,
-    TxnOffsetCommitRequestTopic,
 )
 
 ORDERS = Topic("orders", b"o" * 16, 4)
@@ -101,18 +98,6 @@ class Desk:
         request = OffsetCommitRequest("g", epoch, member, topics=[OffsetCommitRequestTopic("orders", rows)])
         response = self.ask(request, version)
         return [one.error_code for topic in response.topics for one in topic.partitions]
-
-    def commit_in_transaction(self, member: str, epoch: int, *partitions: int) -> list[int]:
-        rows = [TxnOffsetCommitRequestPartition(one, 5) for one in partitions]
-        topics = [TxnOffsetCommitRequestTopic("orders", rows)]
-        response = self.ask(TxnOffsetCommitRequest("t", "g", 7, 0, epoch, member, topics=topics), 3)
-        return [one.error_code for topic in response.topics for one in topic.partitions]
-
-    def read(self, member: str | None, epoch: int) -> int:
-        """The committed offset of partition 0; below -1: an error code, negative."""
-        found = self.shard.fetch_offsets("g", [("orders", [0])], False, Ticket(9), member, epoch)
-        assert found is not None
-        return -found.error_code or found.topics[0].partitions[0].committed_offset
 
     def join(self, member: str = "") -> int:
         request = JoinGroupRequest("g", 10_000, 30_000, member, protocol_type="consumer")
@@ -355,54 +340,6 @@ def test_anybody_commits_into_an_empty_group(desk: Desk) -> None:
     desk.beat("a", 0)
     desk.beat("a", -1)
     assert desk.commit("", -1, 0) == [0]
-    assert desk.commit_in_transaction("a", -1, 0) == [0]
-
-
-def test_commits_in_a_transaction_are_checked_too_and_say_so_in_words_of_producers(desk: Desk) -> None:
-    desk.beat("a", 0)
-    assert desk.commit_in_transaction("a", 1, 0) == [0]
-    assert desk.commit_in_transaction("", -1, 0) == [0], "a producer that says nothing of a member"
-    assert desk.commit_in_transaction("b", 1, 0) == [ErrorCode.UNKNOWN_MEMBER_ID]
-    assert desk.commit_in_transaction("b", -1, 0) == [ErrorCode.UNKNOWN_MEMBER_ID]
-    assert desk.commit_in_transaction("a", 2, 0) == [ErrorCode.ILLEGAL_GENERATION]
-    desk.topics.put(Topic("orders", ORDERS.topic_id, 5))
-    desk.beat("a", 1, [0, 1, 2, 3])
-    assert desk.commit_in_transaction("a", 1, 0, 3) == [0, 0]
-    before = len(desk.log)
-    assert desk.commit_in_transaction("a", 1, 0, 4) == [ErrorCode.ILLEGAL_GENERATION] * 2, "all or nothing"
-    assert len(desk.log) == before
-    assert desk.commit_in_transaction("a", 2, 0, 4) == [0, 0]
-
-
-def test_offsets_are_answered_to_a_member_at_its_epoch(desk: Desk) -> None:
-    desk.beat("a", 0)
-    desk.commit("a", 1, 0)
-    assert desk.read("a", 1) == 5
-    assert desk.read(None, -1) == 5, "an operator"
-    assert desk.read("a", 2) == -ErrorCode.STALE_MEMBER_EPOCH
-    assert desk.read("a", 0) == -ErrorCode.STALE_MEMBER_EPOCH
-    assert desk.read("b", 1) == -ErrorCode.UNKNOWN_MEMBER_ID
-    assert desk.read("", -1) == -ErrorCode.UNKNOWN_MEMBER_ID
-    assert desk.read(None, 1) == -ErrorCode.UNKNOWN_MEMBER_ID
-    desk.beat("a", -1)
-    assert desk.read("a", 1) == -ErrorCode.UNKNOWN_MEMBER_ID
-    assert desk.read(None, -1) == 5
-
-
-def test_a_group_of_the_classic_protocol_asks_no_reader_for_a_member(desk: Desk) -> None:
-    desk.commit("", -1, 0)
-    assert desk.read("a", 1) == 5
-
-
-def test_what_is_said_of_a_reader_waits_for_the_record_that_says_so(desk: Desk) -> None:
-    desk.beat("a", 0)
-    desk.commit("a", 1, 0)
-    leave = Ticket()
-    assert desk.shard.handle(ConsumerGroupHeartbeatRequest("g", "a", -1), leave, desk.now_ms) is None
-    reader = Ticket()
-    assert desk.shard.fetch_offsets("g", [("orders", [0])], False, reader, "a", 1) is None
-    answers = desk._settle()
-    assert answers[reader].error_code == ErrorCode.UNKNOWN_MEMBER_ID
 
 
 # ---- beside the classic protocol ----
@@ -467,31 +404,3 @@ def test_a_full_store_refuses_before_anything_changes(desk: Desk) -> None:
     assert len(desk.log) == before
     desk.shard.set_full(False, desk.now_ms)
     assert desk.beat("a", 1, [0, 1, 2, 3]).error_code == 0
-
-
-def test_the_owner_asks_the_log_whether_it_still_is_the_owner() -> None:
-    topics = Topics()
-    topics.put(ORDERS)
-    shard = Shard(0, SETTINGS, str, confirmed_reads=True, topics=topics)
-    shard.loaded(0, 0)
-
-    def written(now_ms: int) -> int:
-        count = 0
-        while shard.dirty:
-            for append in shard.drain().appends:
-                count += len(append.records)
-                shard.durable(append.position, now_ms)
-        return count
-
-    due_ms = shard.next_deadline()
-    assert due_ms is not None
-    shard.tick(due_ms)
-    assert written(due_ms) == 0, "nobody could be misled"
-    request = ConsumerGroupHeartbeatRequest("g", "a", 0, rebalance_timeout_ms=30_000)
-    request.subscribed_topic_names, request.topic_partitions = ["orders"], []
-    shard.handle(request, Ticket(), due_ms)
-    assert written(due_ms)
-    due_ms = shard.next_deadline()
-    assert due_ms is not None
-    shard.tick(due_ms)
-    assert written(due_ms) == 1

@@ -6,10 +6,13 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
+from ringleader.coordinator.consumer_groups.topics import Topic
 from ringleader.coordinator.groups.core import MEMORY_FULL
 from ringleader.coordinator.groups.memory import LEAST_BYTES
+from ringleader.coordinator.server.handlers import consumer_groups
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import (
+    ConsumerGroupHeartbeatRequest,
     JoinGroupRequest,
     JoinGroupRequestProtocol,
     LeaveGroupRequest,
@@ -98,3 +101,33 @@ async def test_a_shard_that_goes_gives_back_what_its_groups_held() -> None:
             assert served.runtime.memory.counted == stays
             await served.runtime.acquire(partition)
             assert served.runtime.memory.counted == both
+
+
+async def test_groups_of_the_consumer_protocol_share_the_bound() -> None:
+    """One client makes a group after the other, each with a large topic."""
+    async with (
+        serving(handlers=consumer_groups.register, group_metadata_max_bytes=LIMIT_BYTES) as served,
+        served.connect() as hog,
+        served.connect() as other,
+    ):
+        served.runtime.topics.put(Topic("large", b"l" * 16, 1_000))
+        member = await form(other, "others")
+        request = ConsumerGroupHeartbeatRequest("", "m", 0, rebalance_timeout_ms=30_000)
+        request.subscribed_topic_names, request.topic_partitions = ["large"], []
+        codes = Counter[int]()
+        for number in range(GROUPS):
+            answer = await hog.call(replace(request, group_id=f"group-{number}"), 1)
+            codes[answer.error_code] += 1
+        assert set(codes) == {0, ErrorCode.GROUP_MAX_SIZE_REACHED}
+        memory = served.runtime.memory
+        assert LIMIT_BYTES * 0.9 < memory.counted <= LIMIT_BYTES
+        [line] = [line for line in served.events(MEMORY_FULL) if line["level"] == "warning"]
+        assert line["group_id"] == f"group-{codes[0]}"
+        assert (await other.call(member.heartbeat(), 3)).error_code == 0
+        beat = ConsumerGroupHeartbeatRequest("group-0", "m", 1)
+        assert (await hog.call(beat, 1)).error_code == 0
+        leave = ConsumerGroupHeartbeatRequest("", "m", -1)
+        for number in range(codes[0]):
+            await hog.call(replace(leave, group_id=f"group-{number}"), 1)
+        assert memory.counted < LIMIT_BYTES // 10
+        assert (await hog.call(replace(request, group_id="later"), 1)).error_code == 0

@@ -17,6 +17,7 @@ C6   A request is answered when its records are durable, and after the time of a
 C7   A heartbeat that changes nothing writes nothing.
 C8   Once nothing goes wrong, all members are stable and own every partition of their topics once.
 C9   While the group is a classic one, no partition is of two members of its generation.
+C10  The memory that is counted is that of the members that are there.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from ringleader.coordinator.consumer_groups import records
+from ringleader.coordinator.consumer_groups import memory, records
 from ringleader.coordinator.consumer_groups.group import ConsumerGroup, ConsumerGroupState
 from ringleader.coordinator.consumer_groups.member import AWAY_EPOCH, LEFT_EPOCH, MemberState
 from ringleader.coordinator.consumer_groups.topics import Topic, Topics
@@ -362,6 +363,8 @@ class World:
         if self.steps % 16 == 0:
             self._check_replay()
         group = self._group()
+        if self._classic_group() is None:
+            self._check_memory(group)
         if group is None:
             self._check_classic()
             return
@@ -411,6 +414,15 @@ class World:
             for place in one.owned:
                 other = owners.setdefault(place, one)
                 self.must(other is one, "C9", f"{one} and {other} own {place}")
+
+    def _check_memory(self, group: ConsumerGroup | None) -> None:
+        there = 0
+        for one in () if group is None else group.members.values():
+            there += memory.MEMBER_BYTES + memory.text_bytes(one.member_id)
+            there += memory.subscription_bytes(one.subscription)
+            there += memory.target_bytes(one.target) + memory.current_bytes(one.current)
+        counted = self.shard._core.memory.total.counted
+        self.must(counted == there, "C10", f"{counted} bytes are counted, {there} are there")
 
     def _check_index(self, group: ConsumerGroup) -> None:
         incremental = {topic: dict(held) for topic, held in group._holders.items()}

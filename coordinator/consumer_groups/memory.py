@@ -1,0 +1,59 @@
+"""Memory that a group of the consumer protocol holds, counted as its records change it.
+
+The figures are those of Python's objects, rounded up: a partition that a member has stands in its target, in
+its assignment and in the index of holders.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ringleader.coordinator.consumer_groups.member import Current, Subscription, Target
+from ringleader.coordinator.consumer_groups.topics import Topics
+
+MEMBER_BYTES = 2_048
+"""A member without its texts and partitions, with its two deadlines."""
+NAME_BYTES = 160
+"""The name of a topic, without its characters."""
+TARGET_TOPIC_BYTES, TARGET_PARTITION_BYTES = 384, 64
+CURRENT_TOPIC_BYTES, CURRENT_PARTITION_BYTES = 640, 128
+
+
+def text_bytes(text: str | None) -> int:
+    """The most that a text takes."""
+    if text is None:
+        return 0
+    return len(text) if text.isascii() else 4 * len(text)
+
+
+def names_bytes(names: Iterable[str]) -> int:
+    """Of the names of topics."""
+    return sum(NAME_BYTES + text_bytes(name) for name in names)
+
+
+def subscription_bytes(described: Subscription) -> int:
+    """Of what a member says of itself."""
+    said = (described.instance_id, described.rack_id, described.client_id, described.client_host)
+    texts = (*said, described.topic_regex, described.server_assignor)
+    size = sum(map(text_bytes, texts)) + names_bytes(described.topic_names)
+    if described.classic is not None:
+        size += sum(text_bytes(name) + len(metadata) for name, metadata in described.classic.protocols)
+    return size
+
+
+def target_bytes(target: Target) -> int:
+    """Of a member's target."""
+    return sum(TARGET_TOPIC_BYTES + TARGET_PARTITION_BYTES * len(some) for some in target.values())
+
+
+def current_bytes(current: Current) -> int:
+    """Of what a member has, and has to give up."""
+    return sum(CURRENT_TOPIC_BYTES + CURRENT_PARTITION_BYTES * len(some) for _, some in current.held())
+
+
+def assignment_bytes(topics: Topics, names: Iterable[str]) -> int:
+    """The least that a group holds for these topics, as far as they exist, once it has assigned them."""
+    of_topic = TARGET_TOPIC_BYTES + CURRENT_TOPIC_BYTES
+    of_partition = TARGET_PARTITION_BYTES + CURRENT_PARTITION_BYTES
+    found = (topic for name in names if (topic := topics.named(name)) is not None)
+    return sum(of_topic + of_partition * topic.partitions for topic in found)
