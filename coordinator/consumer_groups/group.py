@@ -32,6 +32,10 @@ class ConsumerGroupState(StrEnum):
     STABLE = "Stable"
 
 
+FIRST_EPOCH = 1
+"""Of a group without a record of its epoch, as in Kafka from 4.2 on: the first subscription makes it 2."""
+
+
 class TwoHoldersError(AssertionError):
     """Two members have one partition: the records contradict the protocol."""
 
@@ -51,7 +55,7 @@ class ConsumerGroup:
     """See the module. Fields are read by all; they are changed by the methods only."""
 
     group_id: str
-    epoch: int = 0
+    epoch: int = FIRST_EPOCH
     metadata_hash: int = 0
     assignment_epoch: int = 0
     assigned_ms: int = 0
@@ -166,7 +170,7 @@ class ConsumerGroup:
     @property
     def exists(self) -> bool:
         """Whether the log has anything of it."""
-        return bool(self.epoch or self.assignment_epoch or self.members or self.regexes)
+        return bool(self.epoch > FIRST_EPOCH or self.assignment_epoch or self.members or self.regexes)
 
     def holder(self, topic_id: bytes, partition: int) -> str | None:
         """The member that has a partition, or has not given it up yet."""

@@ -10,7 +10,7 @@ import struct
 from collections.abc import Iterable, Iterator
 from typing import TypeAlias, TypeVar
 
-from ringleader.coordinator.consumer_groups.group import ConsumerGroup, Regex
+from ringleader.coordinator.consumer_groups.group import FIRST_EPOCH, ConsumerGroup, Regex
 from ringleader.coordinator.consumer_groups.member import (
     ClassicMember,
     Current,
@@ -215,7 +215,8 @@ def apply(group: ConsumerGroup, kind: int, second: str, value: bytes | None) -> 
     if value is not None and value[:_START] != _VERSION:
         raise MalformedError(f"record of type {kind}", 0, "version", 0)
     if kind == GROUP_EPOCH:
-        epoch = ConsumerGroupMetadataValue() if value is None else _read(ConsumerGroupMetadataValue, value)
+        gone = ConsumerGroupMetadataValue(epoch=FIRST_EPOCH)
+        epoch = gone if value is None else _read(ConsumerGroupMetadataValue, value)
         group.epoch, group.metadata_hash = epoch.epoch, epoch.metadata_hash
     elif kind == SUBSCRIPTION:
         if value is None:

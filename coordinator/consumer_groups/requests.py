@@ -51,7 +51,7 @@ def check(request: ConsumerGroupHeartbeatRequest, version: int, assignors: Colle
         raise _invalid("MemberEpoch is invalid.")
     assignor = request.server_assignor
     if assignor is not None and assignor not in assignors:
-        known = ", ".join(sorted(assignors))
+        known = ", ".join(assignors)
         text = f"ServerAssignor {assignor} is not supported. Supported assignors: {known}."
         raise KafkaError(ErrorCode.UNSUPPORTED_ASSIGNOR, text)
 
@@ -76,7 +76,7 @@ def present(consumer: ConsumerGroup, member_id: str, instance_id: str | None) ->
     if instance_id is not None:
         holder = consumer.static_members.get(instance_id)
         if holder is None:
-            raise _unknown_instance(instance_id, consumer)
+            raise _unknown_instance(instance_id)
         if holder != member_id:
             raise _fenced_instance(member_id, instance_id, holder)
     member = consumer.members.get(member_id)
@@ -90,9 +90,8 @@ def _unknown(member_id: str, consumer: ConsumerGroup) -> KafkaError:
     return KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, text)
 
 
-def _unknown_instance(instance_id: str, consumer: ConsumerGroup) -> KafkaError:
-    text = f"Instance id {instance_id} is unknown in group {consumer.group_id}."
-    return KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, text)
+def _unknown_instance(instance_id: str) -> KafkaError:
+    return KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
 
 
 def _fenced_instance(member_id: str, instance_id: str, holder: str) -> KafkaError:
@@ -107,15 +106,16 @@ def check_epoch(member: ConsumerMember, request: ConsumerGroupHeartbeatRequest) 
     if epoch == 0 or epoch == current.epoch:
         return
     if epoch > current.epoch:
-        raise _fenced(f"The consumer group member has a greater member epoch ({epoch}) than the one known ")
+        raise _fenced("greater", epoch, current.epoch)
     lost = epoch == current.previous_epoch and request.topic_partitions is not None
     owned = request.topic_partitions or ()
     if not lost or not contains(current.assigned, ((one.topic_id, one.partitions) for one in owned)):
-        raise _fenced(f"The consumer group member has a smaller member epoch ({epoch}) than the one known ")
+        raise _fenced("smaller", epoch, current.epoch)
 
 
-def _fenced(text: str) -> KafkaError:
-    more = "by the group coordinator. The member must abandon all its partitions and rejoin."
+def _fenced(how: str, epoch: int, known: int) -> KafkaError:
+    text = f"The consumer group member has a {how} member epoch ({epoch}) than the one known by the group "
+    more = f"coordinator ({known}). The member must abandon all its partitions and rejoin."
     return KafkaError(ErrorCode.FENCED_MEMBER_EPOCH, text + more)
 
 
@@ -193,8 +193,11 @@ CLASSIC_MEMBER, CONSUMER_MEMBER = 0, 1
 
 
 def described_member(member: ConsumerMember, topics: Topics) -> ConsumerGroupDescribeResponseMember:
-    """As ConsumerGroupDescribe shows it. Topics that were deleted are left out, as in Kafka."""
-    known = member.subscription
+    """As ConsumerGroupDescribe shows it. Its assignment has what it still has to give up. Topics that were
+    deleted are left out. Both as in Kafka."""
+    known, held = member.subscription, dict[bytes, frozenset[int]]()
+    for topic_id, partitions in member.current.held():
+        held[topic_id] = held.get(topic_id, frozenset()).union(partitions)
     return ConsumerGroupDescribeResponseMember(
         member_id=member.member_id,
         instance_id=known.instance_id,
@@ -203,8 +206,8 @@ def described_member(member: ConsumerMember, topics: Topics) -> ConsumerGroupDes
         client_id=known.client_id,
         client_host=known.client_host,
         subscribed_topic_names=sorted(known.topic_names),
-        subscribed_topic_regex=known.topic_regex or None,
-        assignment=_named(partitions_of(member.current.assigned), topics),
+        subscribed_topic_regex=known.topic_regex,
+        assignment=_named(held, topics),
         target_assignment=_named(member.target, topics),
         member_type=CONSUMER_MEMBER if known.classic is None else CLASSIC_MEMBER,
     )

@@ -36,7 +36,8 @@ class AdminHandler(Part):
             return DescribeGroupsResponseDescribedGroup(error_code=core.refusal, group_id=group_id)
         group = core.find(group_id)
         if group is None or group.consumer is not None:
-            return core.reply(ticket, _missing(group_id, version), core.position_of(group_id))
+            ending = "not found." if group is None else "is not a classic group."
+            return core.reply(ticket, _missing(group_id, version, ending), core.position_of(group_id))
         stable = group.state is GroupState.STABLE
         described = DescribeGroupsResponseDescribedGroup(
             error_code=_NONE,
@@ -119,12 +120,12 @@ def _listed(group: Group) -> ListGroupsResponseListedGroup:
     )
 
 
-def _missing(group_id: str, version: int) -> DescribeGroupsResponseDescribedGroup:
+def _missing(group_id: str, version: int, ending: str) -> DescribeGroupsResponseDescribedGroup:
     """v6 says that there is no such group (KIP-1043); before, it looks like a dead one."""
     found = DescribeGroupsResponseDescribedGroup(
         error_code=_NONE, group_id=group_id, group_state=GroupState.DEAD.value
     )
     if version >= _FIRST_WITH_GROUP_ID_NOT_FOUND:
         found.error_code = int(ErrorCode.GROUP_ID_NOT_FOUND)
-        found.error_message = shortened(f"Group {group_id} not found.")
+        found.error_message = shortened(f"Group {group_id} {ending}")
     return found

@@ -6,7 +6,7 @@ the log whole or not at all."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from typing import Any, TypeVar, cast
 
 from ringleader.coordinator.groups import records
@@ -60,16 +60,6 @@ class PreparedCommit:
         """The same keys, decoded."""
         self.too_large = False
         """The records are too many bytes for one append; there are none."""
-
-    def withhold(self, refuses: Callable[[str, int], bool], error_code: int) -> None:
-        """Take these topics and partitions out of it, and answer them with the error."""
-        for topic in self.response.topics:
-            for one in topic.partitions:
-                if not one.error_code and refuses(topic.name, one.partition_index):
-                    one.error_code = error_code
-        kept = [place for place, key in enumerate(self.keys) if not refuses(key[2], key[3])]
-        self.content = [self.content[place] for place in kept]
-        self.keys = [self.keys[place] for place in kept]
 
     def refused(self, error_code: int) -> Any:
         """The answer if the group does not take it."""

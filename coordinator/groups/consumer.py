@@ -325,8 +325,10 @@ class ConsumerHandler(Membership):
     def _leave(self, request: ConsumerGroupHeartbeatRequest, now_ms: int) -> ConsumerGroupHeartbeatResponse:
         group = self.core.find(request.group_id)
         consumer = None if group is None else group.consumer
-        if group is None or consumer is None:
-            raise _no_group(request) if group is None else _no_consumer_group(request)
+        if group is None:
+            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {request.group_id} not found.")
+        if consumer is None:
+            raise _no_consumer_group(request)
         member = requests.present(consumer, request.member_id, request.instance_id)
         if self.core.full:
             raise KafkaError(STORE_FULL)
@@ -408,7 +410,9 @@ class ConsumerHandler(Membership):
             return described
         group = core.find(group_id)
         consumer = None if group is None else group.consumer
-        if consumer is None:
+        if not group_id:
+            described.error_code = int(ErrorCode.INVALID_GROUP_ID)
+        elif consumer is None:
             described.error_code = int(ErrorCode.GROUP_ID_NOT_FOUND)
             ending = "not found." if group is None else "is not a consumer group."
             described.error_message = shortened(f"Group {group_id} {ending}")

@@ -7,6 +7,7 @@ from collections.abc import Generator
 from ringleader.coordinator.groups import records
 from ringleader.coordinator.groups.commit import ENTRIES_AT_A_TIME
 from ringleader.coordinator.groups.core import STORE_FULL, Core
+from ringleader.coordinator.groups.group import Group
 from ringleader.coordinator.groups.offsets import INCIDENT_PARTITIONS, is_subscribed
 from ringleader.coordinator.groups.vote import CONSUMER_TYPE
 from ringleader.coordinator.journal.entries import IncidentKind
@@ -49,6 +50,11 @@ def prepare(request: OffsetDeleteRequest) -> Generator[None, None, PreparedDelet
     return prepared
 
 
+def _reads_topics(group: Group) -> bool:
+    """Whether it is known which topics its members read."""
+    return group.consumer is not None or group.protocol_type == CONSUMER_TYPE
+
+
 def delete(
     core: Core, prepared: PreparedDeletion, ticket: Ticket, now_ms: int
 ) -> OffsetDeleteResponse | None:
@@ -61,7 +67,7 @@ def delete(
         error = ErrorCode.GROUP_ID_NOT_FOUND
     elif not error and core.full:
         error = STORE_FULL
-    elif not error and group is not None and not group.is_empty and group.protocol_type != CONSUMER_TYPE:
+    elif not error and group is not None and not (group.is_empty or _reads_topics(group)):
         error = ErrorCode.NON_EMPTY_GROUP
     if error or group is None:
         refused = OffsetDeleteResponse(error_code=int(error))

@@ -58,7 +58,7 @@ class OffsetHandler(Part):
         commit_ms = self.core.unix_time.stamp_ms(now_ms)
         error = self._check_commit(request, ticket.api_version, now_ms)
         if not error:
-            self._withhold_stale(request, prepared)
+            error = self._check_old(request, prepared)
         reset = () if error or prepared.too_large else self._reset(request)
         response = write(self.core, prepared, ticket, error, commit_ms, now_ms)
         # Last, for until something is written nothing is to change.
@@ -150,7 +150,7 @@ class OffsetHandler(Part):
         self, consumer: ConsumerGroup, request: OffsetCommitRequest, version: int
     ) -> ErrorCode | int:
         """Likewise in a group of the consumer protocol. A commit of an older epoch is checked for each of its
-        partitions: see `_withhold_stale`."""
+        partitions: see `_check_old`."""
         member = consumer.members.get(request.member_id)
         if member is None:
             return ErrorCode.UNKNOWN_MEMBER_ID
@@ -160,17 +160,18 @@ class OffsetHandler(Part):
             return _other_epoch(member)
         return STORE_FULL if self.core.full else _NONE
 
-    def _withhold_stale(self, request: OffsetCommitRequest, prepared: PreparedCommit) -> None:
-        """A member's commit of an older epoch counts for the partitions that it has had since then
-        (KIP-1251): it may have crossed the answer that gave it the new epoch."""
+    def _check_old(self, request: OffsetCommitRequest, prepared: PreparedCommit) -> ErrorCode:
+        """A member's commit of an older epoch counts if it has had all its partitions since then (KIP-1251):
+        it may have crossed the answer that gave it the new epoch."""
         group = self.core.groups.get(request.group_id)
         consumer = None if group is None else group.consumer
         member = None if consumer is None else consumer.members.get(request.member_id)
         epoch = request.generation_id_or_member_epoch
         if member is None or epoch >= member.current.epoch:
-            return
+            return ErrorCode.NONE
         is_stale = partial(got_later, self.core.topics, member.current, epoch)
-        prepared.withhold(is_stale, int(_other_epoch(member)))
+        too_late = any(is_stale(topic, partition) for _, _, topic, partition, _ in prepared.keys)
+        return _other_epoch(member) if too_late else ErrorCode.NONE
 
     # ---- OffsetFetch ----
 

@@ -21,8 +21,8 @@ from tests.interop.maven import InteropError
 from tests.interop.simulated import play_simulated
 from tools import proof
 
-EXPLORED = 60
-"""Random scenarios of a whole comparison."""
+EXPLORED = 120
+"""Random scenarios of a whole comparison, half of them of the consumer protocol."""
 
 EXPLORED_ALONE = 200
 

@@ -13,6 +13,7 @@ from ringleader.protocol.embedded import Subscription
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.frames import REQUESTS
 from ringleader.protocol.schema import Message
+from tests.interop import modern
 from tests.interop.language import ScenarioError
 from tests.interop.words import Names
 
@@ -20,6 +21,8 @@ USUAL_VERSIONS = {
     "AddOffsetsToTxn": 3,
     "AddPartitionsToTxn": 3,
     "ApiVersions": 3,
+    "ConsumerGroupDescribe": 1,
+    "ConsumerGroupHeartbeat": 1,
     "DeleteGroups": 2,
     "DescribeGroups": 5,
     "EndTxn": 3,
@@ -37,10 +40,19 @@ USUAL_VERSIONS = {
 }
 """The version of a request where neither the step nor the scenario names one; never changes by itself."""
 
-STICKY = ("client", "group", "instance", "protocols", "reason", "rebalance", "session", "txn", "type")
+STICKY = (
+    *("client", "group", "instance", "protocols", "reason", "rebalance", "session", "txn", "type"),
+    *("assignor", "rack", "regex", "topics"),
+)
 """The values that an actor goes on using once they were given."""
 
-_INSTANCE_SINCE = {"JoinGroup": 5, "SyncGroup": 3, "Heartbeat": 3, "OffsetCommit": 7}
+_INSTANCE_SINCE = {
+    "ConsumerGroupHeartbeat": 0,
+    "JoinGroup": 5,
+    "SyncGroup": 3,
+    "Heartbeat": 3,
+    "OffsetCommit": 7,
+}
 _UNITS = {"ms": 1, "s": 1_000, "m": 60_000}
 NO_PRODUCER = -1
 
@@ -59,6 +71,10 @@ class Actor:
     protocol_name: str | None = None
     leader: str = ""
     members: list[str] = field(default_factory=list)
+    assigned: list[tuple[bytes, int]] = field(default_factory=list)
+    """Of a member of the consumer protocol: topic ids and partitions."""
+    is_modern: bool = False
+    """Whether it joined by the consumer protocol."""
     producer_id: int = NO_PRODUCER
     producer_epoch: int = NO_PRODUCER
 
@@ -75,6 +91,8 @@ class Actor:
                     self.members = [one.member_id for one in response.members]
                     self.protocol_type = response.protocol_type or "consumer"
                     self.protocol_name = response.protocol_name
+            case m.ConsumerGroupHeartbeatResponse():
+                modern.learn(self, request, response, names)
             case m.InitProducerIdResponse() if not response.error_code:
                 names.producer(self.name, response.producer_id)
                 self.producer_id, self.producer_epoch = response.producer_id, response.producer_epoch
@@ -120,6 +138,11 @@ class Ask:
         self.used.add(name)
         found = self.named.get(name, self.actor.sticky.get(name))
         return otherwise if found is None else duration_ms(found)
+
+    @staticmethod
+    def duration(text: str) -> int:
+        """See `duration_ms`."""
+        return duration_ms(text)
 
     @property
     def group(self) -> str:
@@ -313,7 +336,7 @@ def _offsets(ask: Ask, topic_class: Any, partition_class: Any) -> list[Any]:
 
 
 def _fetch(ask: Ask) -> Message:
-    words = [word for word in ask.plain if word != "stable"]
+    words = [word for word in ask.plain if word not in ("stable", "as_member")]
     wanted = None if words in ([], ["all"]) else _places(ask, [word for word in words if word != "nothing"])
     stable = "stable" in ask.plain
     if ask.version < 8:
@@ -321,11 +344,14 @@ def _fetch(ask: Ask) -> Message:
         topics = None if plain is None else [_fetch_topic(m.OffsetFetchRequestTopic, *one) for one in plain]
         return m.OffsetFetchRequest(group_id=ask.group, topics=topics, require_stable=stable)
     groups = []
+    as_member = "as_member" in ask.plain
+    member_id = ask.maybe("member", ask.actor.member_id if as_member else None)
+    epoch = ask.number("generation", ask.actor.generation if as_member else -1)
     for name in ask.text("groups", ask.text("group", "g")).split(","):
         several = None
         if wanted is not None:
             several = [_fetch_topic(m.OffsetFetchRequestTopics, *one) for one in wanted.items()]
-        groups.append(m.OffsetFetchRequestGroup(group_id=ask.names.private(name), topics=several))
+        groups.append(m.OffsetFetchRequestGroup(ask.names.private(name), member_id, epoch, several))
     return m.OffsetFetchRequest(groups=groups, require_stable=stable)
 
 
@@ -458,6 +484,8 @@ _BUILD: dict[str, Callable[[Ask], Message]] = {
     "AddOffsetsToTxn": _add_offsets,
     "AddPartitionsToTxn": _add_partitions,
     "ApiVersions": _api_versions,
+    "ConsumerGroupDescribe": modern.describe,
+    "ConsumerGroupHeartbeat": modern.heartbeat,
     "DeleteGroups": _delete,
     "DescribeGroups": _describe,
     "EndTxn": _end,

@@ -39,16 +39,24 @@ from tests.support.principals import ADMINISTRATOR
 TOPICS = {"orders": 3, "payments": 2}
 """Topics that all scenarios share, with their partitions."""
 
+_AT_ONCE = {"group.consumer.assignment.interval.ms": "0"}
 PROPERTIES: dict[str, dict[str, str]] = {
-    "plain": {},
+    "plain": _AT_ONCE,
     "delay": {"group.initial.rebalance.delay.ms": "1000"},
-    "small": {"group.max.size": "2"},
-    "brief": {"offsets.retention.check.interval.ms": "200"},
-    RESTARTED: {},
+    "small": {**_AT_ONCE, "group.max.size": "2", "group.consumer.max.size": "2"},
+    "brief": {
+        **_AT_ONCE,
+        "offsets.retention.check.interval.ms": "200",
+        "group.consumer.session.timeout.ms": "1000",
+        "group.consumer.heartbeat.interval.ms": "500",
+    },
+    RESTARTED: _AT_ONCE,
 }
 """By name of `broker:` in a scenario: what it has besides `TEST_PROPERTIES`."""
 
 KAFKA_ONLY = {
+    "group.consumer.min.session.timeout.ms": "1000",
+    "group.consumer.min.heartbeat.interval.ms": "100",
     "num.io.threads": "4",
     # It looks for transactions that were not ended in time only now and then.
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "200",

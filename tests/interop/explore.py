@@ -42,6 +42,25 @@ _OFTEN = {
 }
 """How often a client does what."""
 
+_OFTEN_MODERN = {
+    "beat": 24,
+    "report": 26,
+    "full": 5,
+    "join": 6,
+    "leave": 7,
+    "subscribe": 8,
+    "stranger": 6,
+    "commit": 8,
+    "look": 8,
+    "delete": 2,
+    "settle": 6,
+}
+_OWNED = ("own", "own", "own", "nothing", "orders/0", "orders/0,own/1")
+_OTHER = ("epoch=1", "epoch=2", "epoch=3", "epoch=99", "member=ghost", "rack=r")
+_PLACES = ("orders/0", "orders/1", "payments/0", "own/0")
+_COMMITS = ("", "", "generation=1", "generation=2", "generation=3", "member='' generation=-1")
+_SUBSCRIPTIONS = ("orders", "orders", "payments", "own", "own+orders", "orders+payments", "ghost")
+
 _INSTANCES = {"a": "ann", "b": "bob"}
 _ACTOR_OF = {instance: name for name, instance in _INSTANCES.items()}
 
@@ -60,7 +79,9 @@ class Explorer(Player):
         waiting = [sent for sent in self._requests if not sent.over]
         syncs = [sent.actor.name for sent in waiting if sent.api == "SyncGroup"]
         own = any(sent.actor.name == words[0] for sent in waiting)
-        if words[-1] == "rebalance":
+        if words[-1] == "epoch=0":
+            left_out = self._comes_back_as_itself(words[0])
+        elif words[-1] == "rebalance":
             left_out = any(sent.actor.name in words for sent in waiting)
         elif words[1] == "LeaveGroup":
             left_out = self._leader_leaves(words) or any(name != words[0] for name in syncs)
@@ -73,6 +94,11 @@ class Explorer(Player):
             return [("left out",)]
         return await super()._run(f"{command} queued" if behind else command)
 
+    def _comes_back_as_itself(self, name: str) -> bool:
+        """A static member without having left (static-rejoin)."""
+        actor = self._actor(name)
+        return bool(actor.sticky.get("instance")) and actor.generation > 0
+
     def _leader_leaves(self, words: list[str]) -> bool:
         """In a group of three or more: then Kafka chooses another leader by hash order."""
         names = {name[0] for name in self._actors} - {"p", "x"}
@@ -84,8 +110,10 @@ class Explorer(Player):
 
 
 def random_scenario(seed: int) -> Scenario:
-    """The same for the same seed."""
+    """The same for the same seed: of the consumer protocol for every other one."""
     dice = random.Random(seed)
+    if seed % 2:
+        return _of_consumer_protocol(seed, dice)
     scenario = Scenario(f"seed {seed}", Path("explore"))
     static = dice.choice(((), ("b",), ("a", "b")))
     members = ["a", "b", "c"][: dice.choice((2, 2, 3))]
@@ -103,6 +131,66 @@ def random_scenario(seed: int) -> Scenario:
         commands += _commands(dice, members, static)
     scenario.steps = [Step(command) for command in commands]
     return scenario
+
+
+def _of_consumer_protocol(seed: int, dice: random.Random) -> Scenario:
+    """All vote for `range`: it knows no ties. Topics change at rest: Kafka hears of them later. No
+    member subscribes to nothing (empty-subscriber)."""
+    scenario = Scenario(f"seed {seed}", Path("explore"))
+    members = ["a", "b", "c"][: dice.choice((1, 2, 3, 3))]
+    commands = ["create topic own 2", "wait 300ms"]
+    for name in list(members):
+        commands.append(f"{name} is rebalance=10m assignor=range topics={dice.choice(_SUBSCRIPTIONS)}")
+        if dice.random() < 0.35:
+            double = f"{name}2"
+            members.append(double)
+            commands.append(f"{name} is instance=i{name}")
+            commands.append(f"{double} is instance=i{name} rebalance=10m assignor=range topics=orders")
+    there, partitions = True, 2
+    while len(commands) < STEPS:
+        if dice.random() < 0.08:
+            if not there:
+                there, partitions = True, dice.choice((1, 2, 3))
+                commands.append(f"create topic own {partitions}")
+            elif dice.random() < 0.4:
+                there = False
+                commands.append("delete topic own")
+            else:
+                partitions += dice.choice((1, 2))
+                commands.append(f"grow topic own {partitions}")
+            commands.append("wait 300ms")
+        else:
+            commands.append(_command_of_consumer_protocol(dice, dice.choice(members), members))
+    scenario.steps = [Step(command) for command in commands]
+    return scenario
+
+
+def _command_of_consumer_protocol(dice: random.Random, actor: str, members: list[str]) -> str:
+    beat = f"{actor} ConsumerGroupHeartbeat"
+    match dice.choices(list(_OFTEN_MODERN), list(_OFTEN_MODERN.values()))[0]:
+        case "beat":
+            return beat
+        case "report":
+            return f"{beat} owned={dice.choice(_OWNED)}"
+        case "full":
+            return f"{beat} full owned={dice.choice(('own', 'own', 'nothing'))}"
+        case "join":
+            return f"{beat} epoch=0"
+        case "leave":
+            return f"{beat} epoch={dice.choice((-1, -2, -2))}"
+        case "subscribe":
+            return f"{beat} topics={dice.choice(_SUBSCRIPTIONS)}"
+        case "stranger":
+            return f"{beat} {dice.choice(_OTHER)}"
+        case "commit":
+            place = f"{dice.choice(_PLACES)}@{dice.randrange(100)}"
+            return f"{actor} OffsetCommit {place} {dice.choice(_COMMITS)}".strip()
+        case "look":
+            return dice.choice(("x ConsumerGroupDescribe", "x OffsetFetch all", "x ListGroups v5"))
+        case "delete":
+            return dice.choice(("x DeleteGroups", "x OffsetDelete orders/0 payments/0"))
+        case _:
+            return f"{' '.join(dice.sample(members, dice.randint(1, len(members))))} settle"
 
 
 def _commands(dice: random.Random, members: list[str], static: tuple[str, ...]) -> list[str]:

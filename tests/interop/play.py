@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, Protocol
 
 from ringleader.protocol.errors import ErrorCode, error_name
 from ringleader.protocol.frames import decode_response, encode_request, response_class
-from ringleader.protocol.messages import HeartbeatRequest, HeartbeatResponse
 from ringleader.protocol.schema import Message
+from tests.interop import modern
 from tests.interop.asks import APIS, KEYS, STICKY, USUAL_VERSIONS, Actor, Ask, build, duration_ms, split_words
 from tests.interop.language import RESTART, Block, Entry, Said, Scenario, ScenarioError
 from tests.interop.words import Names, answer
@@ -23,16 +23,25 @@ from tests.interop.words import Names, answer
 PARKING = ("JoinGroup", "SyncGroup")
 """APIs whose answer may have to wait for others."""
 
+JOINING = ("JoinGroup", "ConsumerGroupHeartbeat")
+"""APIs by which an actor says what it goes on using."""
+
 TOUCHING = (*PARKING, "LeaveGroup", "DeleteGroups")
 """APIs that may make the answers of others due."""
 
 KEEP_ALIVE_MS = 60
 """Heartbeats during `wait 1s, keep a b` go out this often."""
 
+SHARED_TOPICS = ("orders", "payments")
+"""Topics that are there for all scenarios."""
+
+SETTLING_ROUNDS = 8
+"""How often a member of `settle` may send a heartbeat."""
+
 ROUNDS = 4
 """How often a member of `form a group` may have to join before the scenario is given up."""
 
-_WHOLE = re.compile(r"((?:[a-z]\w* )+)(form a group|rebalance|joins)( .*)?")
+_WHOLE = re.compile(r"((?:[a-z]\w* )+)(form a group|rebalance|joins|settle)( .*)?")
 
 Receiver = Callable[[bytes | None], None]
 """Takes each frame without its size, and None when the connection was closed."""
@@ -65,6 +74,12 @@ class World(Protocol):
 
     async def create_topic(self, name: str, partitions: int) -> None:
         """A topic that only this play uses."""
+
+    async def grow_topic(self, name: str, partitions: int) -> None:
+        """It has this many partitions from now on."""
+
+    async def topic_id(self, name: str) -> bytes:
+        """The id of a topic that is there."""
 
     async def delete_topic(self, name: str) -> None:
         """Delete it again."""
@@ -165,6 +180,10 @@ class Player:
                 return await self._wait(command)
             case ["create", "topic", name, count]:
                 await self._world.create_topic(self._names.private(name), int(count))
+                await self._learn_topics([name])
+                return []
+            case ["grow", "topic", name, count]:
+                await self._world.grow_topic(self._names.private(name), int(count))
                 return []
             case ["delete", "topic", name]:
                 await self._world.delete_topic(self._names.private(name))
@@ -179,7 +198,12 @@ class Player:
                 return await self._disconnect(self._actor(name))
         match = _WHOLE.fullmatch(command)
         if match is not None:
-            run = {"form a group": self._form, "rebalance": self._rebalance, "joins": self._joins}[match[2]]
+            run = {
+                "form a group": self._form,
+                "rebalance": self._rebalance,
+                "joins": self._joins,
+                "settle": self._settle_members,
+            }[match[2]]
             _, named = split_words(match[3] or "")
             actors = [self._actor(name) for name in match[1].split()]
             for actor in actors:
@@ -188,6 +212,11 @@ class Player:
                 self._remember(actor, {name: text for name, text in named.items() if name != "member"})
             return await run(actors)
         return await self._request(command)
+
+    async def _learn_topics(self, names: Sequence[str]) -> None:
+        for name in names:
+            wire = self._names.private(name) if name.startswith("own") else name
+            self._names.topic(wire, await self._world.topic_id(wire))
 
     def _actor(self, name: str) -> Actor:
         if not re.fullmatch(r"[a-z][a-z0-9]*", name):
@@ -210,7 +239,7 @@ class Player:
         version = None
         if plain and re.fullmatch(r"v\d+", plain[0]):
             version = int(plain.pop(0)[1:])
-        if words[1] == "JoinGroup":
+        if words[1] in JOINING:
             self._remember(actor, {name: text for name, text in named.items() if name in STICKY})
         queued = "queued" in plain
         if queued:
@@ -233,6 +262,8 @@ class Player:
             version = self._entry.version(api)
         if version is None:
             version = USUAL_VERSIONS[api]
+        if api == "ConsumerGroupHeartbeat" and SHARED_TOPICS[0] not in self._names.topic_ids:
+            await self._learn_topics(SHARED_TOPICS)
         message = build(Ask(actor, api, version, plain, named, self._names))
         sent = Sent(actor, api, version, message, len(self._requests))
         self._requests.append(sent)
@@ -360,16 +391,16 @@ class Player:
 
     async def _beat(self, actor: Actor) -> None:
         line, codes = self._pulses[actor]
-        version = self._entry.version("Heartbeat") or USUAL_VERSIONS["Heartbeat"]
-        request = build(Ask(actor, "Heartbeat", version, [], {}, self._names))
-        assert isinstance(request, HeartbeatRequest)
-        sent = Sent(actor, "Heartbeat", version, request, 0)
+        api = "ConsumerGroupHeartbeat" if actor.is_modern else "Heartbeat"
+        version = self._entry.version(api) or USUAL_VERSIONS[api]
+        request = build(Ask(actor, api, version, [], {}, self._names))
+        sent = Sent(actor, api, version, request, 0)
         line.sent.append(sent)
         assert line.link is not None
         line.link.send(encode_request(request, version, 1, actor.client_id))
         await self._world.answered(lambda: sent.over, surely=True)
         if sent.frame is not None:
-            codes.append(decode_response(HeartbeatResponse, sent.frame, version)[1].error_code)
+            codes.append(self._decode(sent).error_code)
 
     def _pulse_block(self, actor: Actor) -> Said:
         codes = [code for code, _ in groupby(self._pulses[actor][1])]
@@ -445,6 +476,29 @@ class Player:
         generations = "/".join(sorted({str(actor.generation) for actor in actors}))
         leaders = "/".join(sorted({self._names.show(actor.leader) for actor in actors}))
         return [(f"stable: generation={generations} leader={leaders}",)]
+
+    async def _settle_members(self, actors: list[Actor]) -> Said:
+        """Members of the consumer protocol join, give up and get, until a round brings no news to any."""
+        reported: dict[Actor, list[tuple[bytes, int]]] = {}
+        for _ in range(SETTLING_ROUNDS):
+            news = False
+            for actor in actors:
+                before = actor.generation, actor.assigned
+                named = {"owned": "own"} if actor.generation > 0 and reported.get(actor) != before[1] else {}
+                sent = await self._send(actor, "ConsumerGroupHeartbeat", None, [], named)
+                await self._all_over([sent])
+                reported[actor] = before[1] if before[0] > 0 else []
+                response = self._decode(sent) if sent.over else None
+                if response is None or response.error_code:
+                    return self._collect(sent)
+                sent.said = True
+                news = news or before != (actor.generation, actor.assigned)
+            if not news:
+                break
+        return [
+            (f"{one.name} epoch={one.generation} has {modern.show_owned(one.assigned, self._names)}",)
+            for one in actors
+        ]
 
     async def _all_over(self, requests: list[Sent]) -> None:
         """Wait for the answers of all; not for long if one is known to wait."""

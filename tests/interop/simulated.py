@@ -87,21 +87,41 @@ def simulate(work: Callable[[SimulatedLoop], Coroutine[Any, Any, T]]) -> T:
         loop.close()
 
 
+def _nobody(_name: str, _info: TopicInfo | None) -> None:
+    """Nobody is told yet."""
+
+
 class _Catalogue:
     """Which topics there are, without any records: all that handlers of groups, offsets and transactions ask
     `Topics` for."""
 
     def __init__(self) -> None:
         self._topics: dict[str, TopicInfo] = {}
-        self._producers = 0
+        self._producers = self._ids = 0
+        self.on_change: Callable[[str, TopicInfo | None], None] = _nobody
         for name, partitions in TOPICS.items():
             self.add(name, partitions)
 
     def add(self, name: str, partitions: int) -> None:
-        self._topics[name] = TopicInfo(name, len(self._topics).to_bytes(16, "big"), partitions)
+        self._ids += 1
+        self._put(TopicInfo(name, self._ids.to_bytes(16, "big"), partitions))
+
+    def grow(self, name: str, partitions: int) -> None:
+        self._put(TopicInfo(name, self._topics[name].id, partitions))
+
+    def _put(self, info: TopicInfo) -> None:
+        self._topics[info.name] = info
+        self.on_change(info.name, info)
 
     def remove(self, name: str) -> None:
         del self._topics[name]
+        self.on_change(name, None)
+
+    def tell(self, on_change: Callable[[str, TopicInfo | None], None]) -> None:
+        """Of all topics, and of their changes from now on."""
+        self.on_change = on_change
+        for name, info in self._topics.items():
+            on_change(name, info)
 
     def describe(self, name: str) -> TopicInfo | None:
         return self._topics.get(name)
@@ -220,6 +240,7 @@ class SimulatedWorld:
             wall_ms=wall_ms,
             log=log,
         )
+        self._catalogue.tell(self.runtime.topic_changed)
         self._transactions = TransactionRuntime(
             settings,
             transactions,
@@ -288,6 +309,16 @@ class SimulatedWorld:
     async def create_topic(self, name: str, partitions: int) -> None:
         """See `World`."""
         self._catalogue.add(name, partitions)
+
+    async def grow_topic(self, name: str, partitions: int) -> None:
+        """See `World`."""
+        self._catalogue.grow(name, partitions)
+
+    async def topic_id(self, name: str) -> bytes:
+        """See `World`."""
+        info = self._catalogue.describe(name)
+        assert info is not None
+        return info.id
 
     async def delete_topic(self, name: str) -> None:
         """See `World`."""

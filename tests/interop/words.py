@@ -18,8 +18,11 @@ from ringleader.protocol.messages import (
 )
 from ringleader.protocol.schema import Message
 from tests.interop.language import Block
+from tests.interop.modern import show_places
 
 _UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
+_MADE_UP = r"(?<=Static member )[\w-]{22,}"
+"""A member id of the consumer protocol that a server made, in the text of an error."""
 _MEMBER_ID = re.compile(rf"(.*)-({_UUID})", re.DOTALL)
 
 _ERRORS = ("error_code", "partition_error_code")
@@ -32,6 +35,9 @@ _ALWAYS = {"committed_offset", "producer_id"}
 
 _USUAL: dict[str, Any] = {"metadata": "", "committed_metadata": ""}
 """Values that go without saying, where they are not the schema's default."""
+
+HEARTBEAT_INTERVAL_MS = 5_000
+"""That of Kafka's default settings: each answer of the consumer protocol has it."""
 
 _PLACES = {"host": "", "port": -1, "node_id": -1}
 """Where the server is: shown as <host> and so on, unless it is this value for "nowhere"."""
@@ -53,6 +59,9 @@ class Names:
     """At the end of every group, topic and transactional id that the play has for itself."""
     known: dict[str, str] = field(default_factory=dict)
     producers: dict[int, str] = field(default_factory=dict)
+    topic_ids: dict[str, bytes] = field(default_factory=dict)
+    """By name on the wire; of a topic that was made again, the newest."""
+    _topics: dict[bytes, str] = field(default_factory=dict)
     _taken: dict[str, int] = field(default_factory=dict)
 
     def private(self, name: str) -> str:
@@ -65,10 +74,26 @@ class Names:
             return
         match = _MEMBER_ID.fullmatch(member_id)
         if match is None:
+            if re.fullmatch(r"[\w-]{22}", member_id):  # in a group of the consumer protocol
+                self.made_by_server(actor, member_id)
             return
         self.known[member_id] = self._next(actor)
         if match[1] != prefix:
             self.known[member_id] = match[1] + self.known[member_id]
+
+    def made_by_server(self, actor: str, member_id: str) -> None:
+        """A member id of the consumer protocol that the server made: it begins with nothing."""
+        if member_id not in self.known:
+            self.known[member_id] = self._next(actor)
+
+    def topic(self, name: str, topic_id: bytes) -> None:
+        """A topic that is there."""
+        self.topic_ids[name] = topic_id
+        self._topics[topic_id] = self.show(name)
+
+    def topic_of(self, topic_id: bytes) -> str:
+        """The name behind a topic id, of a topic that was deleted too."""
+        return self._topics.get(topic_id, topic_id.hex())
 
     def producer(self, actor: str, producer_id: int) -> None:
         """A producer id that this actor was given: `<producer a>`."""
@@ -100,7 +125,7 @@ class Names:
         for value, name in self.known.items():
             text = text.replace(value, name)
         text = text.replace(f".{self.token}", "")
-        return re.sub(_UUID, "<a stranger>", text)
+        return re.sub(rf"{_UUID}|{_MADE_UP}", "<a stranger>", text)
 
 
 def answer(who: str, api: str, message: Message, version: int, names: Names) -> Block:
@@ -144,6 +169,8 @@ class _Writer:
     def _usual(self, item: Any, name: str, spec: FieldSpec) -> Any:
         if spec.array:
             return []
+        if name == "heartbeat_interval_ms" and not item.error_code and item.member_epoch >= 0:
+            return HEARTBEAT_INTERVAL_MS
         if name in _USUAL and not isinstance(getattr(item, name), bytes):
             return _USUAL[name]
         nullable = spec.nullable is not None and spec.nullable[0] <= self._version <= spec.nullable[1]
@@ -186,6 +213,11 @@ class _Writer:
             return quote(self._names.show(value))
         if value is None:
             return "null"
+        if is_dataclass(value):
+            found: Any = value
+            return show_places(found.topic_partitions, self._names)
+        if name == "subscribed_topic_names":
+            value = sorted(value)
         if isinstance(value, list):
             return ",".join(self._value("", one, item) for one in value) or "none"
         return str(value).lower() if isinstance(value, bool) else str(value)

@@ -13,6 +13,8 @@ from typing import Any
 from ringleader.protocol.errors import ErrorCode, error_name
 from ringleader.protocol.frames import decode_response, encode_request, response_class
 from ringleader.protocol.messages import (
+    CreatePartitionsRequest,
+    CreatePartitionsRequestCreatePartitionsTopic,
     CreateTopicsRequest,
     CreateTopicsRequestCreatableTopic,
     DeleteTopicsRequest,
@@ -141,6 +143,20 @@ class SocketWorld:
         response = await caller.call(DeleteTopicsRequest(topic_names=[name], timeout_ms=20_000), 1)
         _check(name, [one.error_code for one in response.responses])
 
+    async def grow_topic(self, name: str, partitions: int) -> None:
+        """See `World`. Raises RuntimeError."""
+        caller = await self._caller()
+        topic = CreatePartitionsRequestCreatePartitionsTopic(name=name, count=partitions, assignments=None)
+        response = await caller.call(CreatePartitionsRequest(topics=[topic], timeout_ms=20_000), 1)
+        _check(name, [one.error_code for one in response.results])
+        await _until_known(caller, name, partitions)
+
+    async def topic_id(self, name: str) -> bytes:
+        """See `World`."""
+        asked = MetadataRequest(topics=[MetadataRequestTopic(name=name)], allow_auto_topic_creation=False)
+        found: bytes = (await (await self._caller()).call(asked, 10)).topics[0].topic_id
+        return found
+
     async def restart(self) -> None:
         """See `World`."""
         await self.close()
@@ -190,7 +206,11 @@ async def create_topic(caller: Caller, name: str, partitions: int) -> None:
     topic = CreateTopicsRequestCreatableTopic(name=name, num_partitions=partitions, replication_factor=1)
     response = await caller.call(CreateTopicsRequest(topics=[topic], timeout_ms=20_000), 5)
     _check(name, [one.error_code for one in response.topics], ErrorCode.TOPIC_ALREADY_EXISTS)
-    # Made by the controller; whether the broker knows it yet is another question.
+    await _until_known(caller, name, partitions)
+
+
+async def _until_known(caller: Caller, name: str, partitions: int) -> None:
+    """It is the controller that makes it; whether the broker knows it yet is another question."""
     asked = MetadataRequest(topics=[MetadataRequestTopic(name=name)], allow_auto_topic_creation=False)
     for _ in range(200):
         known = (await caller.call(asked, 4)).topics[0]

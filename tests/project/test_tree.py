@@ -71,6 +71,8 @@ ONE_CONCEPT = {
     "tests/coordinator/runtime/test_shards.py": "what a runtime does with its shards, each a short test",
     "coordinator/server/connection.py": "the bytes of one connection: read, cut into frames, kept, written",
     "protocol/messages/__init__.py": "every message by name",
+    "tests/interop/asks.py": "the words of the steps, one function a request",
+    "tests/interop/play.py": "one class: a step is sent, settles, and is put into words",
     "tests/coordinator/groups/script.py": "the language of the scenarios, one method a command",
     "tests/coordinator/server/test_connection.py": "what a connection does, each a short test",
     "tests/coordinator/server/test_strangers.py": "what peers that never log in may do, each a short test",

@@ -156,7 +156,7 @@ def test_an_assignor_that_there_is_not(desk: Desk) -> None:
     response = desk.beat("m", 0, server_assignor="best")
     assert response.error_code == ErrorCode.UNSUPPORTED_ASSIGNOR
     assert (
-        response.error_message == "ServerAssignor best is not supported. Supported assignors: range, uniform."
+        response.error_message == "ServerAssignor best is not supported. Supported assignors: uniform, range."
     )
     assert desk.beat("m", 0, server_assignor="range").error_code == 0
 
@@ -172,31 +172,31 @@ def test_only_a_join_makes_a_group(desk: Desk) -> None:
 
 def test_a_member_gets_all_then_shares_and_its_partitions_move_when_it_gave_them_up(desk: Desk) -> None:
     first = desk.beat("a", 0)
-    assert (first.member_epoch, partitions(first)) == (1, [0, 1, 2, 3])
-    assert partitions(desk.beat("a", 1, [0, 1, 2, 3])) is None
+    assert (first.member_epoch, partitions(first)) == (2, [0, 1, 2, 3])
+    assert partitions(desk.beat("a", 2, [0, 1, 2, 3])) is None
     second = desk.beat("b", 0)
-    assert (second.member_epoch, partitions(second)) == (2, [])
-    asked = desk.beat("a", 1)
-    assert (asked.member_epoch, partitions(asked)) == (1, [0, 1])
-    assert partitions(desk.beat("b", 2)) is None
-    done = desk.beat("a", 1, [0, 1])
-    assert (done.member_epoch, partitions(done)) == (2, None)
-    assert partitions(desk.beat("b", 2)) == [2, 3]
+    assert (second.member_epoch, partitions(second)) == (3, [])
+    asked = desk.beat("a", 2)
+    assert (asked.member_epoch, partitions(asked)) == (2, [0, 1])
+    assert partitions(desk.beat("b", 3)) is None
+    done = desk.beat("a", 2, [0, 1])
+    assert (done.member_epoch, partitions(done)) == (3, None)
+    assert partitions(desk.beat("b", 3)) == [2, 3]
     assert desk.listed() == [("g", "Stable", "consumer")]
 
 
 def test_a_heartbeat_without_news_writes_nothing(desk: Desk) -> None:
     desk.beat("a", 0)
-    desk.beat("a", 1, [0, 1, 2, 3])
+    desk.beat("a", 2, [0, 1, 2, 3])
     before = len(desk.log)
     for _ in range(5):
-        assert desk.beat("a", 1).assignment is None
+        assert desk.beat("a", 2).assignment is None
     assert len(desk.log) == before
 
 
 def test_the_answer_to_a_full_request_has_the_whole_assignment(desk: Desk) -> None:
     desk.beat("a", 0)
-    again = desk.beat("a", 1, [0, 1], rebalance_timeout_ms=30_000, subscribed_topic_names=["orders"])
+    again = desk.beat("a", 2, [0, 1], rebalance_timeout_ms=30_000, subscribed_topic_names=["orders"])
     assert partitions(again) == [0, 1, 2, 3]
 
 
@@ -215,20 +215,20 @@ def test_a_full_group(desk: Desk) -> None:
 def test_a_topic_that_grows_begins_an_epoch_with_the_next_heartbeat(desk: Desk) -> None:
     desk.beat("a", 0)
     desk.topics.put(Topic("other", b"x" * 16, 4))
-    assert desk.beat("a", 1).member_epoch == 1
+    assert desk.beat("a", 2).member_epoch == 2
     desk.topics.put(Topic("orders", ORDERS.topic_id, 5))
-    grown = desk.beat("a", 1)
-    assert (grown.member_epoch, partitions(grown)) == (2, [0, 1, 2, 3, 4])
+    grown = desk.beat("a", 2)
+    assert (grown.member_epoch, partitions(grown)) == (3, [0, 1, 2, 3, 4])
 
 
 def test_changes_within_the_interval_are_computed_together() -> None:
     desk = Desk(GroupSettings(group_consumer_assignment_interval_ms=1_000))
     desk.beat("a", 0)
     desk.beat("b", 0)
-    assert desk.beat("a", 1).member_epoch == 1
+    assert desk.beat("a", 2).member_epoch == 2
     assert desk.listed() == [("g", "Assigning", "consumer")]
     desk.wait(1_000)
-    assert partitions(desk.beat("a", 1)) == [0, 1]
+    assert partitions(desk.beat("a", 2)) == [0, 1]
 
 
 # ---- epochs ----
@@ -236,24 +236,24 @@ def test_changes_within_the_interval_are_computed_together() -> None:
 
 def test_an_epoch_of_the_future_is_fenced(desk: Desk) -> None:
     desk.beat("a", 0)
-    assert desk.beat("a", 2).error_code == ErrorCode.FENCED_MEMBER_EPOCH
+    assert desk.beat("a", 3).error_code == ErrorCode.FENCED_MEMBER_EPOCH
 
 
 def test_a_lost_answer_is_sent_again(desk: Desk) -> None:
     desk.beat("a", 0)
     desk.topics.put(Topic("orders", ORDERS.topic_id, 5))
-    assert desk.beat("a", 1, [0, 1, 2, 3]).member_epoch == 2
-    assert desk.beat("a", 1).error_code == ErrorCode.FENCED_MEMBER_EPOCH
-    assert desk.beat("a", 1, [7]).error_code == ErrorCode.FENCED_MEMBER_EPOCH
-    again = desk.beat("a", 1, [0, 1, 2, 3], rebalance_timeout_ms=30_000, subscribed_topic_names=["orders"])
-    assert (again.member_epoch, partitions(again)) == (2, [0, 1, 2, 3, 4])
+    assert desk.beat("a", 2, [0, 1, 2, 3]).member_epoch == 3
+    assert desk.beat("a", 2).error_code == ErrorCode.FENCED_MEMBER_EPOCH
+    assert desk.beat("a", 2, [7]).error_code == ErrorCode.FENCED_MEMBER_EPOCH
+    again = desk.beat("a", 2, [0, 1, 2, 3], rebalance_timeout_ms=30_000, subscribed_topic_names=["orders"])
+    assert (again.member_epoch, partitions(again)) == (3, [0, 1, 2, 3, 4])
 
 
 def test_a_member_that_nobody_knows(desk: Desk) -> None:
     desk.beat("a", 0)
-    assert desk.beat("b", 1).error_code == ErrorCode.UNKNOWN_MEMBER_ID
+    assert desk.beat("b", 2).error_code == ErrorCode.UNKNOWN_MEMBER_ID
     assert desk.beat("b", -1).error_code == ErrorCode.UNKNOWN_MEMBER_ID
-    assert desk.beat("b", 1, instance_id="i").error_code == ErrorCode.UNKNOWN_MEMBER_ID
+    assert desk.beat("b", 2, instance_id="i").error_code == ErrorCode.UNKNOWN_MEMBER_ID
 
 
 # ---- static members ----
@@ -262,13 +262,13 @@ def test_a_member_that_nobody_knows(desk: Desk) -> None:
 def test_a_static_member_comes_back_to_its_partitions(desk: Desk) -> None:
     desk.beat("a", 0, instance_id="i")
     desk.beat("b", 0)
-    desk.beat("a", 1, [0, 1], instance_id="i")
+    desk.beat("a", 2, [0, 1], instance_id="i")
     assert desk.beat("c", 0, instance_id="i").error_code == ErrorCode.UNRELEASED_INSTANCE_ID
-    assert desk.beat("c", 2, instance_id="i").error_code == ErrorCode.FENCED_INSTANCE_ID
+    assert desk.beat("c", 3, instance_id="i").error_code == ErrorCode.FENCED_INSTANCE_ID
     away = desk.beat("a", -2, instance_id="i")
     assert (away.error_code, away.member_epoch) == (0, -2)
     back = desk.beat("c", 0, instance_id="i")
-    assert (back.member_epoch, partitions(back)) == (2, [0, 1])
+    assert (back.member_epoch, partitions(back)) == (3, [0, 1])
     assert desk.beat("a", -1, instance_id="i").error_code == ErrorCode.FENCED_INSTANCE_ID
 
 
@@ -289,20 +289,20 @@ def test_a_silent_member_is_removed_and_the_others_get_its_partitions(desk: Desk
     desk.wait(SESSION_MS - 1)
     desk.beat("b", 0)
     desk.wait(1)
-    gone = desk.beat("b", 2)
+    gone = desk.beat("b", 3)
     assert partitions(gone) == [0, 1, 2, 3]
-    assert desk.beat("a", 1).error_code == ErrorCode.UNKNOWN_MEMBER_ID
+    assert desk.beat("a", 2).error_code == ErrorCode.UNKNOWN_MEMBER_ID
 
 
 def test_a_member_that_does_not_give_up_is_removed_after_its_rebalance_timeout(desk: Desk) -> None:
     desk.beat("a", 0)
     desk.beat("b", 0)
-    desk.beat("a", 1, [0, 1, 2, 3])
+    desk.beat("a", 2, [0, 1, 2, 3])
     desk.wait(29_999)
-    assert desk.beat("a", 1, [0, 1, 2, 3]).error_code == 0
+    assert desk.beat("a", 2, [0, 1, 2, 3]).error_code == 0
     desk.wait(1)
-    assert desk.beat("a", 1, [0, 1, 2, 3]).error_code == ErrorCode.UNKNOWN_MEMBER_ID
-    assert partitions(desk.beat("b", 2)) == [0, 1, 2, 3]
+    assert desk.beat("a", 2, [0, 1, 2, 3]).error_code == ErrorCode.UNKNOWN_MEMBER_ID
+    assert partitions(desk.beat("b", 3)) == [0, 1, 2, 3]
 
 
 def test_a_restart_gives_every_member_a_full_session_and_keeps_its_epoch(desk: Desk) -> None:
@@ -310,7 +310,7 @@ def test_a_restart_gives_every_member_a_full_session_and_keeps_its_epoch(desk: D
     desk.wait(SESSION_MS - 1)
     desk.restart()
     desk.wait(SESSION_MS - 1)
-    assert desk.beat("a", 1, [0, 1, 2, 3]).member_epoch == 1
+    assert desk.beat("a", 2, [0, 1, 2, 3]).member_epoch == 2
 
 
 # ---- commits ----
@@ -318,22 +318,21 @@ def test_a_restart_gives_every_member_a_full_session_and_keeps_its_epoch(desk: D
 
 def test_whose_commit_counts(desk: Desk) -> None:
     desk.beat("a", 0)
-    assert desk.commit("a", 1, 0) == [0]
-    assert desk.commit("a", 1, 0, version=8) == [ErrorCode.UNSUPPORTED_VERSION]
-    assert desk.commit("a", 2, 0) == [ErrorCode.STALE_MEMBER_EPOCH]
-    assert desk.commit("b", 1, 0) == [ErrorCode.UNKNOWN_MEMBER_ID]
+    assert desk.commit("a", 2, 0) == [0]
+    assert desk.commit("a", 2, 0, version=8) == [ErrorCode.UNSUPPORTED_VERSION]
+    assert desk.commit("a", 3, 0) == [ErrorCode.STALE_MEMBER_EPOCH]
+    assert desk.commit("b", 2, 0) == [ErrorCode.UNKNOWN_MEMBER_ID]
     assert desk.commit("", -1, 0) == [ErrorCode.UNKNOWN_MEMBER_ID]
 
 
 def test_a_commit_of_an_older_epoch_counts_for_what_the_member_has_had_since(desk: Desk) -> None:
     desk.beat("a", 0)
     desk.topics.put(Topic("orders", ORDERS.topic_id, 5))
-    desk.beat("a", 1, [0, 1, 2, 3])
+    desk.beat("a", 2, [0, 1, 2, 3])
     stale = int(ErrorCode.STALE_MEMBER_EPOCH)
-    assert desk.commit("a", 1, 0, 4, 9) == [0, stale, stale]
-    found = desk.shard.fetch_offsets("g", [("orders", [0, 4])], False, Ticket())
-    assert found is not None
-    assert [one.committed_offset for one in found.topics[0].partitions] == [5, -1]
+    assert desk.commit("a", 2, 0, 3) == [0, 0]
+    assert desk.commit("a", 2, 0, 4) == [stale, stale]
+    assert desk.commit("a", 2, 0, 9) == [stale, stale]
 
 
 def test_anybody_commits_into_an_empty_group(desk: Desk) -> None:
@@ -348,7 +347,7 @@ def test_anybody_commits_into_an_empty_group(desk: Desk) -> None:
 def test_an_empty_group_changes_its_protocol_freely(desk: Desk) -> None:
     """Members of both protocols in one group: see test_mixed.py."""
     desk.beat("a", 0)
-    desk.commit("a", 1, 0)
+    desk.commit("a", 2, 0)
     desk.beat("a", -1)
     assert desk.join() == ErrorCode.MEMBER_ID_REQUIRED
     assert desk.listed() == [("g", "Empty", "classic")]
@@ -364,10 +363,10 @@ def test_describing_and_deleting(desk: Desk) -> None:
     desk.beat("a", 0, instance_id="i", server_assignor="range")
     described = desk.shard.describe_consumer("g", Ticket())
     assert described is not None
-    assert (described.group_state, described.group_epoch, described.assignment_epoch) == ("Stable", 1, 1)
+    assert (described.group_state, described.group_epoch, described.assignment_epoch) == ("Stable", 2, 2)
     assert described.assignor_name == "range"
     [member] = described.members
-    assert (member.member_id, member.instance_id, member.member_epoch, member.member_type) == ("a", "i", 1, 1)
+    assert (member.member_id, member.instance_id, member.member_epoch, member.member_type) == ("a", "i", 2, 1)
     [topic] = member.assignment.topic_partitions
     assert (topic.topic_name, topic.partitions) == ("orders", [0, 1, 2, 3])
     assert member.target_assignment == member.assignment
@@ -396,11 +395,11 @@ def test_a_full_store_refuses_before_anything_changes(desk: Desk) -> None:
         {"rack_id": "r"},
         {"server_assignor": "range"},
     ]
-    refused = [desk.beat("a", 1, **more) for more in said]
-    for response in (*refused, desk.beat("b", 0), desk.beat("a", -1), desk.beat("a", 1, instance_id="i")):
+    refused = [desk.beat("a", 2, **more) for more in said]
+    for response in (*refused, desk.beat("b", 0), desk.beat("a", -1), desk.beat("a", 2, instance_id="i")):
         assert response.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
     desk.wait(2 * SESSION_MS)
-    assert desk.beat("a", 1).error_code == 0, "it has no news"
+    assert desk.beat("a", 2).error_code == 0, "it has no news"
     assert len(desk.log) == before
     desk.shard.set_full(False, desk.now_ms)
-    assert desk.beat("a", 1, [0, 1, 2, 3]).error_code == 0
+    assert desk.beat("a", 2, [0, 1, 2, 3]).error_code == 0

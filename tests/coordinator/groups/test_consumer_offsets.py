@@ -40,47 +40,47 @@ def desk() -> OffsetDesk:
 
 def test_commits_in_a_transaction_are_checked_too_and_say_so_in_words_of_producers(desk: OffsetDesk) -> None:
     desk.beat("a", 0)
-    assert desk.commit_in_transaction("a", 1, 0) == [0]
+    assert desk.commit_in_transaction("a", 2, 0) == [0]
     assert desk.commit_in_transaction("", -1, 0) == [0], "a producer that says nothing of a member"
-    assert desk.commit_in_transaction("b", 1, 0) == [ErrorCode.UNKNOWN_MEMBER_ID]
+    assert desk.commit_in_transaction("b", 2, 0) == [ErrorCode.UNKNOWN_MEMBER_ID]
     assert desk.commit_in_transaction("b", -1, 0) == [ErrorCode.UNKNOWN_MEMBER_ID]
-    assert desk.commit_in_transaction("a", 2, 0) == [ErrorCode.ILLEGAL_GENERATION]
+    assert desk.commit_in_transaction("a", 3, 0) == [ErrorCode.ILLEGAL_GENERATION]
     desk.topics.put(Topic("orders", ORDERS.topic_id, 5))
-    desk.beat("a", 1, [0, 1, 2, 3])
-    assert desk.commit_in_transaction("a", 1, 0, 3) == [0, 0]
+    desk.beat("a", 2, [0, 1, 2, 3])
+    assert desk.commit_in_transaction("a", 2, 0, 3) == [0, 0]
     before = len(desk.log)
-    assert desk.commit_in_transaction("a", 1, 0, 4) == [ErrorCode.ILLEGAL_GENERATION] * 2, "all or nothing"
+    assert desk.commit_in_transaction("a", 2, 0, 4) == [ErrorCode.ILLEGAL_GENERATION] * 2, "all or nothing"
     assert len(desk.log) == before
-    assert desk.commit_in_transaction("a", 2, 0, 4) == [0, 0]
+    assert desk.commit_in_transaction("a", 3, 0, 4) == [0, 0]
 
 
 def test_offsets_are_answered_to_a_member_at_its_epoch(desk: OffsetDesk) -> None:
     desk.beat("a", 0)
-    desk.commit("a", 1, 0)
-    assert desk.read("a", 1) == 5
+    desk.commit("a", 2, 0)
+    assert desk.read("a", 2) == 5
     assert desk.read(None, -1) == 5, "an operator"
-    assert desk.read("a", 2) == -ErrorCode.STALE_MEMBER_EPOCH
+    assert desk.read("a", 3) == -ErrorCode.STALE_MEMBER_EPOCH
     assert desk.read("a", 0) == -ErrorCode.STALE_MEMBER_EPOCH
-    assert desk.read("b", 1) == -ErrorCode.UNKNOWN_MEMBER_ID
+    assert desk.read("b", 2) == -ErrorCode.UNKNOWN_MEMBER_ID
     assert desk.read("", -1) == -ErrorCode.UNKNOWN_MEMBER_ID
-    assert desk.read(None, 1) == -ErrorCode.UNKNOWN_MEMBER_ID
+    assert desk.read(None, 2) == -ErrorCode.UNKNOWN_MEMBER_ID
     desk.beat("a", -1)
-    assert desk.read("a", 1) == -ErrorCode.UNKNOWN_MEMBER_ID
+    assert desk.read("a", 2) == -ErrorCode.UNKNOWN_MEMBER_ID
     assert desk.read(None, -1) == 5
 
 
 def test_a_group_of_the_classic_protocol_asks_no_reader_for_a_member(desk: OffsetDesk) -> None:
     desk.commit("", -1, 0)
-    assert desk.read("a", 1) == 5
+    assert desk.read("a", 2) == 5
 
 
 def test_what_is_said_of_a_reader_waits_for_the_record_that_says_so(desk: OffsetDesk) -> None:
     desk.beat("a", 0)
-    desk.commit("a", 1, 0)
+    desk.commit("a", 2, 0)
     leave = Ticket()
     assert desk.shard.handle(ConsumerGroupHeartbeatRequest("g", "a", -1), leave, desk.now_ms) is None
     reader = Ticket()
-    assert desk.shard.fetch_offsets("g", [("orders", [0])], False, reader, "a", 1) is None
+    assert desk.shard.fetch_offsets("g", [("orders", [0])], False, reader, "a", 2) is None
     answers = desk._settle()
     assert answers[reader].error_code == ErrorCode.UNKNOWN_MEMBER_ID
 
@@ -128,10 +128,10 @@ def test_members_and_what_they_are_to_have_take_memory_of_which_there_is_so_much
     assert small.beat("a", 0).error_code == 0
     refused = small.beat("b", 0, subscribed_topic_names=["orders", "large"])
     assert refused.error_code == ErrorCode.GROUP_MAX_SIZE_REACHED, "for the partitions that it would get"
-    assert small.beat("a", 1, subscribed_topic_names=["large"]).error_code == refused.error_code
+    assert small.beat("a", 2, subscribed_topic_names=["large"]).error_code == refused.error_code
     assert small.beat("b", 0, subscribed_topic_names=["n" * 20_000]).error_code == refused.error_code
-    assert small.beat("a", 1, owned=[0, 1, 2, 3]).error_code == 0, "it keeps what it has"
-    assert small.beat("a", 1, rack_id="r" * 1_000).error_code == 0
+    assert small.beat("a", 2, owned=[0, 1, 2, 3]).error_code == 0, "it keeps what it has"
+    assert small.beat("a", 2, rack_id="r" * 1_000).error_code == 0
     counted = small.shard._core.memory.total.counted
     assert 3_000 < counted < 20_000
     small.restart()

@@ -122,14 +122,14 @@ def test_checks_of_a_heartbeat(mixed: tuple[MixedDesk, str]) -> None:
 def test_a_member_that_waits_is_asked_when_all_that_it_waits_for_is_free(desk: MixedDesk) -> None:
     desk.beat("new", 0)
     joined = desk.joins("a")
-    assert (joined.generation_id, desk.has("a", 2)) == (2, [])
-    assert desk.beats("a", 2) == 0
-    kept = partitions(desk.beat("new", 1)) or []
-    assert desk.beats("a", 2) == 0
-    desk.beat("new", 1, kept)
-    behind(desk, "a", 2)
+    assert (joined.generation_id, desk.has("a", 3)) == (3, [])
+    assert desk.beats("a", 3) == 0
+    kept = partitions(desk.beat("new", 2)) or []
+    assert desk.beats("a", 3) == 0
+    desk.beat("new", 2, kept)
+    behind(desk, "a", 3)
     desk.joins("a")
-    assert sorted(desk.has("a", 2) + kept) == [0, 1, 2, 3]
+    assert sorted(desk.has("a", 3) + kept) == [0, 1, 2, 3]
 
 
 def test_whose_commit_counts(mixed: tuple[MixedDesk, str]) -> None:
@@ -141,7 +141,8 @@ def test_whose_commit_counts(mixed: tuple[MixedDesk, str]) -> None:
     illegal = int(ErrorCode.ILLEGAL_GENERATION)
     assert desk.commit(member_id, 3, *kept) == [illegal, illegal]
     # Of an older generation: for what it has had since then (KIP-1251).
-    assert desk.commit(member_id, 1, *kept, other, version=8) == [0, 0, illegal]
+    assert desk.commit(member_id, 1, *kept, version=8) == [0, 0]
+    assert desk.commit(member_id, 1, *kept, other, version=8) == [illegal, illegal, illegal]
     assert desk.commit(member_id, -1, kept[0]) == [illegal]
     assert desk.commit("", -1, kept[0]) == [ErrorCode.UNKNOWN_MEMBER_ID]
 
