@@ -31,6 +31,7 @@ class Changes:
         if not self._records:
             self._core.begin_change()
         for key, value in made:
+            self._core.epochs.about(self._group, key)
             self._records.append((key, value))
             self._core.apply(key, value)
 

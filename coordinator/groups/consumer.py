@@ -33,7 +33,7 @@ from ringleader.coordinator.groups.migration import downgraded, is_done, upgrade
 from ringleader.coordinator.groups.rebalance import Membership
 from ringleader.coordinator.groups.records import encode_group_value, group_key
 from ringleader.coordinator.groups.vote import CONSUMER_TYPE
-from ringleader.coordinator.journal.entries import Cause
+from ringleader.coordinator.journal.entries import Cause, Departure
 from ringleader.coordinator.machine import Ticket
 from ringleader.protocol.errors import ErrorCode, KafkaError, shortened
 from ringleader.protocol.messages import (
@@ -71,6 +71,7 @@ class ConsumerHandler(Membership):
             response = ConsumerGroupHeartbeatResponse(
                 error_code=error.code, error_message=error.detail or None
             )
+            core.reports.refused_heartbeat(request, ticket, error.code, now_ms)
             return core.reply(ticket, response, core.position_of(request.group_id))
         position = core.position_of(request.group_id)
         if response.assignment is None and position <= core.out.durable:
@@ -333,7 +334,7 @@ class ConsumerHandler(Membership):
         if self.core.full:
             raise KafkaError(STORE_FULL)
         if request.member_epoch == LEFT_EPOCH:
-            self.remove(group, [member], "left", now_ms)
+            self.remove(group, [member], Departure.LEFT, now_ms)
         else:
             self._go_away(group, member)
         return ConsumerGroupHeartbeatResponse(member_id=request.member_id, member_epoch=request.member_epoch)
@@ -350,17 +351,27 @@ class ConsumerHandler(Membership):
         changes.write()
         self.core.deadlines.cancel(self.deadlines(group, member.member_id).revocation)
 
-    def remove(self, group: Group, members: Collection[ConsumerMember], why: str, now_ms: int) -> None:
+    def remove(
+        self,
+        group: Group,
+        members: Collection[ConsumerMember],
+        why: Departure,
+        now_ms: int,
+        reason: str = "",
+    ) -> None:
         """Members are gone: their partitions are free, and the group begins another epoch. If only classic
-        ones stay, it is a classic group again, and rebalances. `why`: for the journal."""
+        ones stay, it is a classic group again, and rebalances. `why` and `reason`: for the journal."""
+        for member in members:
+            due_ms = self.deadlines(group, member.member_id).session.due_ms
+            self.core.epochs.going(group, member, why, due_ms, now_ms)
         changes = Changes(self.core, group)
         consumer, name = changes.consumer, group.group_id
         gone = [one.member_id for one in members]
         found = self.downgraded(consumer, gone, consumer.epoch, None, now_ms)
         if found is not None:
             self.downgrade(group, changes, found, now_ms)
-            reason = f"the last member of the consumer protocol is gone: {why}"
-            self.rebalances.start(group, Cause.DOWNGRADED, gone[0], reason, now_ms)
+            text = f"the last member of the consumer protocol is gone: {reason or why.value}"
+            self.rebalances.start(group, Cause.DOWNGRADED, gone[0], text, now_ms)
             return
         for member in members:
             pattern = member.subscription.topic_regex
@@ -442,21 +453,23 @@ class ConsumerHandler(Membership):
 
     def session_fired(self, deadline: MemberDeadline, now_ms: int) -> None:
         """A member was silent for the session timeout."""
-        self._expire(deadline, "its session is over", now_ms)
+        self._expire(deadline, Departure.SESSION_EXPIRED, now_ms)
 
     def revocation_fired(self, deadline: MemberDeadline, now_ms: int) -> None:
         """A member did not give partitions up within its rebalance timeout."""
-        self._expire(deadline, "it did not give up partitions in time", now_ms, deadline.epoch)
+        self._expire(deadline, Departure.NOT_REVOKED, now_ms, deadline.epoch)
 
     def join_fired(self, deadline: MemberDeadline, now_ms: int) -> None:
         """A classic member did not join again within its rebalance timeout."""
-        self._expire(deadline, "it did not join again in time", now_ms)
+        self._expire(deadline, Departure.NOT_REJOINED, now_ms)
 
     def sync_fired(self, deadline: MemberDeadline, now_ms: int) -> None:
         """A classic member did not fetch its assignment within its rebalance timeout."""
-        self._expire(deadline, "it did not sync in time", now_ms)
+        self._expire(deadline, Departure.NOT_SYNCED, now_ms)
 
-    def _expire(self, deadline: MemberDeadline, why: str, now_ms: int, epoch: int | None = None) -> None:
+    def _expire(
+        self, deadline: MemberDeadline, why: Departure, now_ms: int, epoch: int | None = None
+    ) -> None:
         group = self.core.groups.get(deadline.group_id or "")
         if group is None or group.consumer is None:
             return

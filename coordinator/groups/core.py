@@ -34,6 +34,8 @@ from ringleader.coordinator.deadlines import DeadlineHeap
 from ringleader.coordinator.groups import records
 from ringleader.coordinator.groups.committed import Uncommitted
 from ringleader.coordinator.groups.deadlines import GroupDeadline, Kind
+from ringleader.coordinator.groups.epoch_notes import EpochProgress
+from ringleader.coordinator.groups.epochs import Epochs
 from ringleader.coordinator.groups.group import Group
 from ringleader.coordinator.groups.member import Member
 from ringleader.coordinator.groups.memory import MemoryShare, MemoryTotal
@@ -93,6 +95,7 @@ class Core:
         self.reports = Reports(
             self.out, self.groups, self.deadlines, self.unix_time, lambda: self.phase is Phase.SERVING
         )
+        self.epochs = Epochs(self.reports, self.groups, self.deadlines, self.unix_time, self.topics, settings)
         self._order = 0
         # Start of offset keys -> partitions of that group and topic; not of groups with open transactions.
         self._partitions: dict[bytes, dict[int, bytes]] = {}
@@ -124,6 +127,7 @@ class Core:
         self._deleted.clear()
         self.deadlines.clear()
         self.work.clear()
+        self.epochs.clear()
         self.out.clear()
         self._waits_since_ms = None
 
@@ -226,6 +230,13 @@ class Core:
     def arm(self, deadline: GroupDeadline, due_ms: int) -> None:
         """Start or move any deadline."""
         self.deadlines.arm(deadline, due_ms)
+
+    def journal_fired(self, deadline: Any, now_ms: int) -> None:
+        """A rebalance takes long."""
+        if isinstance(deadline, EpochProgress):
+            self.epochs.look(deadline, now_ms)
+        else:
+            self.reports.finish_overdue(deadline, now_ms)
 
     # ---- long work ----
 

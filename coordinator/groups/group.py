@@ -27,6 +27,7 @@ from ringleader.protocol.messages import GroupMetadataValue
 if TYPE_CHECKING:
     from ringleader.coordinator.consumer_groups.group import ConsumerGroup
     from ringleader.coordinator.groups.committed import Uncommitted
+    from ringleader.coordinator.groups.epoch_notes import EpochProgress
     from ringleader.coordinator.groups.progress import Progress
 
 _NONE = int(ErrorCode.NONE)
@@ -94,7 +95,7 @@ class Group:
     progress: Progress | None = None
     finishing: Progress | None = None
     """Stored, and followers have not come for their shares yet."""
-    no_commit_since: Progress | None = None
+    no_commit_since: Progress | EpochProgress | None = None
     """Nobody has committed since this one was stored."""
     committed_ms: int = -1  # Unix time of the last commit since the shard was loaded
     departed: dict[str, DepartedMember] = field(default_factory=dict)  # since the last completed join phase

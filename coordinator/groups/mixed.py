@@ -25,7 +25,7 @@ from ringleader.coordinator.groups.core import Part
 from ringleader.coordinator.groups.group import Group
 from ringleader.coordinator.groups.static import FIRST_WITH_SKIP_ASSIGNMENT
 from ringleader.coordinator.groups.vote import CONSUMER_TYPE, Protocols
-from ringleader.coordinator.journal.entries import Cause
+from ringleader.coordinator.journal.entries import Cause, Departure
 from ringleader.coordinator.machine import Ticket
 from ringleader.protocol.embedded import Subscription as Said
 from ringleader.protocol.errors import ErrorCode, KafkaError, MalformedError
@@ -243,7 +243,7 @@ class MixedHandler(Part):
                 error = int(refused.code)
             results.append(LeaveGroupResponseMemberResponse(one.member_id, one.group_instance_id, error))
         if gone:
-            self._handler.remove(group, gone.values(), reason or "left", now_ms)
+            self._handler.remove(group, gone.values(), Departure.LEFT, now_ms, reason)
         return results
 
 

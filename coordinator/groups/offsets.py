@@ -71,6 +71,8 @@ class OffsetHandler(Part):
             self.core.reports.incident(request.group_id, kind, ticket, now_ms, partitions=reset)
         elif error == ErrorCode.FENCED_INSTANCE_ID:
             self.core.reports.fenced_instance(request, ticket, now_ms)
+        elif error == ErrorCode.STALE_MEMBER_EPOCH:
+            self.core.reports.stale_epoch(request, ticket, now_ms)
         return response
 
     def _reset(self, request: OffsetCommitRequest) -> tuple[OffsetChange, ...]:

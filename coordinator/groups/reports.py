@@ -10,13 +10,32 @@ from ringleader.coordinator.deadlines import DeadlineHeap
 from ringleader.coordinator.groups.deadlines import GroupDeadline
 from ringleader.coordinator.groups.group import Group
 from ringleader.coordinator.groups.progress import Progress
-from ringleader.coordinator.journal.entries import FirstCommit, Incident, IncidentKind, Outcome
+from ringleader.coordinator.journal.entries import EpochEntry, FirstCommit, Incident, IncidentKind, Outcome
 from ringleader.coordinator.machine import NOTHING, Notice, Outbox, Ticket
 from ringleader.coordinator.unix_time import UnixTime
 from ringleader.protocol.errors import ErrorCode
 
 FINISH_TIMEOUT_MS = 10_000
 """A rebalance whose followers have not come for their shares after this time is reported as it is."""
+
+
+_TOLD_OF_JOINS = frozenset(
+    (
+        ErrorCode.GROUP_MAX_SIZE_REACHED,
+        ErrorCode.UNRELEASED_INSTANCE_ID,
+        ErrorCode.UNSUPPORTED_ASSIGNOR,
+        ErrorCode.INVALID_REGULAR_EXPRESSION,
+        ErrorCode.GROUP_ID_NOT_FOUND,
+        ErrorCode.POLICY_VIOLATION,
+        ErrorCode.UNKNOWN_SERVER_ERROR,
+    )
+)
+"""Refusals of members that join by the consumer protocol, of which the journal tells."""
+_TOLD = {
+    int(ErrorCode.FENCED_INSTANCE_ID): IncidentKind.INSTANCE_FENCED,
+    int(ErrorCode.FENCED_MEMBER_EPOCH): IncidentKind.EPOCH_REFUSED,
+}
+"""Likewise of all its members."""
 
 
 class Reports:
@@ -85,21 +104,21 @@ class Reports:
             first = FirstCommit(group.group_id, progress.generation, member_id, unix_ms, after_ms)
             self._out.report(lambda _: first, position, now_ms)
 
+    def told(self, group: Group, entry: EpochEntry, now_ms: int) -> None:
+        """Hand over the journal entry of a group of the consumer protocol, when all of it is durable."""
+        if self._is_serving():
+            self._out.report(lambda _: entry, group.position, now_ms)
+
     def incident(
         self, group_id: str, kind: IncidentKind, ticket: Ticket | None, now_ms: int, **more: Any
     ) -> None:
         """Something that an operator asks about; `ticket`: of who did it; `more`: see `Incident`."""
         if not self._is_serving():
             return
-        incident = Incident(
-            group_id,
-            kind,
-            self._unix_time.now_ms(now_ms),
-            client_id="" if ticket is None else ticket.client_id or "",
-            client_host="" if ticket is None else ticket.client_host,
-            principal="" if ticket is None else ticket.principal,
-            **more,
-        )
+        if ticket is not None:
+            more = {"client_id": ticket.client_id or "", "client_host": ticket.client_host, **more}
+            more["principal"] = ticket.principal
+        incident = Incident(group_id, kind, self._unix_time.now_ms(now_ms), **more)
         group = self._groups.get(group_id)
         position = NOTHING if group is None else max(group.position, group.offsets_position)
         self._out.report(lambda _: incident, position, now_ms)
@@ -115,3 +134,30 @@ class Reports:
             group_instance_id=request.group_instance_id,
             error=int(ErrorCode.FENCED_INSTANCE_ID),
         )
+
+    def stale_epoch(self, request: Any, ticket: Ticket, now_ms: int) -> None:
+        """A commit of another member epoch was refused."""
+        self.incident(
+            request.group_id,
+            IncidentKind.EPOCH_REFUSED,
+            ticket,
+            now_ms,
+            member_id=request.member_id,
+            group_instance_id=request.group_instance_id,
+            error=int(ErrorCode.STALE_MEMBER_EPOCH),
+        )
+
+    def refused_heartbeat(self, request: Any, ticket: Ticket, error: int, now_ms: int) -> None:
+        """A heartbeat of the consumer protocol was refused: the journal tells if an operator may ask."""
+        joins = request.member_epoch == 0 and error in _TOLD_OF_JOINS
+        kind = IncidentKind.JOIN_REFUSED if joins else _TOLD.get(error)
+        if kind is not None:
+            self.incident(
+                request.group_id,
+                kind,
+                ticket,
+                now_ms,
+                member_id=request.member_id,
+                group_instance_id=request.instance_id,
+                error=error,
+            )

@@ -124,7 +124,7 @@ class Shard:
             Kind.CONSUMER_REVOCATION: consumer.revocation_fired,
             Kind.CONSUMER_JOIN: consumer.join_fired,
             Kind.CONSUMER_SYNC: consumer.sync_fired,
-            Kind.JOURNAL: core.reports.finish_overdue,
+            Kind.JOURNAL: core.journal_fired,
             Kind.WORK: core.work_fired,
         }
 
@@ -197,6 +197,7 @@ class Shard:
         """Tell of every rebalance whose followers are still awaited: the shard will be no more."""
         for group in self._groups.values():
             self._core.reports.finish_rebalance(group, now_ms)
+            self._core.epochs.finish_all(group, now_ms)
 
     def set_wall_clock(self, now_ms: int, wall_ms: int) -> None:
         """See `Machine`."""
@@ -242,6 +243,8 @@ class Shard:
         group-level error of a commit is on every partition; of OffsetDelete in `error_code`, with no topics.
         """
         response = self._handlers[type(request)](request, ticket, now_ms)
+        if self._core.epochs.pending:
+            self._core.epochs.settle(ticket, now_ms)
         self._core.look_at_log(now_ms)
         return response
 
@@ -403,6 +406,8 @@ class Shard:
                 core.arm(deadline, now_ms + core.settings.group_full_retry_ms)
             else:
                 self._timers[deadline.kind](deadline, now_ms)
+                if core.epochs.pending:
+                    core.epochs.settle(None, now_ms)
                 if deadline.kind is Kind.WORK:
                     break  # there may be more of it, due at once
         core.look_at_log(now_ms)

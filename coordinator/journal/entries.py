@@ -3,7 +3,7 @@ log line and the record of the journal's topic (`record`) are rendered from it."
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import NamedTuple
@@ -37,6 +37,10 @@ class Cause(StrEnum):
     """Members did not send SyncGroup within the rebalance timeout."""
     STORE_FAILED = "assignment not stored"
     """The leader's assignment is larger than a record may be."""
+    NOT_REVOKED = "partitions not given up"
+    """A member of the consumer protocol did not give partitions up within its rebalance timeout."""
+    TOPICS_CHANGED = "topics changed"
+    """Topics that members of the consumer protocol subscribe to came, went or grew."""
     GROUP_TOO_LARGE = "group above its maximum size"
     """A group was loaded that has more members than group.max.size allows."""
     DOWNGRADED = "downgraded to the classic protocol"
@@ -50,6 +54,7 @@ class Departure(StrEnum):
     SESSION_EXPIRED = "session expired"
     NOT_REJOINED = "did not rejoin in time"
     NOT_SYNCED = "did not sync in time"
+    NOT_REVOKED = "did not give up partitions in time"
     NEW_MEMBER_TIMEOUT = "waited too long for its first join"
     GROUP_FULL = "group full"
 
@@ -196,6 +201,82 @@ class JournalEntry:
         return f"{who}: '{printable(self.reason)}'" if self.reason else who
 
 
+class Seated(NamedTuple):
+    """A member of a group of the consumer protocol."""
+
+    member_id: str
+    client_id: str
+    client_host: str
+    group_instance_id: str | None
+    session_timeout_ms: int
+    rebalance_timeout_ms: int
+    topics: frozenset[str]
+    """Names that it subscribes to."""
+    epoch: int
+    """The one that it has reached; -2: it is static, and away."""
+    assigned: Mapping[bytes, Iterable[int]]
+    """By topic id."""
+    principal: str | None = None
+
+
+class Wait(NamedTuple):
+    """A member waits for partitions that another one has to give up. Times are Unix time."""
+
+    waiter: str
+    holder: str
+    places: tuple[tuple[bytes, int], ...]
+    since_ms: int
+    until_ms: int = -1
+
+
+@dataclass(slots=True, frozen=True)
+class EpochEntry:
+    """One rebalance of a group of the consumer protocol: from a group epoch until every member has what the
+    target of that epoch gives it. Names, units and the order of lists are those of `JournalEntry`."""
+
+    group_id: str
+    generation: int
+    """The group epoch."""
+    cause: Cause
+    cause_member: str
+    outcome: Outcome
+    protocol: str
+    """The assignor; "" for an empty group."""
+    members: tuple[Seated, ...]
+    before: tuple[Seated, ...]
+    """When it began."""
+    joined: tuple[str, ...]
+    gone: dict[str, DepartedMember]
+    at_ms: int
+    duration_ms: int
+    leader_ms: int
+    """Until the target was computed."""
+    sync_ms: int
+    """From then until the last member had what it gives."""
+    moves: tuple[tuple[bytes, int, str | None, str | None, int | None], ...]
+    """Topic id, partition, giver, heir, and how long nobody had it."""
+    waits: tuple[Wait, ...]
+    topics: dict[bytes, str]
+    """The names of the topics in it that exist."""
+    last_commit_ms: int = -1
+
+    def render(self) -> str:
+        """One readable line, as `JournalEntry.render`."""
+        who = f" ({printable(self.cause_member)})" if self.cause_member else ""
+        said = [
+            f"group '{printable(self.group_id)}' epoch {self.generation} {self.outcome.value}",
+            f"after {self.duration_ms} ms (target {self.leader_ms}, reconciliation {self.sync_ms})",
+            f"because {self.cause.value}{who}",
+            f"members {len(self.before)} -> {len(self.members)}",
+            f"{len(self.moves)} partitions moved",
+        ]
+        if self.waits:
+            longest = max(self.waits, key=lambda one: one.until_ms - one.since_ms)
+            waited_ms = longest.until_ms - longest.since_ms
+            said.append(f"waited longest for {printable(longest.holder)}: {waited_ms} ms")
+        return "; ".join(said)
+
+
 @dataclass(slots=True, frozen=True)
 class FirstCommit:
     """A group commits for the first time in a generation whose entry is in the journal already."""
@@ -217,6 +298,13 @@ class IncidentKind(StrEnum):
     """A request of a static member whose place another process has."""
     STATIC_RETURNED = "static member returned"
     """Another process took the place of a static member, without a rebalance."""
+    EPOCH_REFUSED = "member epoch refused"
+    """Consumer protocol: a heartbeat (FENCED_MEMBER_EPOCH) or commit (STALE_MEMBER_EPOCH) of another epoch
+    than the member's."""
+    STATIC_AWAY = "static member away"
+    """Consumer protocol: a static member left for a while, and keeps its partitions."""
+    REVOCATION_AWAITED = "revocation awaited"
+    """Consumer protocol: members wait for partitions that another one has not given up yet."""
     OFFSETS_RESET = "offsets reset"
     """A commit without a member, for a group that had members once."""
     OFFSETS_DELETED = "offsets deleted"
@@ -249,6 +337,10 @@ class Incident:
     partitions: tuple[OffsetChange, ...] = ()
     principal: str = ""
     """The caller's principal (`User:alice`); "" where there is no caller."""
+    waiting: tuple[str, ...] = ()
+    """Of REVOCATION_AWAITED: ids of the members that wait."""
+    since_ms: int = -1
+    """Unix time; likewise: since when."""
 
 
 class ChangeKind(StrEnum):

@@ -42,6 +42,14 @@ rebalance begins, or 10 seconds after the assignment was stored, whichever comes
   request;
 - `last_commit_ms`: the group's last commit before the assignment was stored; `first_commit_ms`: the first
   one after, if it came before this record was written;
+- `group_type`: "classic", or "consumer" for a group of the consumer protocol (KIP-848). Of the latter
+  `generation` is the group epoch, `protocol` the assignor, `leader` "", `join_ms` 0, `leader_ms` the time
+  until the target was computed, and `sync_ms` from then until every member had what the target gives it;
+  epochs before the target are one rebalance, and another one after it is the next ("superseded"). Each member
+  has its `epoch` (-2: static, and away), and no `joined_ms` and `synced_ms`. A partition is without an owner
+  from when its holder has given it up until another one has it;
+- `waits` (of such a group): [[waiter, holder, [[topic, [partition, ...]], ...], since_ms, waited_ms], ...],
+  the longest first: a member waited for partitions that another one had to give up;
 - `cut`: true when the record would have been too large (1 MB): then `before` is [], and lists of members and
   `moves` have the first ones only.
 
@@ -61,6 +69,11 @@ it was done to and what became of it, "" where the other fields say it.
   old one's;
 - "static member returned": another process took the place of a static member, and the group just went on;
   `old_member_id`, `last_heard_ms`: the former process, and the time of its last request;
+- "member epoch refused" (consumer protocol): a heartbeat (FENCED_MEMBER_EPOCH) or a commit
+  (STALE_MEMBER_EPOCH) of another epoch than the member has;
+- "static member away" (likewise): it left for a while, and keeps its partitions until its session ends;
+- "revocation awaited" (likewise): `member_id` has not given `partitions` up for which `waiting`, member ids,
+  wait since `since_ms`; again every 10 seconds while it lasts;
 - "offsets reset": somebody who is no member committed for a group that had members and has none now;
 - "offsets deleted", "group deleted": by a tool; "offsets expired", "group expired": by retention;
 - "refused": the ACLs did not let the `principal` do that. `subject`: the resource ("TOPIC orders"), `detail`:
@@ -79,18 +92,20 @@ never lost once a member was answered. A crash of the machine loses no more: eac
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ringleader.coordinator.journal.entries import (
     ChangeRecord,
     DepartedMember,
     Departure,
+    EpochEntry,
     FirstCommit,
     Incident,
     JournalEntry,
     Outcome,
     Present,
+    Seated,
 )
 from ringleader.protocol.embedded import Assignment, Subscription
 from ringleader.protocol.errors import MalformedError, error_name
@@ -112,7 +127,7 @@ UNOWNED_MAX = 1_000_000
 Row = tuple[int, bytes, bytes]
 """Timestamp, key and value of a record."""
 
-Message = JournalEntry | FirstCommit | Incident | ChangeRecord
+Message = JournalEntry | EpochEntry | FirstCommit | Incident | ChangeRecord
 
 _Partitions = dict[tuple[str, int], str]
 """Partition -> whose it is."""
@@ -144,6 +159,8 @@ class JournalRecords:
         """One record; `count`: how often that incident happened since the last record of it."""
         if isinstance(said, JournalEntry):
             return self._rebalance(said)
+        if isinstance(said, EpochEntry):
+            return _epoch(said)
         if isinstance(said, FirstCommit):
             return _row(
                 said.at_ms,
@@ -164,6 +181,7 @@ class JournalRecords:
         moves, unowned_ms = self._moves(entry, before) if is_consumer else ([], None)
         value: dict[str, Any] = {
             **_head("rebalance", entry.group_id, entry.at_ms),
+            "group_type": "classic",
             "generation": entry.generation,
             "cause": entry.cause.value,
             "cause_member": entry.cause_member,
@@ -187,20 +205,12 @@ class JournalRecords:
             "left": {member_id: _gone(gone) for member_id, gone in entry.gone.items()},
             "moves": moves,
             "unowned_ms": unowned_ms,
+            "waits": [],
             "last_commit_ms": _known(entry.last_commit_ms),
             "first_commit_ms": _known(entry.first_commit_ms),
             "cut": False,
         }
-        row = _row(entry.at_ms, entry.group_id, value)
-        keep = CUT_TO
-        while len(row[2]) > VALUE_MAX_BYTES and keep:
-            value.update(cut=True, before=[], members=value["members"][:keep], moves=moves[:keep])
-            for name in ("members_before", "members_after", "joined"):
-                value[name] = value[name][:keep]
-            value["left"] = dict(list(value["left"].items())[:keep])
-            row = _row(entry.at_ms, entry.group_id, value)
-            keep //= 10
-        return row
+        return _short_enough(value)
 
     # ---- who had what, and has ----
 
@@ -241,6 +251,98 @@ class JournalRecords:
     def forget(self, group_id: str) -> None:
         """The group is no more."""
         self._count -= len(self._unowned.pop(group_id, {}))
+
+
+def _short_enough(value: dict[str, Any]) -> Row:
+    """The record of a rebalance, cut if it is too large."""
+    at_ms, group_id = value["at_ms"], value["group"]
+    row = _row(at_ms, group_id, value)
+    keep = CUT_TO
+    while len(row[2]) > VALUE_MAX_BYTES and keep:
+        value.update(cut=True, before=[])
+        for name in ("members", "moves", "waits", "members_before", "members_after", "joined"):
+            value[name] = value[name][:keep]
+        value["left"] = dict(list(value["left"].items())[:keep])
+        row = _row(at_ms, group_id, value)
+        keep //= 10
+    return row
+
+
+def _epoch(entry: EpochEntry) -> Row:
+    names = entry.topics
+    moves = [
+        [names[topic_id], partition, giver, heir, gap_ms]
+        for topic_id, partition, giver, heir, gap_ms in entry.moves
+        if topic_id in names
+    ]
+    waits = [
+        [one.waiter, one.holder, _named(one.places, names), one.since_ms, one.until_ms - one.since_ms]
+        for one in entry.waits
+    ]
+    waits.sort(key=_waited_ms, reverse=True)
+    gaps = [gap_ms for *_, gap_ms in moves if gap_ms is not None]
+    return _short_enough(
+        {
+            **_head("rebalance", entry.group_id, entry.at_ms),
+            "group_type": "consumer",
+            "generation": entry.generation,
+            "cause": entry.cause.value,
+            "cause_member": entry.cause_member,
+            "reason": "",
+            "outcome": entry.outcome.value,
+            "protocol_type": "consumer",
+            "protocol": entry.protocol,
+            "leader": "",
+            "members_before": [one.member_id for one in entry.before],
+            "members_after": [one.member_id for one in entry.members],
+            "joined": entry.joined,
+            "began_ms": entry.at_ms - entry.duration_ms,
+            "duration_ms": entry.duration_ms,
+            "join_ms": 0,
+            "join_last_member": "",
+            "leader_ms": entry.leader_ms,
+            "sync_ms": entry.sync_ms,
+            "synced": sum(one.epoch == entry.generation for one in entry.members),
+            "members": [_seated(one, names) for one in entry.members],
+            "before": [_seated(one, names) for one in entry.before],
+            "left": {member_id: _gone(gone) for member_id, gone in entry.gone.items()},
+            "moves": moves,
+            "unowned_ms": sum(gaps),
+            "waits": waits,
+            "last_commit_ms": _known(entry.last_commit_ms),
+            "first_commit_ms": None,
+            "cut": False,
+        }
+    )
+
+
+def _waited_ms(wait: list[Any]) -> int:
+    return int(wait[-1])
+
+
+def _seated(one: Seated, names: Mapping[bytes, str]) -> dict[str, Any]:
+    places = ((topic_id, partition) for topic_id, some in one.assigned.items() for partition in some)
+    return {
+        "member_id": one.member_id,
+        "client_id": one.client_id,
+        "client_host": one.client_host,
+        "principal": one.principal,
+        "group_instance_id": one.group_instance_id,
+        "session_timeout_ms": one.session_timeout_ms,
+        "rebalance_timeout_ms": one.rebalance_timeout_ms,
+        "topics": sorted(one.topics),
+        "assigned": _named(places, names),
+        "epoch": one.epoch,
+    }
+
+
+def _named(places: Iterable[tuple[bytes, int]], names: Mapping[bytes, str]) -> list[tuple[str, list[int]]]:
+    """By topic, those of topics that exist."""
+    found: dict[str, list[int]] = {}
+    for topic_id, partition in places:
+        if topic_id in names:
+            found.setdefault(names[topic_id], []).append(partition)
+    return sorted((topic, sorted(some)) for topic, some in found.items())
 
 
 def _given_up(entry: JournalEntry, member: Present | None, member_id: str, keeps: bool) -> int | None:
@@ -366,8 +468,10 @@ def _incident(said: Incident, count: int) -> dict[str, Any]:
         "count": count,
         "partitions": said.partitions,
     }
+    if said.waiting:
+        value.update(waiting=said.waiting, since_ms=said.since_ms)
     if said.old_member_id:
-        value.update(old_member_id=said.old_member_id, last_heard_ms=said.last_heard_ms)
+        value.update(old_member_id=said.old_member_id, last_heard_ms=_known(said.last_heard_ms))
     return value
 
 

@@ -42,7 +42,7 @@ CHANGES_PER_HOUR = 1_000
 BATCH_BYTES = 900_000
 """A batch is closed above it."""
 
-FOLDED = (IncidentKind.JOIN_REFUSED, IncidentKind.INSTANCE_FENCED)
+FOLDED = (IncidentKind.JOIN_REFUSED, IncidentKind.INSTANCE_FENCED, IncidentKind.EPOCH_REFUSED)
 """Incidents that a client may cause as often as it likes."""
 LOGGED = (
     IncidentKind.JOIN_REFUSED,

@@ -46,6 +46,7 @@ class UnreadableError(ValueError):
 def _classes() -> Iterator[type[Any]]:
     yield from (group.Group, member.Member, member.GivenOutId, deadlines.GroupDeadline, progress.Progress)
     yield from (journal.DepartedMember, journal.Present, journal.JournalEntry, journal.FirstCommit)
+    yield from (journal.Seated, journal.Wait, journal.EpochEntry)
     yield from (journal.Incident, Notice, Uncommitted)
     yield from (deadlines.MemberDeadline, deadlines.MemberDeadlines, consumer.ConsumerGroup, consumer.Regex)
     yield from (described.ConsumerMember, described.Subscription, described.ClassicMember, described.Current)

@@ -18,7 +18,7 @@ from ringleader.coordinator.groups.offsets import Wanted
 from ringleader.coordinator.groups.routing import partition_for
 from ringleader.coordinator.groups.settings import GroupSettings
 from ringleader.coordinator.groups.shard import NOT_YET, Shard
-from ringleader.coordinator.journal.entries import JournalEntry
+from ringleader.coordinator.journal.entries import EpochEntry, JournalEntry
 from ringleader.coordinator.journal.record import Message
 from ringleader.coordinator.logs import Seldom
 from ringleader.coordinator.machine import Notice, Phase, Ticket
@@ -357,6 +357,24 @@ class GroupRuntime(MovingShards[Shard]):
             self.on_journal(event)
         if isinstance(event, JournalEntry):
             self._journal(event)
+        elif isinstance(event, EpochEntry):
+            self.rebalances[event.cause.value, event.outcome.value] += 1
+            self._log.info(
+                "rebalance",
+                text=event.render(),
+                group_id=event.group_id,
+                generation=event.generation,
+                cause=event.cause.value,
+                cause_member=event.cause_member,
+                outcome=event.outcome.value,
+                protocol=event.protocol,
+                members=len(event.members),
+                joined=len(event.joined),
+                left=len(event.gone),
+                duration_ms=event.duration_ms,
+                leader_ms=event.leader_ms,
+                sync_ms=event.sync_ms,
+            )
         elif isinstance(event, Notice):
             fields = {"event": event.text, "group_id": event.subject, "member_id": event.member_id}
             if event.expected:

@@ -33,6 +33,7 @@ PUT_OUT = (
     Departure.POLL_INTERVAL_EXCEEDED,
     Departure.NOT_REJOINED,
     Departure.NOT_SYNCED,
+    Departure.NOT_REVOKED,
 )
 SESSION_AT_MOST_MS = 30 * at.MINUTE_MS
 """Default of the broker's group.max.session.timeout.ms."""

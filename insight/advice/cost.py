@@ -17,6 +17,7 @@ _CANNOT_COMMIT = (
     Departure.POLL_INTERVAL_EXCEEDED,
     Departure.NOT_REJOINED,
     Departure.NOT_SYNCED,
+    Departure.NOT_REVOKED,
     Departure.FENCED,
 )
 """A member that goes so could not commit the records that it had read last."""

@@ -12,6 +12,7 @@ _PUT_OUT = (
     Departure.SESSION_EXPIRED,
     Departure.NOT_REJOINED,
     Departure.NOT_SYNCED,
+    Departure.NOT_REVOKED,
     Departure.POLL_INTERVAL_EXCEEDED,
     Departure.REMOVED,
 )
@@ -246,6 +247,7 @@ ERRORS: tuple[Known, ...] = (
         client="It gives up its partitions and joins again with epoch 0.",
         do="Look at why it was put out: no heartbeat for the broker's group.consumer.session.timeout.ms.",
         departures=_PUT_OUT,
+        events=(EventKind.EPOCH_REFUSED,),
     ),
     _known(
         ErrorCode.STALE_MEMBER_EPOCH,
@@ -254,6 +256,7 @@ ERRORS: tuple[Known, ...] = (
         client="It asks again with the epoch of its next heartbeat.",
         do="Nothing, if it is now and then.",
         every_rebalance=True,
+        events=(EventKind.EPOCH_REFUSED,),
     ),
     _known(
         ErrorCode.UNRELEASED_INSTANCE_ID,
@@ -263,6 +266,7 @@ ERRORS: tuple[Known, ...] = (
         do="Give each process a group.instance.id of its own, or wait for the session of the old one.",
         departures=(Departure.FENCED,),
         causes=(Cause.INSTANCE_FENCED,),
+        events=(EventKind.JOIN_REFUSED, EventKind.STATIC_AWAY),
     ),
 )
 

@@ -142,7 +142,7 @@ def remedies(going: Going) -> list[Change]:
             ),
             Change("the process", "look for pauses: garbage collection, CPU throttling, the network"),
         ]
-    if why in (Departure.POLL_INTERVAL_EXCEEDED, Departure.NOT_REJOINED):
+    if why in (Departure.POLL_INTERVAL_EXCEEDED, Departure.NOT_REJOINED, Departure.NOT_REVOKED):
         now = str(poll_ms) if poll_ms else None
         busy_ms = None if going.back is None else going.back.at_ms - going.at_ms + (poll_ms or 0)
         return [

@@ -52,12 +52,13 @@ class Exact(Restorable):
         self._commits.generation((one.topic, one.partition) for one in said.moves)
         self._last = said
         self._out.append(said)
-        if said.outcome is not Outcome.SUPERSEDED:
+        # Members of the consumer protocol have what a superseded rebalance gave them so far.
+        if said.outcome is not Outcome.SUPERSEDED or said.kind is Kind.CONSUMER:
             self._holders.hold(said)
             self._out.append(
                 GroupState(
                     self.group,
-                    Kind.CLASSIC,
+                    said.kind,
                     "Stable" if said.members else "Empty",
                     said.generation,
                     said.protocol_type,
@@ -94,7 +95,7 @@ class Exact(Restorable):
         made = Rebalance(
             id=f"journal-{source.partition}-{source.offset}",
             group=self.group,
-            kind=Kind.CLASSIC,
+            kind=last.kind,
             generation=last.generation,
             at_ms=at_ms,
             cause=Cause.STATIC_MEMBER_REPLACED,
@@ -144,6 +145,6 @@ class Exact(Restorable):
         if last is not None:
             self._out.append(
                 GroupState(
-                    self.group, Kind.CLASSIC, "Dead", last.generation, last.protocol_type, "", "", (), at_ms
+                    self.group, last.kind, "Dead", last.generation, last.protocol_type, "", "", (), at_ms
                 )
             )

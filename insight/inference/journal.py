@@ -6,7 +6,7 @@ the coordinator. Fields and words that are not known here are passed by.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, TypeVar
 
@@ -39,6 +39,9 @@ FORMAT = 1
 
 _EVENTS = {
     "join refused": EventKind.JOIN_REFUSED,
+    "member epoch refused": EventKind.EPOCH_REFUSED,
+    "static member away": EventKind.STATIC_AWAY,
+    "revocation awaited": EventKind.REVOCATION_AWAITED,
     "offsets reset": EventKind.OFFSETS_RESET,
     "offsets deleted": EventKind.OFFSETS_DELETED,
     "offsets expired": EventKind.OFFSETS_DELETED,
@@ -59,6 +62,9 @@ _EVENTS = {
     "started": EventKind.COORDINATOR_BACK,
     "stopped": EventKind.COORDINATOR_AWAY,
 }
+
+_WAITS_MAX = 5
+"""Waits of a rebalance that its evidence names, the longest first."""
 
 _TOPIC_EVENTS = ("topic created", "topic deleted", "partitions added")
 
@@ -92,7 +98,7 @@ def _rebalance(source: Source, said: Mapping[str, Any]) -> Rebalance:
     before = tuple(_member(one) for one in said["before"])
     names = {one.member_id: one for one in (*before, *members)}
     left = {one: _gone(gone, names.get(one)) for one, gone in said["left"].items()}
-    cause = _word(Cause, said["cause"])
+    cause, kind = _word(Cause, said["cause"]), Kind(said.get("group_type", Kind.CLASSIC))
     who = said["cause_member"]
     evidence = [f"the journal says: {said['cause']}"]
     if who in names:
@@ -100,12 +106,13 @@ def _rebalance(source: Source, said: Mapping[str, Any]) -> Rebalance:
     for member_id, gone in left.items():
         name = names[member_id].name if member_id in names else member_id
         evidence += [f"{name}: {text}" for text in gone.evidence]
+    evidence += [_waited(one, names) for one in said.get("waits", ())[:_WAITS_MAX]]
     if said.get("cut"):
         evidence.append("the record was cut: it names the first members and moves only")
     return Rebalance(
         id=f"journal-{source.partition}-{source.offset}",
         group=said["group"],
-        kind=Kind.CLASSIC,
+        kind=kind,
         generation=said["generation"],
         at_ms=said["at_ms"],
         cause=cause,
@@ -122,7 +129,7 @@ def _rebalance(source: Source, said: Mapping[str, Any]) -> Rebalance:
         left=left,
         before=before,
         began_ms=said["began_ms"],
-        join_ms=said["join_ms"],
+        join_ms=said["join_ms"] if kind is Kind.CLASSIC else None,
         join_last_member=said["join_last_member"],
         leader_ms=said["leader_ms"],
         sync_ms=said["sync_ms"],
@@ -132,6 +139,17 @@ def _rebalance(source: Source, said: Mapping[str, Any]) -> Rebalance:
         last_commit_ms=said["last_commit_ms"],
         principals=_principals(said),
     )
+
+
+def _waited(row: Sequence[Any], names: Mapping[str, Member]) -> str:
+    """A member of the consumer protocol waited for another one."""
+    waiter, holder, places, _, waited_ms = row
+    who, whom = (names[one].name if one in names else one for one in (waiter, holder))
+    return f"{who} waited {seconds(waited_ms)} for {whom} to give up {_places(places)}"
+
+
+def _places(places: Iterable[tuple[str, Sequence[int]]]) -> str:
+    return listed([f"{topic}:{','.join(map(str, some))}" for topic, some in places])
 
 
 def _principals(said: Mapping[str, Any]) -> dict[str, str]:
@@ -173,6 +191,16 @@ def _text(said: Mapping[str, Any], who: Member) -> str:
     times = "" if said["count"] == 1 else f", {count(said['count'], 'time')}"
     if word == "join refused":
         return f"{_named(who, principal) or 'A client'} was refused to join: {said['error']}{times}."
+    if word == "member epoch refused":
+        asked = "a commit" if said["error"] == "STALE_MEMBER_EPOCH" else "a heartbeat"
+        return f"{who.name}: {asked} of another member epoch was refused: {said['error']}{times}."
+    if word == "static member away":
+        return f"{who.name} left for a while, and keeps its partitions until its session ends."
+    if word == "revocation awaited":
+        waited = seconds(said["at_ms"] - said["since_ms"])
+        some = _places((topic, [number]) for topic, number, *_ in places)
+        waiting = count(len(said["waiting"]), "member")
+        return f"{who.name} has not given up {some} for {waited}: {waiting} cannot go on."
     if word == "refused":
         name = _named(who, said["principal"])
         return f"{name} was not allowed {said['detail']} of {said['subject']}{times}."

@@ -89,10 +89,10 @@ def _cut(value: Any) -> str:
 
 
 def _tell(event: Any, first: dict[str, Any]) -> None:
-    from ringleader.coordinator.journal.entries import FirstCommit, Incident, JournalEntry
+    from ringleader.coordinator.journal.entries import EpochEntry, FirstCommit, Incident, JournalEntry
     from ringleader.coordinator.machine import Notice
 
-    if isinstance(event, JournalEntry):
+    if isinstance(event, JournalEntry | EpochEntry):
         said = event.render()
     elif isinstance(event, FirstCommit):
         said = (

@@ -18,8 +18,10 @@ import confluent_kafka
 import pytest
 
 from ringleader.insight.history import History
+from ringleader.insight.model import Confidence, Kind
 from ringleader.testing.coordinator import Coordinator
 from tests.support.command import PATIENCE_S, command_line, environment, run_here
+from tests.support.daemon import Daemon
 
 TOPIC = "orders"
 
@@ -54,7 +56,7 @@ class Running:
 
 
 @contextmanager
-def watching(coordinator: Coordinator, history: Path, *arguments: str) -> Iterator[Running]:
+def watching(coordinator: Coordinator | Daemon, history: Path, *arguments: str) -> Iterator[Running]:
     """Ends with Ctrl-C, in order."""
     process = subprocess.Popen(
         command_line("watch", "--history", str(history), *arguments),
@@ -75,15 +77,18 @@ def watching(coordinator: Coordinator, history: Path, *arguments: str) -> Iterat
 class Member:
     """A member of a group until the block ends; it polls on a thread of its own."""
 
-    def __init__(self, coordinator: Coordinator, group: str, client_id: str) -> None:
-        self._consumer = confluent_kafka.Consumer(
-            {
-                "bootstrap.servers": coordinator.bootstrap,
-                "group.id": group,
-                "client.id": client_id,
-                "heartbeat.interval.ms": 100,
-            }
-        )
+    def __init__(
+        self, coordinator: Coordinator | Daemon, group: str, client_id: str, protocol: str = "classic"
+    ) -> None:
+        config: dict[str, str | int] = {
+            "bootstrap.servers": coordinator.bootstrap,
+            "group.id": group,
+            "client.id": client_id,
+            "group.protocol": protocol,
+        }
+        if protocol == "classic":
+            config["heartbeat.interval.ms"] = 100
+        self._consumer = confluent_kafka.Consumer(config)
         self._leaving = False
         self._thread = Thread(target=self._run)
 
@@ -117,6 +122,36 @@ def test_rebalances_as_lines_and_as_a_history_until_ctrl_c(coordinator: Coordina
         assert "unseen" not in line
     with History.open(path, read_only=True) as history:
         assert {one.group for one in history.groups()} == {"before", "billing", "unseen"}
+
+
+def test_groups_of_the_consumer_protocol_are_known_from_the_journal(tmp_path: Path) -> None:
+    options = "--group-consumer-heartbeat-interval-ms", "100"
+    path = tmp_path / "h.sqlite"
+    with (
+        Daemon(tmp_path / "data", topics=[f"{TOPIC}:6"], options=options) as daemon,
+        watching(daemon, path, "--no-page") as watch,
+    ):
+        watch.says("watching ")
+        with Member(daemon, "billing", "anna", protocol="consumer"):
+            line = watch.until(lambda line: "members 0 -> 1" in line)
+            assert "billing: member joined: anna@127.0.0.1" in line
+            with Member(daemon, "billing", "bert", protocol="consumer"):
+                line = watch.until(lambda line: "members 1 -> 2" in line)
+                assert "billing: member joined: bert@127.0.0.1" in line
+                assert "3 partitions moved" in line
+            line = watch.until(lambda line: "members 2 -> 1" in line)
+            assert "billing: member left: bert@127.0.0.1" in line
+        watch.until(lambda line: "members 1 -> 0" in line)
+    with History.open(path, read_only=True) as history:
+        told = [one for one in history.rebalances("billing") if one.id.startswith("journal-")]
+        assert [one.kind for one in told] == [Kind.CONSUMER] * len(told)
+        assert {one.confidence for one in told} == {Confidence.EXACT}
+        [shared] = [one for one in told if len(one.members) == 2 and one.outcome == "stable"]
+        assert any("waited" in text and "to give up orders:" in text for text in shared.evidence)
+    for command in ("history billing", "explain billing bert", "owners orders:3 --group billing"):
+        done = run_here(None, *command.split(), "--history", str(path))
+        assert (done.code, done.err) == (0, ""), command
+    assert "member left" in run_here(None, "history", "billing", "--history", str(path)).out
 
 
 def test_json_and_a_page_and_what_was_there_before(coordinator: Coordinator, tmp_path: Path) -> None:

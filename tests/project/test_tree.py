@@ -65,6 +65,7 @@ ONE_CONCEPT = {
     "coordinator/config.py": "all settings of a daemon, and how they are read",
     "coordinator/topics/log.py": "the directory of topics: one class, its calls a few lines each",
     "insight/inference/modern.py": "what the records of one group say whose broker assigns",
+    "coordinator/journal/record.py": "the contract of the records, and what makes each of them",
     "coordinator/runtime/shards.py": "the life of shards: calls, drains, failures, timers of one runtime",
     "coordinator/transactions/machine.py": "one machine: every state a transactional id can be in",
     "tests/clients/test_interrupted.py": "what an exception in the middle of a call costs, each a short test",

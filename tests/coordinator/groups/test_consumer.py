@@ -45,6 +45,7 @@ class Desk:
         self.topics.put(ORDERS)
         self.settings = settings
         self.log: list[tuple[bytes, bytes | None]] = []
+        self.events: list[Any] = []
         self.now_ms = 1_000_000
         self.shard = self._load()
 
@@ -66,6 +67,7 @@ class Desk:
         answers: dict[Any, Any] = {}
         while self.shard.dirty:
             box = self.shard.drain()
+            self.events += box.events
             for append in box.appends:
                 self.log += append.records
                 self.shard.durable(append.position, self.now_ms)

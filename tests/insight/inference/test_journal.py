@@ -14,11 +14,14 @@ from ringleader.coordinator.journal.entries import (
 from ringleader.coordinator.journal.entries import (
     ChangeKind,
     ChangeRecord,
+    EpochEntry,
     FirstCommit,
     Incident,
     IncidentKind,
     JournalEntry,
     Present,
+    Seated,
+    Wait,
 )
 from ringleader.coordinator.journal.entries import DepartedMember as Departed
 from ringleader.coordinator.journal.entries import (
@@ -36,6 +39,7 @@ from ringleader.insight.model import (
     Event,
     EventKind,
     GroupState,
+    Kind,
     MemberSpan,
     Ownership,
     Rebalance,
@@ -209,9 +213,88 @@ def test_a_static_member_that_comes_back_is_a_restart_until_the_old_one_asks_aga
     )
 
 
+def test_a_rebalance_of_the_consumer_protocol() -> None:
+    orders = b"o" * 16
+
+    def seated(name: str, partitions: list[int]) -> Seated:
+        return Seated(
+            f"{name}-1",
+            name,
+            "/10.0.0.1",
+            None,
+            45_000,
+            60_000,
+            frozenset(["orders"]),
+            2,
+            {orders: partitions},
+        )
+
+    entry = EpochEntry(
+        "g",
+        2,
+        Said.MEMBER_JOINED,
+        "b-1",
+        Ended.STABLE,
+        "uniform",
+        (seated("a", [0]), seated("b", [1])),
+        (seated("a", [0, 1]),),
+        ("b-1",),
+        {},
+        T0,
+        4_200,
+        100,
+        4_100,
+        ((orders, 1, "a-1", "b-1", 90),),
+        (Wait("b-1", "a-1", ((orders, 1),), T0 - 4_100, T0 - 90),),
+        {orders: "orders"},
+    )
+    outputs = read(entry)
+    [told] = [one for one in outputs if isinstance(one, Rebalance)]
+    assert (told.kind, told.generation, told.confidence) == (Kind.CONSUMER, 2, Confidence.EXACT)
+    assert (told.join_ms, told.leader_ms, told.sync_ms, told.unowned_ms) == (None, 100, 4_100, 90)
+    assert "b@10.0.0.1 waited 4 s for a@10.0.0.1 to give up orders:1" in told.evidence
+    [state] = [one for one in outputs if isinstance(one, GroupState)]
+    assert (state.kind, state.state) == (Kind.CONSUMER, "Stable")
+    owned = {one.partition: one.member_id for one in outputs if isinstance(one, Ownership)}
+    assert owned == {0: "a-1", 1: "b-1"}
+
+
 @pytest.mark.parametrize(
     ("incident", "kind", "text"),
     [
+        (
+            Incident(
+                "g",
+                IncidentKind.REVOCATION_AWAITED,
+                T0,
+                "a-1",
+                "a",
+                "/10.0.0.3",
+                partitions=(("orders", 2, None, None),),
+                waiting=("b-1", "c-1"),
+                since_ms=T0 - 12_000,
+            ),
+            EventKind.REVOCATION_AWAITED,
+            "a@10.0.0.3 has not given up orders:2 for 12 s: 2 members cannot go on.",
+        ),
+        (
+            Incident(
+                "g",
+                IncidentKind.EPOCH_REFUSED,
+                T0,
+                "a-1",
+                "a",
+                "/10.0.0.3",
+                error=ErrorCode.STALE_MEMBER_EPOCH,
+            ),
+            EventKind.EPOCH_REFUSED,
+            "a@10.0.0.3: a commit of another member epoch was refused: STALE_MEMBER_EPOCH.",
+        ),
+        (
+            Incident("g", IncidentKind.STATIC_AWAY, T0, "a-1", "a", "/10.0.0.3", "i-a"),
+            EventKind.STATIC_AWAY,
+            "i-a left for a while, and keeps its partitions until its session ends.",
+        ),
         (
             Incident(
                 "g",

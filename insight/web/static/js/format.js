@@ -75,9 +75,9 @@ export const plural = (count, one, many = `${one}s`) => `${number(count)} ${coun
 
 const FAMILIES = {
   "member joined": "members", "member left": "members", "member restarted": "members",
-  "static member restarted": "members", "member id given back": "members",
+  "static member restarted": "members", "member id given back": "members", "downgraded to the classic protocol": "members",
   "session expired": "failed", "sync missing": "failed", "assignment not stored": "failed", "coordinator changed": "failed",
-  "poll interval exceeded": "slow", "did not rejoin in time": "slow",
+  "poll interval exceeded": "slow", "partitions not given up": "slow", "did not rejoin in time": "slow",
   "topics changed": "topics", "member changed its protocols": "topics", "leader rejoined": "topics",
   "cooperative rebalance went on": "topics",
   "instance id used twice": "conflict", "member removed by an operator": "conflict", "group above its maximum size": "conflict",

@@ -1,0 +1,70 @@
+"""The journal's notes of a group of the consumer protocol, and of one event that changes it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ringleader.coordinator.consumer_groups.member import Current, Subscription
+from ringleader.coordinator.groups.deadlines import GroupDeadline, Kind
+from ringleader.coordinator.journal.entries import Cause, DepartedMember, Departure, Seated, Wait
+
+Place = tuple[bytes, int]
+"""Topic id and partition."""
+
+Was = tuple[Subscription, Current]
+"""A member before an event."""
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class EpochProgress(GroupDeadline):
+    """Notes about one rebalance. As a `Deadline`: the next look at who holds it up."""
+
+    kind: Kind = field(default=Kind.JOURNAL, init=False)
+    cause: Cause
+    cause_member: str
+    generation: int
+    """The group epoch."""
+    started_ms: int
+    before: dict[str, Seated]
+    last_commit_ms: int
+    joined: dict[str, None] = field(default_factory=dict)
+    left: dict[str, DepartedMember] = field(default_factory=dict)
+    leader_synced_ms: int = -1
+    """When the target was computed; -1: it is not."""
+    unsettled: set[str] = field(default_factory=set)
+    """Members that have not reached the target."""
+    moves: dict[Place, tuple[str | None, str | None, int | None]] = field(default_factory=dict)
+    """Giver, heir, how long nobody had it."""
+    waits: dict[tuple[str, str], Wait] = field(default_factory=dict)
+    """By the member that waits and the one that it waits for."""
+    first_commit_ms: int = -1
+
+
+@dataclass(slots=True)
+class Notes:
+    """Those of a group with members."""
+
+    epoch: int
+    was_classic: bool = False
+    """Before the event."""
+    open: EpochProgress | None = None
+    free: dict[Place, tuple[str, int]] = field(default_factory=dict)
+    """Partitions that somebody had and nobody has: who, and since when (Unix time)."""
+    principals: dict[str, str] = field(default_factory=dict)
+    away: dict[str, int] = field(default_factory=dict)
+    """Static members that left for a while: since when (Unix time)."""
+
+
+@dataclass(slots=True)
+class Event:
+    """The members that one event concerns."""
+
+    was: dict[str, Was | None] = field(default_factory=dict)
+    """None: it was no member."""
+    going: dict[str, tuple[Departure, int]] = field(default_factory=dict)
+    """The reason, and the time of the last request (the machine's clock)."""
+    # --- known when it is over ---
+    joined: list[str] = field(default_factory=list)
+    gone: dict[str, Was] = field(default_factory=dict)
+    replaced: dict[str, str] = field(default_factory=dict)
+    """Static members that came back: new id -> old id. They neither joined nor left."""
