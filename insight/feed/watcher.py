@@ -84,6 +84,8 @@ class Watcher:
         self._seen: list[Fact] = []
         """Before the history was open."""
         self._recorder: Recorder | None = None
+        self._moving = False
+        """Groups moved when they were looked at last."""
         self._topics: tuple[str, ...] = (OFFSETS_TOPIC,)
         self._target: dict[TopicPartition, int] = {}
         """The ends when it began."""
@@ -340,9 +342,12 @@ class Watcher:
 
     async def _look_at_groups(self) -> None:
         await self._ahead.wait()
-        await self._polls.moving(self._recording.inference.moving())
-        if self._polls.all_away:
-            await self._polls.topics()
+        moving = self._recording.inference.moving()
+        await self._polls.moving(moving)
+        # A topic that comes or goes makes groups move.
+        if self._polls.all_away or bool(moving) != self._moving:
+            self._moving = bool(moving)
+            await self._look_at_topics()
 
     async def _look_at_lags(self) -> None:
         await self._ahead.wait()

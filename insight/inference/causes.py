@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from ringleader.insight.inference.changes import Change, place
+from ringleader.insight.inference.changes import Change, back_at_once, place
 from ringleader.insight.inference.words import count, listed, members, seconds
 from ringleader.insight.inference.world import change_text
 from ringleader.insight.model import Cause, Confidence, Departure, Gone, Member
@@ -295,6 +295,18 @@ def _subscription_text(change: Change) -> Sequence[str]:
     return evidence
 
 
+def _sure_of_pattern(change: Change) -> Confidence:
+    """A pattern matches another topic for all members that have it; a deleted topic is lost by itself."""
+    deleted = not any(new for _, new in change.resubscribed.values())
+    return Confidence.LIKELY if deleted or change.alike else Confidence.POSSIBLE
+
+
+def _pattern_text(change: Change) -> Sequence[str]:
+    doubt = "a member that asks for a new topic by name would look the same"
+    doubts = () if _sure_of_pattern(change) is Confidence.LIKELY else (doubt,)
+    return *_subscription_text(change), change_text(change.resubscribed), *doubts
+
+
 def _resubscribed(change: Change) -> Sequence[Member]:
     return [new for _, new in change.changed]
 
@@ -338,6 +350,15 @@ def _in_a_run(change: Change) -> bool:
 
 
 CAME = (
+    Rule(
+        back_at_once,
+        Cause.MEMBER_JOINED, Confidence.POSSIBLE,
+        lambda c: (
+            *_back_text(c),
+            "no process begins that quickly: an operator removed them, or they left and joined again",
+        ),
+        lambda c: c.joined,
+    ),
     Rule(_all_back, Cause.MEMBER_RESTARTED, _sure_of_return, _return_text, lambda c: c.joined),
     Rule(
         lambda c: bool(c.joined),
@@ -397,12 +418,12 @@ RULES = (
     ),
     Rule(
         lambda c: bool(c.changed) and bool(c.resubscribed),
-        Cause.TOPICS_CHANGED, Confidence.LIKELY,
-        lambda c: (*_subscription_text(c), change_text(c.resubscribed)), _resubscribed,
+        Cause.TOPICS_CHANGED, _sure_of_pattern, _pattern_text, _resubscribed,
     ),
     Rule(
         lambda c: bool(c.changed),
-        Cause.MEMBER_CHANGED, Confidence.CERTAIN, _subscription_text, _resubscribed,
+        Cause.MEMBER_CHANGED, lambda c: Confidence.CERTAIN if c.by_itself else Confidence.LIKELY,
+        _subscription_text, _resubscribed,
     ),
     Rule(
         lambda c: bool(c.matched),

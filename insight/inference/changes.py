@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
@@ -11,6 +11,9 @@ from ringleader.insight.model import Confidence, Departure, Gone, Kind, Member, 
 
 RETURN_MS = 60_000
 """A member that comes within this after one of the same client id and host left has restarted."""
+
+AT_ONCE_MS = 1_000
+"""No process ends, begins and joins within this."""
 
 
 class Departed(NamedTuple):
@@ -95,6 +98,8 @@ class Change:
     """Members of the same client id and host as a new one that do not commit as usual."""
     matched: Sequence[str] = ()
     """Patterns that match other topics than before."""
+    topics_known: Set[str] = frozenset()
+    """All topics of the cluster when it was last asked."""
     hash_changed: bool = False
     """The hash of the topics' partitions, which the broker keeps, is another one."""
 
@@ -186,17 +191,52 @@ class Change:
             name: (old, new)
             for name, (old, new) in self.topic_changes.items()
             # Partitions that were given out before they were seen made an earlier rebalance.
-            if name in topics and not old < new <= self.counts.get(name, 0)
+            if name in topics and not old < new <= self.counts.get(name, 0) and not (name in gone and new)
         }
 
     @cached_property
     def resubscribed(self) -> Mapping[str, tuple[int, int]]:
-        """Changes of the topics that subscriptions gained or lost; empty unless they explain all of them."""
-        topics = {topic for old, new in self.changed for topic in {*old.topics} ^ {*new.topics}}
-        found = {name: self.topic_changes[name] for name in sorted(topics & self.topic_changes.keys())}
-        return found if topics == found.keys() else {}
+        """The creation of topics that subscriptions gained, and the deletion of those that they lost; empty
+        unless they explain all of them."""
+        gained, lost = subscription_changes(self.changed)
+        found = {
+            name: (old, new)
+            for name, (old, new) in sorted(self.topic_changes.items())
+            if (name in gained and not old) or (name in lost and not new)
+        }
+        return found if found.keys() == gained | lost else {}
+
+    @property
+    def alike(self) -> bool:
+        """All members with the same subscription got another one, and more than one did."""
+        kinds = {old.topics for old, _ in self.changed}
+        return 1 < len(self.changed) == sum(one.topics in kinds for one in self.before)
+
+    @property
+    def by_itself(self) -> bool:
+        """Members changed their subscriptions by their own wish: the topics that they gained were there
+        before."""
+        gained, lost = subscription_changes(self.changed)
+        return not lost and gained <= self.topics_known and not gained & self.topic_changes.keys()
+
+
+def subscription_changes(pairs: Sequence[tuple[Member, Member]]) -> tuple[set[str], set[str]]:
+    """The topics that subscriptions gained, and lost; each pair is a member before and after."""
+    gained = {topic for old, new in pairs for topic in {*new.topics} - {*old.topics}}
+    return gained, {topic for old, new in pairs for topic in {*old.topics} - {*new.topics}}
 
 
 def place(one: Member) -> tuple[str, str]:
     """The client id and host of a member: those of its next process, too."""
     return one.client_id, one.host
+
+
+def back_at_once(change: Change) -> bool:
+    """Whether several members that had all gone are there again, too soon for new processes."""
+    earlier = change.returned.values()
+    return (
+        len(change.back) == len(change.joined) == len(change.members) > 1
+        and not change.before
+        and all(one.why is Departure.LEFT and change.at_ms - one.at_ms <= AT_ONCE_MS for one in earlier)
+        and len({place(one) for one in change.joined}) == len(change.joined)
+    )

@@ -7,7 +7,7 @@ polls if there were any.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from ringleader.insight.inference.causes import verdict
@@ -15,6 +15,7 @@ from ringleader.insight.inference.changes import RETURN_MS, Change, Departed, de
 from ringleader.insight.inference.commits import Commits, Slot, newest_ms, usual_gap_ms
 from ringleader.insight.inference.departures import Absence, why_gone
 from ringleader.insight.inference.facts import ClassicGroup, Described, Output, Source
+from ringleader.insight.inference.hindsight import Hindsight
 from ringleader.insight.inference.holders import Holders
 from ringleader.insight.inference.kept import Kept, Restorable
 from ringleader.insight.inference.members import by_id, member_of, partition_counts, taken_over
@@ -63,6 +64,7 @@ class Classic(Restorable):
     _last: Kept[Rebalance | None]
     _departed: Kept[list[Departed]]
     _takeovers: Kept[Takeovers]
+    _hindsight: Kept[Hindsight]
     _counts: Kept[dict[str, int]]
     """Topic -> the number of partitions that assignments have had."""
     _visible_ms: Kept[int | None]
@@ -82,6 +84,7 @@ class Classic(Restorable):
         self._polls = Polls()
         self._departed, self._counts, self._stopped = [], {}, {}
         self._takeovers = Takeovers(commits, out)
+        self._hindsight = Hindsight(out)
         self._made = self._cooperative = False
         commits.on_first = self._first_commit
 
@@ -116,6 +119,7 @@ class Classic(Restorable):
             self._takeovers.add(by_id(made.before)[old_id], by_id(members)[new_id], made)
         nobody = not members and value.protocol_type != ""
         self._commits.generation(((one.topic, one.partition) for one in made.moves), nobody=nobody)
+        self._hindsight.add(made)
         self._out += (made, self.state)
         self._holders.hold(made)
 
@@ -127,6 +131,16 @@ class Classic(Restorable):
         if fact.state and fact.state != self.state.state:
             self.state = self.state._replace(state=fact.state)
             self._out.append(self.state)
+
+    def topics_changed(self, at_ms: int) -> bool:
+        """Topics were seen to change: whether that explains what was told before."""
+        changes = self._world.topic_changes(at_ms, at_ms)
+        return self._corrected(self._hindsight.topics_changed(at_ms, changes))
+
+    def _corrected(self, found: Mapping[str, Rebalance]) -> bool:
+        if self._last is not None:
+            self._last = found.get(self._last.id, self._last)
+        return bool(found)
 
     def ended(self, at_ms: int) -> None:
         """The group is deleted."""
@@ -177,6 +191,7 @@ class Classic(Restorable):
         change = self._change(source, at_ms, value, old, new)
         left = dict(change.left)
         said = verdict(change)
+        self._corrected(self._hindsight.came(change))
         if change.taken:
             said = self._takeovers.judge(said, change)
             why = Departure.FENCED if said.cause is Cause.INSTANCE_FENCED else Departure.RESTARTED
@@ -265,6 +280,7 @@ class Classic(Restorable):
             generation_before=before.generation if before else 0,
             taken=[(old[a], new[b]) for a, b in taken.items()],
             counts=self._counts,
+            topics_known=(self._world.topics or {}).keys(),
             coordinator_ms=coordinator_ms,
             visible_ms=self._visible_ms,
             glimpsed=[
@@ -434,6 +450,7 @@ class Classic(Restorable):
             self._last = replace(self._last, first_commit_ms=at_ms)
             self._out.append(self._last)
             self._takeovers.committed(self._last)
+            self._hindsight.add(self._last)
             return True
         return False
 

@@ -18,6 +18,9 @@ NEVER = -(2**62)
 _TOGETHER_MS = 2_000
 """Resets and deletions nearer to each other than this are one event."""
 
+_LATER_MS = 30_000
+"""Metadata shows that a topic is deleted that much later at most."""
+
 _SAME_MS = 50
 """Commits nearer to each other than this are one, as far as the usual time between them is concerned: clients
 commit once more when they give partitions up."""
@@ -62,8 +65,8 @@ class Slot:
 
 class Commits:
     """All of a group. `out` gets the commits that are kept, `changed` the group's name with every commit,
-    `groups_changed` where a commit changed the group itself. `events`: resets and deletions of offsets come
-    out."""
+    `groups_changed` where a commit changed the group itself. `deleted` gives the topics that were deleted
+    lately. `events`: resets and deletions of offsets come out."""
 
     def __init__(
         self,
@@ -71,6 +74,7 @@ class Commits:
         out: list[Output],
         changed: set[str],
         groups_changed: set[str],
+        deleted: Callable[[], set[str]] = set,
         *,
         events: bool = True,
     ) -> None:
@@ -83,6 +87,7 @@ class Commits:
         self._out = out
         self._changed = changed
         self._groups_changed = groups_changed
+        self._deleted = deleted
         self._events = events
         self._unkept: set[Slot] = set()
         self._burst: _Burst | None = None
@@ -140,6 +145,14 @@ class Commits:
         burst.partitions[topic, partition] = 0
         self._say(burst)
 
+    def topics_deleted(self, at_ms: int) -> None:
+        """Topics were seen to be deleted: offsets that went shortly before may have gone with them."""
+        burst = self._burst
+        if burst is None or burst.kind is not EventKind.OFFSETS_DELETED or at_ms - burst.last_ms > _LATER_MS:
+            return
+        if {topic for topic, _ in burst.partitions} <= self._deleted():
+            self._say(burst)
+
     def generation(self, moved: Iterable[TopicPartition], *, nobody: bool = False) -> None:
         """A generation ends: the last commits before it are kept, the first ones after it will be. Partitions
         that `moved` have owners that may commit at other times. `nobody`: the group has no members now."""
@@ -191,7 +204,10 @@ class Commits:
         count = len(burst.partitions)
         where = f"{count} partition{'s' if count != 1 else ''} of {_topics(burst.partitions)}"
         if burst.kind is EventKind.OFFSETS_DELETED:
-            text = f"The committed offsets of {where} were deleted: expired, or by an operator."
+            how = "deleted: expired, or by an operator"
+            if {topic for topic, _ in burst.partitions} <= self._deleted():
+                how = "deleted with the topic"
+            text = f"The committed offsets of {where} were {how}."
         else:
             back = -sum(by for by in burst.partitions.values() if by < 0)
             ahead = sum(by for by in burst.partitions.values() if by > 0)

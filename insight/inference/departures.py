@@ -225,7 +225,9 @@ def _kept_waiting(silence: _Silence) -> bool:
     limit_ms, waited_ms, session_ms = seen.rebalance_timeout_ms, seen.waited_ms, seen.session_timeout_ms
     if limit_ms is None or waited_ms is None or not (seen.other_cause or seen.there_last):
         return False
-    return limit_ms - 1_500 <= waited_ms <= limit_ms + 5_000 and not (session_ms and limit_ms <= session_ms)
+    # Where a session is the longer, silence would show nothing; polls saw it wait.
+    shown = seen.there_last or not (session_ms and limit_ms <= session_ms)
+    return shown and limit_ms - 1_500 <= waited_ms <= limit_ms + 5_000
 
 
 def _too_young_to_expire(silence: _Silence) -> bool:
@@ -241,6 +243,14 @@ def _stuck(silence: _Silence) -> bool:
     return (
         silence.early and stuck_ms is not None and stuck_ms > max(_STUCK_MS, 3 * (silence.seen.gap_ms or 0))
     )
+
+
+def _past_both(silence: _Silence) -> bool:
+    """A member that is silent because its session ended is gone by then; its poll interval ends later."""
+    session_ms, poll_ms = silence.seen.session_timeout_ms, silence.seen.rebalance_timeout_ms
+    if session_ms is None or poll_ms is None or not session_ms < poll_ms:
+        return False
+    return silence.expired and silence.busy and not silence.left and (silence.silent_ms or 0) >= poll_ms
 
 
 def _short_poll(silence: _Silence) -> bool:
@@ -400,6 +410,11 @@ RULES = (
     _Rule(
         lambda s: s.expired and s.left and _too_few_commits(s),
         Departure.UNKNOWN, Confidence.UNKNOWN, _several_text,
+    ),
+    _Rule(
+        _past_both,
+        Departure.POLL_INTERVAL_EXCEEDED, Confidence.POSSIBLE,
+        lambda s: (*_poll_text(s), "a session that ended would fit as well"),
     ),
     _Rule(
         lambda s: s.expired and (s.busy or s.left),

@@ -106,7 +106,8 @@ class Inference:
     def tell(self, fact: Fact) -> None:
         """Something that was seen; see `facts` for the order."""
         if isinstance(fact, TopicsSeen):
-            self._world.topics_seen(fact)
+            if self._world.topics_seen(fact):
+                self._look_back(fact.at_ms)
         elif isinstance(fact, CoordinatorSeen):
             self._world.coordinator_seen(fact)
         elif isinstance(fact, SessionTimeouts):
@@ -215,11 +216,19 @@ class Inference:
 
     # ---- inside ----
 
+    def _look_back(self, at_ms: int) -> None:
+        """Topics were seen to change: that may explain what was told before."""
+        for name, group in self._groups.items():
+            if isinstance(group, Classic) and group.topics_changed(at_ms):
+                self._changed.add(name)
+        for commits in self._commits.values():
+            commits.topics_deleted(at_ms)
+
     def _commits_of(self, group: str) -> Commits:
         found = self._commits.get(group)
         if found is None:
             found = self._commits[group] = Commits(
-                group, self._out, self._committed, self._changed, events=not self._exact
+                group, self._out, self._committed, self._changed, self._world.deleted, events=not self._exact
             )
         return found
 

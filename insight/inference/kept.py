@@ -29,8 +29,11 @@ class Restorable:
         }
 
     def load(self, saved: dict[str, Any]) -> None:
-        """Take over the attributes that `dump` of another one has written."""
+        """Take over the attributes that `dump` of another one has written. What an older version did not
+        know stays as it is."""
         for name, codec in _kept(self):
+            if name.lstrip("_") not in saved:
+                continue
             if codec is None:
                 getattr(self, name).load(saved[name.lstrip("_")])
             else:

@@ -313,9 +313,19 @@ class Modern(Restorable):
                 (twin, self._since[twin.member_id]) for twin in map(self._twin, missing) if twin is not None
             ],
             silent_twins=[twin for twin in map(self._silent_twin, joined) if twin is not None],
+            counts=self._counts(),
+            topics_known=(self._world.topics or {}).keys(),
             matched=self._matched,
             hash_changed=fact.metadata_hash != self._hash and self._hash != 0,
         )
+
+    def _counts(self) -> dict[str, int]:
+        """Topic -> partitions that members have had."""
+        found: dict[str, int] = {}
+        held = ((topic, number) for topic, number, _ in self._held)
+        for topic, number in (*held, *self._free):
+            found[topic] = max(found.get(topic, 0), number + 1)
+        return found
 
     def _why_gone(self, member: Member, at_ms: int, revoking_since_ms: int | None) -> Gone:
         slots = list(self._commits.of(member.assigned))

@@ -67,8 +67,8 @@ class World(Restorable):
         """Of a topic; its id in Kafka's form where it is not known (deleted before it was ever seen)."""
         return self._names.get(topic_id) or base64.urlsafe_b64encode(topic_id).decode().rstrip("=")
 
-    def topics_seen(self, fact: TopicsSeen) -> None:
-        """Events, and what explains rebalances later."""
+    def topics_seen(self, fact: TopicsSeen) -> bool:
+        """Events, and what explains rebalances later; whether anything changed."""
         before, self.topics = self.topics, dict(fact.topics)
         for name, topic in fact.topics.items():
             if any(topic.topic_id):
@@ -77,7 +77,8 @@ class World(Restorable):
             del self._names[next(iter(self._names))]  # the oldest, long deleted
         if before is None:
             self.changed = True
-            return
+            return False
+        known = len(self._moves)
         for name in sorted(before.keys() | fact.topics.keys()):
             had = before[name].partitions if name in before else 0
             has = fact.topics[name].partitions if name in fact.topics else 0
@@ -95,10 +96,11 @@ class World(Restorable):
                 event = Event(f"topic-{name}-{fact.at_ms}", "", fact.at_ms, kind, text)
                 self._seen[kind, name] = event
                 self._out.append(event)
-        since_ms = fact.at_ms - REMEMBERED_MS
+        since_ms, moved = fact.at_ms - REMEMBERED_MS, len(self._moves) > known
         self._moves = [one for one in self._moves if one[0] >= since_ms]
         self._journalled = {key: at_ms for key, at_ms in self._journalled.items() if at_ms >= since_ms}
         self._seen = {key: event for key, event in self._seen.items() if event.at_ms >= since_ms}
+        return moved
 
     def journalled(self, said: Event, topic: str) -> None:
         """An event that the journal reports. A change of a topic that polls see, too, is one event: this
@@ -118,8 +120,14 @@ class World(Restorable):
         found: dict[str, tuple[int, int]] = {}
         for at_ms, name, had, has in self._moves:
             if since_ms <= at_ms <= until_ms:
-                found[name] = (found[name][0] if name in found else had, has)
+                # Of a topic that was created and deleted, the last of the two counts.
+                goes_on = name in found and found[name][1] and has
+                found[name] = (found[name][0] if goes_on else had, has)
         return found
+
+    def deleted(self) -> set[str]:
+        """Topics that were seen to be deleted lately."""
+        return {name for _, name, _, has in self._moves if not has} - (self.topics or {}).keys()
 
     def coordinator_seen(self, fact: CoordinatorSeen) -> None:
         """Events, and what explains rebalances later."""

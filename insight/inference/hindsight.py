@@ -1,0 +1,101 @@
+"""Corrections of what was told of a classic group, by what is seen soon after."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from ringleader.insight.inference.changes import Change, back_at_once, subscription_changes
+from ringleader.insight.inference.facts import Output
+from ringleader.insight.inference.kept import Kept, Restorable
+from ringleader.insight.inference.words import seconds
+from ringleader.insight.inference.world import change_text
+from ringleader.insight.model import Cause, Confidence, Departure, Gone, Rebalance
+
+_REMEMBERED = 5
+
+LATER_MS = 30_000
+"""Metadata shows a change of a topic that much later at most."""
+
+
+class Hindsight(Restorable):
+    """The last rebalances of one group. Corrections go to `out`."""
+
+    _told: Kept[list[Rebalance]]
+
+    def __init__(self, out: list[Output]) -> None:
+        self._out = out
+        self._told = []
+
+    def add(self, told: Rebalance) -> None:
+        """A rebalance was told, or told again."""
+        self._told = [one for one in self._told if one.id != told.id]
+        self._told.append(told)
+        del self._told[:-_REMEMBERED]
+
+    def topics_changed(self, at_ms: int, changes: Mapping[str, tuple[int, int]]) -> dict[str, Rebalance]:
+        """Topics were seen to change: by id, the rebalances that they explain, corrected."""
+        found = {}
+        for one in self._told:
+            if 0 <= at_ms - one.at_ms <= LATER_MS and (names := _explained(one, changes)):
+                some = {name: changes[name] for name in sorted(names)}
+                text = f"{seconds(at_ms - one.at_ms)} later it was seen that {change_text(some)}"
+                found[one.id] = replace(
+                    one,
+                    cause=Cause.TOPICS_CHANGED,
+                    confidence=Confidence.LIKELY,
+                    evidence=(*one.evidence, text),
+                )
+        return self._correct(found)
+
+    def came(self, change: Change) -> dict[str, Rebalance]:
+        """Members came: by id, the rebalances that are corrected, as all had gone only just before."""
+        found = {}
+        for one in self._told:
+            if back_at_once(change) and one.cause is Cause.MEMBER_LEFT and not one.members:
+                text = f"all were back after {seconds(change.at_ms - one.at_ms)}: no process had ended"
+                gone = Gone(Departure.REMOVED, Confidence.POSSIBLE, None, (text,))
+                found[one.id] = replace(
+                    one,
+                    cause=Cause.MEMBER_REMOVED,
+                    confidence=Confidence.POSSIBLE,
+                    evidence=(*one.evidence, text),
+                    left=dict.fromkeys(one.left, gone),
+                )
+        return self._correct(found)
+
+    def _correct(self, found: dict[str, Rebalance]) -> dict[str, Rebalance]:
+        self._told = [found.get(one.id, one) for one in self._told]
+        self._out += found.values()
+        return found
+
+
+def _explained(told: Rebalance, changes: Mapping[str, tuple[int, int]]) -> set[str]:
+    """The topics whose changes explain a rebalance; none: they do not."""
+    before = {one.member_id: one for one in told.before}
+    pairs = [(before[one.member_id], one) for one in told.members if one.member_id in before]
+    if told.cause is Cause.MEMBER_CHANGED:
+        gained, lost = subscription_changes(pairs)
+        known = {one for one in gained if _created(changes.get(one))}
+        known |= {one for one in lost if _deleted(changes.get(one))}
+        return known if known == gained | lost else set()
+    if told.cause is Cause.LEADER_REJOINED:
+        had = {topic for one in told.before for topic, _ in one.assigned}
+        has = {topic for one in told.members for topic, _ in one.assigned}
+        deleted = {one for one in had - has if _deleted(changes.get(one))}
+        return deleted | {one for one in _grown(told) if one in changes and not _deleted(changes[one])}
+    return set()
+
+
+def _grown(told: Rebalance) -> Iterator[str]:
+    had = {partition for one in told.before for partition in one.assigned}
+    for one in told.members:
+        yield from (topic for topic, number in one.assigned if (topic, number) not in had)
+
+
+def _created(change: tuple[int, int] | None) -> bool:
+    return change is not None and not change[0]
+
+
+def _deleted(change: tuple[int, int] | None) -> bool:
+    return change is not None and not change[1]
