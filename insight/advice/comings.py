@@ -191,12 +191,15 @@ def _deploy(past: Past, run: Sequence[Rebalance]) -> tuple[list[Rebalance], list
     """The run's rebalances, who was replaced, and how long a replacement took at most."""
     first = next((number for number, one in enumerate(run) if one.left), len(run))
     run = run[first:]  # before that it only grew
+    initial = {member.member_id for member in run[0].before} if run else set()
+    # What shrinks the group afterwards is no part of it.
+    ends = [number for number, one in enumerate(run, 1) if _as_large(one, len(initial))]
+    run = run[: max(ends, default=0)]
     if not run:
         return None
     ids = {one.id for one in run}
     goings = [one for one in past.goings if one.rebalance.id in ids and _by_itself(one)]
     arrivals = [one for one in past.arrivals if one.rebalance.id in ids]
-    initial = {member.member_id for member in run[0].before}
     replaced = [one for one in goings if one.member.member_id in initial]
     if len(replaced) < max(at.DEPLOY_MEMBERS_MIN, at.DEPLOY_SHARE * len(initial)):
         return None
@@ -206,9 +209,11 @@ def _deploy(past: Past, run: Sequence[Rebalance]) -> tuple[list[Rebalance], list
         return None  # the same places again and again
     if len({one.rebalance.id for one in goings}) < at.DEPLOY_MEMBERS_MIN:
         return None  # all at once: nothing rolls
-    if abs(len(run[-1].members) - len(initial)) > max(1, 0.2 * len(initial)):
-        return None
     return list(run), replaced, max(_gaps(goings, arrivals), default=0)
+
+
+def _as_large(one: Rebalance, size: int) -> bool:
+    return abs(len(one.members) - size) <= max(1, 0.2 * size)
 
 
 def _gaps(goings: Sequence[Going], arrivals: Sequence[Arrival]) -> Iterator[int]:
@@ -248,11 +253,13 @@ def restart_loop(past: Past) -> Iterator[Draft]:
     spans = [goings[-1].at_ms - goings[0].at_ms for goings in loops.values()]
     away = [one.away_ms or 0 for one in goings]
     static = all(one.member.instance_id for one in goings)
+    in_order = all(one.gone.why is Departure.LEFT for one in goings)
+    doubt = Confidence.POSSIBLE if in_order else Confidence.LIKELY
     yield Draft(
         Finding(
             Pattern.RESTART_LOOP,
             f"{some(names)} restarted {how_often(len(goings))} in {length(max(spans))}.",
-            Confidence.LIKELY,
+            least_sure((doubt, *(one.gone.confidence for one in goings))),
             tuple(
                 f"{clock(one.at_ms)} {past.name(one.member.member_id)} {one.gone.why.value},"
                 f" back after {length(one.away_ms or 0)}."
@@ -263,7 +270,11 @@ def restart_loop(past: Past) -> Iterator[Draft]:
             (
                 Change(
                     "the process",
-                    "look for why it ends: last log lines, exit code 137 (memory limit), a liveness probe",
+                    "it left in order each time: look for who or what stops it (an operator, a deployment, a"
+                    " job that ends)"
+                    if in_order
+                    else "look for why it ends: last log lines, exit code 137 (memory limit), a liveness"
+                    " probe",
                 ),
                 *(() if static else (STATIC,)),
             ),
@@ -369,6 +380,9 @@ def zombies(past: Past) -> Iterator[Draft]:
         came.member.client_id == went.member.client_id or came.member.host == went.member.host
         for went, came in found
     )
+    # Successors that came only after the sessions had ended may be restarts of what was killed.
+    overlap = all(came.at_ms < went.at_ms for went, came in found)
+    doubt = Confidence.LIKELY if kin and overlap else Confidence.POSSIBLE
     unread_ms = sum((one.at_ms - one.silent_since_ms) * len(one.member.assigned) for one in goings)
     now_ms = _session_ms(one.member for one in goings)
     yield Draft(
@@ -376,7 +390,7 @@ def zombies(past: Past) -> Iterator[Draft]:
             Pattern.ZOMBIES,
             f"{count(len(goings), 'process', 'processes')} ended without leaving the group while successors"
             f" came: {partition_time(unread_ms)} without a reader until the sessions ended.",
-            Confidence.LIKELY if kin else Confidence.POSSIBLE,
+            least_sure((doubt, *(one.gone.confidence for one in goings))),
             tuple(
                 f"{past.name(went.member.member_id)} kept {count(len(went.member.assigned), 'partition')} for"
                 f" {length(went.at_ms - went.silent_since_ms)} until {clock(went.at_ms)};"

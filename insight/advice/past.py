@@ -59,13 +59,15 @@ class Going:
     @property
     def silent_since_ms(self) -> int:
         """The time of its last request."""
+        found_ms = self.at_ms
+        exact = self.gone.confidence is Confidence.EXACT
         if self.gone.silent_ms is not None:
             # The journal counts until the member went, inference until the group's record.
-            exact = self.gone.confidence is Confidence.EXACT
-            return (self.at_ms if exact else self.rebalance.at_ms) - self.gone.silent_ms
-        if self.gone.why is Departure.SESSION_EXPIRED:
-            return self.at_ms - (self.member.session_timeout_ms or 0)
-        return self.at_ms
+            found_ms = (self.at_ms if exact else self.rebalance.at_ms) - self.gone.silent_ms
+        if self.gone.why is Departure.SESSION_EXPIRED and not exact:
+            # Its partitions may have been committed for it: it was silent for its session all the same.
+            found_ms = min(found_ms, self.at_ms - (self.member.session_timeout_ms or 0))
+        return found_ms
 
     @property
     def away_ms(self) -> int | None:

@@ -189,7 +189,9 @@ def _feeds_itself(past: Past, run: list[Rebalance]) -> bool:
 
 def slow_leader(past: Past) -> Iterator[Draft]:
     """The leader computes for seconds while all the others wait."""
-    slow = [one for one in past.counted if (one.leader_ms or 0) >= at.SLOW_LEADER_MS]
+    # Of a group whose broker assigns, it is the time until the broker computes.
+    classic = (one for one in past.counted if one.kind is Kind.CLASSIC)
+    slow = [one for one in classic if (one.leader_ms or 0) >= at.SLOW_LEADER_MS]
     if len(slow) < at.SLOW_LEADER_MIN:
         return
     leaders = past.names(one.leader for one in slow)

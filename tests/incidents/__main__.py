@@ -21,11 +21,12 @@ from rich.markup import escape
 from rich.table import Table
 
 from ringleader.insight.history import History
+from ringleader.insight.model import Confidence
 from tests.incidents import ledger
 from tests.incidents.advised import advised
 from tests.incidents.asked import disagreements
 from tests.incidents.director import KAFKA, TARGETS, direct
-from tests.incidents.judge import ENOUGH, Judged, Score, Verdict, judge
+from tests.incidents.judge import CALIBRATED, ENOUGH, Judged, Score, Verdict, calibrated, calibration, judge
 from tests.incidents.said import HISTORY, Said, concluded, from_history
 from tests.incidents.steps import QUICK, SPECS
 from tests.incidents.team import Spec
@@ -79,6 +80,7 @@ def show(found: Sequence[Judged], unsettled: Sequence[ledger.Incident], enough: 
     _table("By kind of incident", found, lambda one: one.incident.kind)
     _table("By client", found, lambda one: f"{one.incident.client}, {one.incident.protocol}")
     _table("By how often members commit", found, lambda one: one.incident.commits)
+    _calibration(found)
     for incident in unsettled:
         _say(f"the group did not come to rest, nothing is expected: {incident.group}: {incident.what}")
     score = Score(found)
@@ -87,7 +89,21 @@ def show(found: Sequence[Judged], unsettled: Sequence[ledger.Incident], enough: 
         f" {score.count(Verdict.RIGHT, shown=True)} told right ({score.right:.1%});"
         f" {score.count(Verdict.WRONG)} confidently wrong"
     )
-    return score.good(enough)
+    return score.good(enough) and calibrated(found)
+
+
+def _calibration(found: Sequence[Judged]) -> None:
+    table = Table(title="By confidence: causes and departures", title_justify="left")
+    for name in ("", "said", "right", "share", "has to be"):
+        table.add_column(name, justify="right" if name else "left")
+    counts = calibration(found)
+    for confidence in (one for one in Confidence if one in counts):
+        said, right = counts[confidence]
+        least = CALIBRATED.get(confidence)
+        table.add_row(
+            confidence, str(said), str(right), f"{right / said:.0%}", "-" if least is None else f"{least:.0%}"
+        )
+    _console.print(table)
 
 
 def _disagreement(one: Judged) -> None:

@@ -158,6 +158,43 @@ class _Case:
                 self._is(Verdict.HEDGED, f"the join phase is said to have waited for {', '.join(waited)}")
 
 
+CALIBRATED = {Confidence.EXACT: 1.0, Confidence.CERTAIN: 1.0, Confidence.LIKELY: 0.9}
+"""The share of what is said with a confidence that has to be right."""
+
+
+def calibration(found: Iterable[Judged]) -> dict[Confidence, tuple[int, int]]:
+    """By confidence, how many causes of rebalances and reasons of departures were said with it, and how many
+    of them are right."""
+    counts: dict[Confidence, tuple[int, int]] = {}
+
+    def count(confidence: Confidence, is_right: bool) -> None:
+        said, right = counts.get(confidence, (0, 0))
+        counts[confidence] = said + 1, right + is_right
+
+    for one in found:
+        clients = {
+            member.member_id: member.client_id
+            for told in one.said
+            for member in (*told.before, *told.members)
+        }
+        for told in one.said:
+            if told.cause is not Cause.UNKNOWN:
+                count(told.confidence, told.cause in (*one.incident.causes, *one.incident.also))
+            for member_id, how in told.left.items():
+                right = one.incident.gone.get(clients.get(member_id, ""))
+                if right is not None and how.why is not Departure.UNKNOWN:
+                    count(how.confidence, how.why in right)
+    return counts
+
+
+def calibrated(found: Iterable[Judged]) -> bool:
+    """Whether each confidence is right as often as it has to be."""
+    counts = calibration(found)
+    return all(
+        right >= CALIBRATED.get(confidence, 0.0) * said for confidence, (said, right) in counts.items()
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Score:
     """Of some incidents."""

@@ -15,7 +15,7 @@ from ringleader.insight.model import (
     Member,
     Rebalance,
 )
-from tests.incidents.judge import Score, Verdict, judge
+from tests.incidents.judge import Score, Verdict, calibrated, calibration, judge
 from tests.incidents.ledger import Incident, heard
 
 A, B = (Member(f"{name}-id", name, "/127.0.0.1") for name in "ab")
@@ -121,3 +121,14 @@ def test_a_coordinator_knows_what_its_clients_tell_it() -> None:
     assert verdict(heard(done), said, again) is Verdict.RIGHT
     assert heard(done).shown
     assert verdict(heard(done), rebalance(Cause.SESSION_EXPIRED, Confidence.EXACT)) is Verdict.WRONG
+
+
+def test_each_confidence_has_to_be_right_as_often_as_it_says() -> None:
+    right = rebalance(Cause.SESSION_EXPIRED, Confidence.LIKELY, left=EXPIRED)
+    found = judge([incident()], [right], ())
+    assert calibration(found) == {Confidence.LIKELY: (2, 2)}
+    assert calibrated(found)
+    for confidence, fits in ((Confidence.LIKELY, False), (Confidence.POSSIBLE, True)):
+        wrong = judge([incident()], [rebalance(Cause.MEMBER_LEFT, confidence)], ())
+        assert calibration(wrong) == {confidence: (1, 0)}
+        assert calibrated(wrong) is fits

@@ -9,8 +9,19 @@ from pathlib import Path
 import pytest
 
 from ringleader.insight.advice import Advice, Finding, Past, Pattern, advise
+from ringleader.insight.advice.past import Going
 from ringleader.insight.history import History
-from ringleader.insight.model import Cause, Confidence, EventKind, Kind, Lag
+from ringleader.insight.model import (
+    Cause,
+    Confidence,
+    Departure,
+    EventKind,
+    Gone,
+    Kind,
+    Lag,
+    Member,
+    Rebalance,
+)
 from tests.insight.made import Made
 from tests.insight.made_group import Group
 
@@ -284,3 +295,58 @@ def past_of(path: Path, script: Callable[[Made], object]) -> Past:
         script(made)
     with History.open(path / "one.sqlite", read_only=True) as history:
         return Past.read(history, "orders", made.now_ms - DAY_MS, made.now_ms)
+
+
+def test_a_group_whose_broker_assigns_has_no_slow_leader(tmp_path: Path) -> None:
+    def script(made: Made) -> None:
+        group = made.group("orders", {"orders": 12}, NAMES, kind=Kind.CONSUMER)
+        for number in range(3):
+            made.wait(900)
+            group.join(f"more-{number}", leader_s=5)
+
+    assert Pattern.SLOW_LEADER not in {one.pattern for one in advised(tmp_path, script).findings}
+
+
+def stopped_in_order(made: Made) -> None:
+    group = orders(made)
+    host = group.members["app-2"].host
+    for _ in range(5):
+        group.leave("app-2")
+        comes_back(made, group, "app-2", host, 40)
+
+
+def test_a_process_that_is_stopped_again_and_again_did_not_crash(tmp_path: Path) -> None:
+    found = finding_of(advised(tmp_path, stopped_in_order), Pattern.RESTART_LOOP)
+    assert found.confidence is Confidence.POSSIBLE
+    assert "137" not in " ".join(one.value for one in found.changes)
+
+
+def test_killed_processes_whose_successors_come_later_are_perhaps_no_redeploy(tmp_path: Path) -> None:
+    def script(made: Made) -> None:
+        group = orders(made)
+        for number in (1, 2):
+            host = group.members[f"app-{number}"].host
+            group.crash(f"app-{number}")
+            comes_back(made, group, f"new-{number}", host, 60)
+            made.wait(900)
+
+    sure = [one.confidence for one in advised(tmp_path, script).findings if one.pattern is Pattern.ZOMBIES]
+    assert set(sure) <= {Confidence.POSSIBLE}
+
+
+def test_a_deploy_is_found_after_its_members_are_gone(tmp_path: Path) -> None:
+    def script(made: Made) -> None:
+        group = orders(made)
+        group.deploy(pause_s=20)
+        for name in list(group.members):
+            made.wait(5)
+            group.leave(name)
+
+    assert Pattern.ROLLING_DEPLOY in {one.pattern for one in advised(tmp_path, script).findings}
+
+
+def test_a_member_whose_session_ended_was_silent_for_all_of_it() -> None:
+    member = Member("a-1", "a", "/h", session_timeout_ms=6_000)
+    told = Rebalance("r", "g", Kind.CLASSIC, 2, 10_000, Cause.SESSION_EXPIRED, Confidence.LIKELY)
+    gone = Gone(Departure.SESSION_EXPIRED, Confidence.LIKELY, 3_200)
+    assert Going(member, gone, told, 10_000, None).silent_since_ms == 4_000
