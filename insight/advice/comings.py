@@ -192,7 +192,7 @@ def _deploy(past: Past, run: Sequence[Rebalance]) -> tuple[list[Rebalance], list
     first = next((number for number, one in enumerate(run) if one.left), len(run))
     run = run[first:]  # before that it only grew
     initial = {member.member_id for member in run[0].before} if run else set()
-    # What shrinks the group afterwards is no part of it.
+    # A later shrinking of the group is no part of it.
     ends = [number for number, one in enumerate(run, 1) if _as_large(one, len(initial))]
     run = run[: max(ends, default=0)]
     if not run:

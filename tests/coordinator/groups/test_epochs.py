@@ -46,17 +46,17 @@ def shared(desk: Desk) -> None:
     """A has 0 and 1, b has 2 and 3."""
     desk.beat("a", 0)
     desk.beat("b", 0)
-    desk.beat("a", 1, [0, 1, 2, 3])
+    desk.beat("a", 2, [0, 1, 2, 3])
     desk.wait(4_000)
-    desk.beat("a", 1, [0, 1])
+    desk.beat("a", 2, [0, 1])
     desk.wait(100)
-    desk.beat("b", 2, [])
+    desk.beat("b", 3, [])
 
 
 def test_the_first_member_is_a_rebalance_that_ends_at_once(desk: Desk) -> None:
     desk.beat("a", 0)
     [entry] = entries(desk)
-    assert (entry["group_type"], entry["generation"], entry["outcome"]) == ("consumer", 1, "stable")
+    assert (entry["group_type"], entry["generation"], entry["outcome"]) == ("consumer", 2, "stable")
     assert (entry["cause"], entry["cause_member"], entry["joined"]) == ("member joined", "a", ["a"])
     assert entry["members"][0]["assigned"] == [["orders", [0, 1, 2, 3]]]
     assert entry["moves"] == [["orders", one, None, "a", None] for one in range(4)]
@@ -65,7 +65,7 @@ def test_the_first_member_is_a_rebalance_that_ends_at_once(desk: Desk) -> None:
 def test_a_second_member_waits_for_what_the_first_gives_up(desk: Desk) -> None:
     shared(desk)
     _, entry = entries(desk)
-    assert (entry["generation"], entry["outcome"], entry["duration_ms"]) == (2, "stable", 4_100)
+    assert (entry["generation"], entry["outcome"], entry["duration_ms"]) == (3, "stable", 4_100)
     assert entry["moves"] == [["orders", 2, "a", "b", 100], ["orders", 3, "a", "b", 100]]
     assert entry["unowned_ms"] == 200
     [[waiter, holder, places, since_ms, waited_ms]] = entry["waits"]
@@ -78,7 +78,7 @@ def test_who_holds_up_others_is_told_while_it_lasts(desk: Desk) -> None:
     desk.beat("a", 0)
     desk.beat("b", 0)
     began_ms = desk.now_ms
-    desk.beat("a", 1, [0, 1, 2, 3])
+    desk.beat("a", 2, [0, 1, 2, 3])
     desk.wait(FINISH_TIMEOUT_MS)
     [told] = incidents(desk, IncidentKind.REVOCATION_AWAITED)
     assert (told.member_id, told.waiting, told.since_ms) == ("a", ("b",), began_ms)
@@ -91,7 +91,7 @@ def test_a_member_that_leaves(desk: Desk) -> None:
     shared(desk)
     desk.beat("b", -1)
     desk.wait(300)
-    desk.beat("a", 2, [0, 1])
+    desk.beat("a", 3, [0, 1])
     entry = entries(desk)[-1]
     assert (entry["cause"], entry["cause_member"]) == ("member left", "b")
     assert entry["left"]["b"]["why"] == "left"
@@ -102,9 +102,9 @@ def test_a_session_that_ends_counts_from_the_last_heartbeat(desk: Desk) -> None:
     shared(desk)
     heard_ms = desk.now_ms
     desk.wait(SESSION_MS - 1_000)
-    desk.beat("a", 2, [0, 1])
+    desk.beat("a", 3, [0, 1])
     desk.wait(1_000)
-    desk.beat("a", 2, [0, 1])
+    desk.beat("a", 3, [0, 1])
     entry = entries(desk)[-1]
     assert (entry["cause"], entry["left"]["b"]["why"]) == ("session expired", "session expired")
     assert entry["left"]["b"]["last_heard_ms"] == heard_ms
@@ -115,14 +115,14 @@ def test_a_session_that_ends_counts_from_the_last_heartbeat(desk: Desk) -> None:
 def test_a_member_that_does_not_give_up_in_time(desk: Desk) -> None:
     desk.beat("a", 0)
     desk.beat("b", 0)
-    desk.beat("a", 1, [0, 1, 2, 3])
+    desk.beat("a", 2, [0, 1, 2, 3])
     desk.wait(29_999)
-    desk.beat("a", 1, [0, 1, 2, 3])
+    desk.beat("a", 2, [0, 1, 2, 3])
     desk.wait(1)
     superseded = entries(desk)[-1]
     assert superseded["outcome"] == "superseded"
     assert [one["member_id"] for one in superseded["members"]] == ["a", "b"]
-    desk.beat("b", 2, [])
+    desk.beat("b", 3, [])
     last = entries(desk)[-1]
     assert (last["cause"], last["cause_member"]) == ("partitions not given up", "a")
     assert last["left"]["a"]["why"] == Departure.NOT_REVOKED
@@ -132,7 +132,7 @@ def test_a_member_that_does_not_give_up_in_time(desk: Desk) -> None:
 def test_partitions_that_are_added(desk: Desk) -> None:
     desk.beat("a", 0)
     desk.topics.put(Topic("orders", ORDERS.topic_id, 5))
-    desk.beat("a", 1, [0, 1, 2, 3])
+    desk.beat("a", 2, [0, 1, 2, 3])
     entry = entries(desk)[-1]
     assert (entry["cause"], entry["cause_member"]) == ("topics changed", "")
     assert entry["moves"] == [["orders", 4, None, "a", None]]
@@ -141,7 +141,7 @@ def test_partitions_that_are_added(desk: Desk) -> None:
 def test_another_subscription(desk: Desk) -> None:
     desk.topics.put(Topic("audit", b"a" * 16, 1))
     desk.beat("a", 0)
-    desk.beat("a", 1, subscribed_topic_names=["orders", "audit"])
+    desk.beat("a", 2, subscribed_topic_names=["orders", "audit"])
     entry = entries(desk)[-1]
     assert (entry["cause"], entry["cause_member"]) == (Cause.MEMBER_CHANGED, "a")
     assert entry["members"][0]["topics"] == ["audit", "orders"]
@@ -151,7 +151,7 @@ def test_the_last_member_leaves_an_empty_group(desk: Desk) -> None:
     desk.beat("a", 0)
     desk.beat("a", -1)
     entry = entries(desk)[-1]
-    assert (entry["outcome"], entry["members"], entry["generation"]) == (Outcome.EMPTY, [], 2)
+    assert (entry["outcome"], entry["members"], entry["generation"]) == (Outcome.EMPTY, [], 3)
     assert [one["member_id"] for one in entry["before"]] == ["a"]
 
 
@@ -161,13 +161,13 @@ def test_epochs_before_the_target_are_one_rebalance() -> None:
     for one in "bcd":
         desk.beat(one, 0)
     desk.wait(1_000)
-    desk.beat("a", 1, [0, 1, 2, 3])
-    desk.beat("a", 1, [0])
+    desk.beat("a", 2, [0, 1, 2, 3])
+    desk.beat("a", 2, [0])
     for one in "bcd":
-        desk.beat(one, 1)
-        desk.beat(one, 4, [])
+        desk.beat(one, 2)
+        desk.beat(one, 5, [])
     _, entry = entries(desk)
-    assert (entry["generation"], entry["joined"], entry["leader_ms"]) == (4, ["b", "c", "d"], 1_000)
+    assert (entry["generation"], entry["joined"], entry["leader_ms"]) == (5, ["b", "c", "d"], 1_000)
 
 
 def test_a_static_member_goes_and_is_back(desk: Desk) -> None:
@@ -198,7 +198,7 @@ def test_refusals(desk: Desk, error: ErrorCode, kind: IncidentKind) -> None:
     if error is ErrorCode.UNRELEASED_INSTANCE_ID:
         desk.beat("b", 0, instance_id="i")
     elif error is ErrorCode.FENCED_INSTANCE_ID:
-        desk.beat("b", 1, instance_id="i")
+        desk.beat("b", 2, instance_id="i")
     elif error is ErrorCode.FENCED_MEMBER_EPOCH:
         desk.beat("a", 7)
     elif error is ErrorCode.STALE_MEMBER_EPOCH:
@@ -223,20 +223,20 @@ def test_nothing_is_told_before_it_is_in_the_log(desk: Desk) -> None:
 def test_the_first_commit_after_a_rebalance(desk: Desk) -> None:
     desk.beat("a", 0)
     desk.wait(700)
-    desk.commit("a", 1, 0)
-    desk.commit("a", 1, 0)
+    desk.commit("a", 2, 0)
+    desk.commit("a", 2, 0)
     [first] = [one for one in desk.events if isinstance(one, FirstCommit)]
-    assert (first.generation, first.member_id, first.after_ms) == (1, "a", 700)
+    assert (first.generation, first.member_id, first.after_ms) == (2, "a", 700)
 
 
 def test_a_restart_goes_on_with_the_next_rebalance(desk: Desk) -> None:
     shared(desk)
     told = len(entries(desk))
     desk.restart()
-    desk.beat("a", 2, [0, 1])
+    desk.beat("a", 3, [0, 1])
     assert len(entries(desk)) == told
     desk.beat("b", -1)
-    desk.beat("a", 2, [0, 1])
+    desk.beat("a", 3, [0, 1])
     entry = entries(desk)[-1]
     assert (entry["cause"], [one["member_id"] for one in entry["before"]]) == ("member left", ["b", "a"])
 

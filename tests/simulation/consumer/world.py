@@ -496,7 +496,7 @@ class World:
 
 
 def _durable(group: Group | None) -> Any:
-    """What the log says of a group."""
+    """A group as the log has it."""
     if group is None:
         return None
     consumer = [] if group.consumer is None else sorted(records.all_records(group.consumer))
