@@ -28,6 +28,8 @@ STATIC = Change(
     "not set",
     "A static member that restarts within its session timeout takes its place again without a rebalance.",
 )
+_ENDED = "look for why it ends: last log lines, exit code 137 (memory limit), a liveness probe"
+_STOPPED = "it left in order each time: look for what stops it (an operator, a deployment, a job that ends)"
 PUT_OUT = (
     Departure.SESSION_EXPIRED,
     Departure.POLL_INTERVAL_EXCEEDED,
@@ -192,8 +194,9 @@ def _deploy(past: Past, run: Sequence[Rebalance]) -> tuple[list[Rebalance], list
     first = next((number for number, one in enumerate(run) if one.left), len(run))
     run = run[first:]  # before that it only grew
     initial = {member.member_id for member in run[0].before} if run else set()
-    # A later shrinking of the group is no part of it.
-    ends = [number for number, one in enumerate(run, 1) if _as_large(one, len(initial))]
+    # It ends when the group is as large as before for the last time.
+    near = max(1, 0.2 * len(initial))
+    ends = [number for number, one in enumerate(run, 1) if abs(len(one.members) - len(initial)) <= near]
     run = run[: max(ends, default=0)]
     if not run:
         return None
@@ -210,10 +213,6 @@ def _deploy(past: Past, run: Sequence[Rebalance]) -> tuple[list[Rebalance], list
     if len({one.rebalance.id for one in goings}) < at.DEPLOY_MEMBERS_MIN:
         return None  # all at once: nothing rolls
     return list(run), replaced, max(_gaps(goings, arrivals), default=0)
-
-
-def _as_large(one: Rebalance, size: int) -> bool:
-    return abs(len(one.members) - size) <= max(1, 0.2 * size)
 
 
 def _gaps(goings: Sequence[Going], arrivals: Sequence[Arrival]) -> Iterator[int]:
@@ -240,11 +239,8 @@ def restart_loop(past: Past) -> Iterator[Draft]:
     for one in past.goings:
         if one.gone.why not in (*PUT_OUT, Departure.FENCED) and one.back is not None:
             by_place[place(one.member)].append(one)
-    loops = {}
-    for where, goings in by_place.items():
-        longest = max(_within(goings, at.RESTART_LOOP_MS), key=len)
-        if len(longest) >= at.RESTARTS_MIN:
-            loops[where] = longest
+    longest = {where: max(_within(them, at.RESTART_LOOP_MS), key=len) for where, them in by_place.items()}
+    loops = {where: them for where, them in longest.items() if len(them) >= at.RESTARTS_MIN}
     size = max((len(one.members) for one in past.rebalances), default=0)
     if not loops or (size > 1 and len(loops) > at.DEPLOY_SHARE * size):
         return  # all of them: those are deploys
@@ -268,14 +264,7 @@ def restart_loop(past: Past) -> Iterator[Draft]:
             goings[0].at_ms,
             goings[-1].at_ms,
             (
-                Change(
-                    "the process",
-                    "it left in order each time: look for who or what stops it (an operator, a deployment, a"
-                    " job that ends)"
-                    if in_order
-                    else "look for why it ends: last log lines, exit code 137 (memory limit), a liveness"
-                    " probe",
-                ),
+                Change("the process", _STOPPED if in_order else _ENDED),
                 *(() if static else (STATIC,)),
             ),
             names,

@@ -29,8 +29,8 @@ class Restorable:
         }
 
     def load(self, saved: dict[str, Any]) -> None:
-        """Take over the attributes that `dump` of another one has written. Attributes that an older
-        version did not know stay as they are."""
+        """Take over the attributes that `dump` of another one has written. Attributes that it lacks, as an
+        older version has not written them, keep their values."""
         for name, codec in _kept(self):
             if name.lstrip("_") not in saved:
                 continue

@@ -47,7 +47,7 @@ ServerOption = Annotated[
         parser=utf8,
         envvar="RINGLEADER_BOOTSTRAP_SERVER",
         metavar="HOST:PORT[,...]",
-        help=f"The cluster: Ringleader or any Kafka. Default: {BOOTSTRAP}.",
+        help=f"The cluster: Ringleader or any Kafka. Default: the one watched last, else {BOOTSTRAP}.",
         show_default=False,
     ),
 ]
@@ -134,6 +134,7 @@ def history_of(ctx: typer.Context) -> Iterator[History]:
     """The history that a command's options name, open to be read: a file as it is, or a cluster's, caught up.
     An error ends the command with one sentence."""
     from ringleader.insight.history import History, HistoryError
+    from ringleader.insight.history.paths import last_watched
 
     file, config = ctx.params["history_file"], ctx.params["command_config"]
     bootstrap = ctx.params["bootstrap_server"]
@@ -145,7 +146,7 @@ def history_of(ctx: typer.Context) -> Iterator[History]:
                 fail("--command-config is for a cluster: give --bootstrap-server, too.", WRONG_INPUT)
             found = History.open(file, read_only=True)
         else:
-            found = _caught_up(file, bootstrap or BOOTSTRAP, config)
+            found = _caught_up(file, bootstrap or last_watched() or BOOTSTRAP, config)
     except HistoryError as error:
         fail(f"{str(error).rstrip('.')}. `ringleader watch` begins one.")
     try:
@@ -176,7 +177,7 @@ def _caught_up(file: Path | None, bootstrap: str, config: Path | None) -> Histor
             caught_up(bootstrap, file, tls=security.tls, sasl=security.sasl, on_progress=told.tell)
         )
     except (ClientError, OSError, ValueError) as error:
-        fail(f"{str(error).rstrip('.')}.")
+        fail(f"{str(error).rstrip('.')}. The cluster asked is {bootstrap}; -b HOST:PORT names another.")
     finally:
         told.over()
 

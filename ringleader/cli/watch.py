@@ -9,7 +9,7 @@ import signal
 import sys
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -182,7 +182,9 @@ def watch(
             max_bytes=size,
             on_notice=complain,
         )
-        await _until_told(lambda: _watch(watcher, bootstrap_server, served, groups, show))
+        await _until_told(
+            lambda: _watch(watcher, bootstrap_server, served, groups, show, by_default=history is None)
+        )
 
     try:
         asyncio.run(run())
@@ -198,7 +200,12 @@ async def _watch(
     served: Page | None,
     groups: frozenset[str],
     show: Show,
+    *,
+    by_default: bool,
 ) -> None:
+    """`by_default`: the history is in its default place."""
+    from ringleader.insight.history.paths import remember_watched
+
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(watcher)
         if served is not None:
@@ -207,6 +214,9 @@ async def _watch(
         living = sum(one.state != "Dead" for one in watcher.history.groups())
         count = f"{living} group{'' if living == 1 else 's'}"
         complain(f"watching {count} of {server}; the history is in {watcher.path}")
+        if by_default:
+            with suppress(OSError):
+                remember_watched(server)
         async for one in watcher.outputs():
             if groups and one.group and one.group not in groups:
                 continue
@@ -229,14 +239,17 @@ class Page(NamedTuple):
 async def _serve(stack: AsyncExitStack, path: Path, served: Page) -> None:
     from ringleader.insight.web import page
 
-    shown = page(path, served.host, served.port, token=served.token, names=served.names, tls=served.tls)
+    def at(port: int) -> AbstractAsyncContextManager[str]:
+        return page(path, served.host, port, token=served.token, names=served.names, tls=served.tls)
+
     try:
-        url = await stack.enter_async_context(shown)
+        url = await stack.enter_async_context(at(served.port))
     except OSError as error:
         why = f"{served.host}:{served.port} cannot be listened on: {error.strerror}"
         if served.wanted:
             raise HistoryPageError(f"--page: {why}") from None
-        complain(f"no page is served, as {why}; --page HOST:PORT names another address")
+        url = await stack.enter_async_context(at(0))
+        complain(f"{why}; the page is at {url}")
     else:
         complain(f"the page is at {url}")
 

@@ -9,7 +9,7 @@ import socket
 import subprocess
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -17,6 +17,7 @@ from typing import Any
 import confluent_kafka
 import pytest
 
+from ringleader.cli.watch import PAGE_ADDRESS
 from ringleader.insight.history import History
 from ringleader.insight.model import Confidence, Kind
 from ringleader.testing.coordinator import Coordinator
@@ -147,7 +148,7 @@ def test_groups_of_the_consumer_protocol_are_known_from_the_journal(tmp_path: Pa
         assert [one.kind for one in told] == [Kind.CONSUMER] * len(told)
         assert {one.confidence for one in told} == {Confidence.EXACT}
         [shared] = [one for one in told if len(one.members) == 2 and one.outcome == "stable"]
-        assert any("waited" in text and "to give up orders:" in text for text in shared.evidence)
+        assert [len(one.assigned) for one in shared.members] == [3, 3]
     for command in ("history billing", "explain billing bert", "owners orders:3 --group billing"):
         done = run_here(None, *command.split(), "--history", str(path))
         assert (done.code, done.err) == (0, ""), command
@@ -216,3 +217,55 @@ def test_a_second_watcher_is_told_who_writes(coordinator: Coordinator, tmp_path:
         done = run_here(coordinator.bootstrap, "watch", "--no-page", "--history", str(path))
     assert done.code == 1
     assert f"process {os.getpid()} writes {path} already" in done.err
+
+
+def test_what_looks_back_asks_the_cluster_that_was_watched_last(
+    coordinator: Coordinator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    monkeypatch.delenv("RINGLEADER_BOOTSTRAP_SERVER", raising=False)
+    process = subprocess.Popen(
+        command_line("watch", "--no-page", "--bootstrap-server", coordinator.bootstrap),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    watch = Running(process)
+    try:
+        watch.says("watching ")
+        with Member(coordinator, "billing", "anna"):
+            watch.until(lambda line: "member joined" in line)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(PATIENCE_S) == 0
+    finally:
+        process.kill()
+        process.communicate()
+    done = run_here(None, "history", "billing")
+    assert (done.code, done.err) == (0, "")
+    assert "member joined" in done.out
+
+
+def test_a_cluster_that_does_not_answer_is_named_with_the_option(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        nobody = f"127.0.0.1:{free.getsockname()[1]}"
+        done = run_here(nobody, "history", "billing")
+    assert done.code == 1
+    assert f"The cluster asked is {nobody}; -b HOST:PORT names another." in " ".join(done.err.split())
+
+
+def test_a_page_whose_usual_port_is_taken_is_at_another(coordinator: Coordinator, tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        host, port = PAGE_ADDRESS.split(":")
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        with suppress(OSError):  # another one may have it: taken it is
+            taken.bind((host, int(port)))
+            taken.listen()
+        with watching(coordinator, tmp_path / "h") as watch:
+            line = watch.says("the page is at")
+            assert f"{PAGE_ADDRESS} cannot be listened on" in line
+            with urllib.request.urlopen(line.split()[-1], timeout=PATIENCE_S) as answer:
+                assert answer.status == 200

@@ -264,13 +264,14 @@ export function groupView(place, [name], query, signal) {
 
 function finding(one) {
   const saving = one.saving?.claimed ? one.saving : null;
+  const gains = saving && saving.avoided >= 0 && saving.saved_ms >= 0 && (saving.avoided > 0 || saving.saved_ms > 0);
   return h("article", { class: "card finding" },
     h("h3", null, capital(one.pattern)), h("p", null, one.text),
     one.changes.map((change) => [
       h("p", { class: "setting" }, change.setting),
       h("p", null, capital(change.value), change.now ? h("span", { class: "muted" }, ` (now: ${change.now})`) : null),
       change.why ? h("p", { class: "muted small" }, change.why) : null]),
-    saving ? h("p", { class: "saved" }, saving.text) : null,
+    saving ? h("p", { class: gains ? "saved" : "second" }, saving.text) : null,
     h("p", { class: "muted small" }, sure(one.confidence)),
     one.evidence.length ? h("details", null, h("summary", null, "Evidence"), h("ul", null, one.evidence.slice(0, EVIDENCE_MAX).map((sentence) => h("li", null, sentence)))) : null);
 }
