@@ -200,7 +200,7 @@ def test_refusals(desk: Desk, error: ErrorCode, kind: IncidentKind) -> None:
     elif error is ErrorCode.FENCED_INSTANCE_ID:
         desk.beat("b", 2, instance_id="i")
     elif error is ErrorCode.FENCED_MEMBER_EPOCH:
-        desk.beat("a", 7)
+        desk.beat("a", 8)
     elif error is ErrorCode.STALE_MEMBER_EPOCH:
         desk.commit("a", 7, 0)
     else:
