@@ -17,7 +17,7 @@ TYPED := bench demo tools tests
 export PYTHONDONTWRITEBYTECODE :=
 export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/bytecode
 
-.PHONY: help demo cluster test test-bench nightly mutants simulate fuzz interop incidents chaos soak lint audit bench spark-versions site wheels clean
+.PHONY: help demo cluster test test-bench nightly small-worlds mutants simulate fuzz interop incidents chaos soak lint audit bench spark-versions site wheels clean
 
 help: ## Say what there is
 	@echo "make demo    a consumer group of aiokafka, kafka-python and Spark on Ringleader, live (about 3 minutes)"
@@ -75,6 +75,9 @@ nightly: $(READY) ## Run the tests that draw a share, on all of it, and many see
 # Nothing is measured here, but for who reads along: one after the other, so that no broker is in another's way.
 test-bench: $(READY) ## Run every benchmark in its smallest size; ARGS="-k name" chooses some
 	@CC="$$($(PY) -m tools.c_compiler)" && export CC && $(PY) -m pytest tests/bench -m bench $(ARGS)
+
+small-worlds: $(READY) ## Every state of a small world of the consumer protocol; ARGS="--depth 8 --seconds 600"
+	@$(PY) -m tests.simulation.small $(ARGS)
 
 mutants: $(READY) ## Break each promise on purpose: is it caught? ARGS="name" chooses
 	@$(PY) -m tests.mutants $(ARGS)

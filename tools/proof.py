@@ -61,6 +61,12 @@ JUDGES: Mapping[str, tuple[str, str, str]] = {
         "Members stall, lose answers and change topics; the shard dies and is loaded from a compacted log.",
         "make simulate SEEDS=2000 ARGS='--world consumer --proof'",
     ),
+    "small-worlds": (
+        "Every state of a small world",
+        "Three members of the consumer protocol, two partitions, one fail-over: each order of heartbeats,"
+        " lost, late and repeated requests, timeouts and changes of the topic, breadth first.",
+        "make small-worlds ARGS=--proof",
+    ),
     "simulation-daemon": (
         "The whole daemon and real clients under one clock",
         "From the bytes of a frame to the files: consumers, members, producers and admins, threads included;"
