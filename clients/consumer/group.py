@@ -43,8 +43,10 @@ from ringleader.clients.group.subscription import group_member, partitions_of
 from ringleader.clients.in_thread import STOP_TIMEOUT_S
 from ringleader.clients.model import (
     Assigned,
+    GroupMetadata,
     Lost,
     OffsetAndMetadata,
+    Offsets,
     Revoked,
     TopicPartition,
     checked,
@@ -319,6 +321,30 @@ class GroupConsumer(BaseConsumer):
         """The group's committed offsets: of these partitions, or of all; those without one are left out."""
         self._running()
         return await self.member.committed(partitions, timeout_s=seconds(timeout_s))
+
+    def group_metadata(self) -> GroupMetadata:
+        """This consumer's place in its group, for a producer that commits its offsets in a transaction
+        (`Producer.send_offsets_to_transaction`). Take it anew for each transaction."""
+        self._running()
+        state, known = self.member.machine.state, self._consumed.generation
+        generation, member_id = state.identity
+        if not state.holds(known):
+            generation = known
+        return GroupMetadata(self.group_id, generation, member_id, self.member.settings.group_instance_id)
+
+    def _begin_transaction(self) -> None:
+        if self.settings.auto_commit:
+            text = "a transaction commits the offsets: the consumer needs auto_commit=False"
+            raise ValueError(f"{self._name}: {text}")
+        self._running().begin_transaction()
+
+    def _transaction_offsets(self) -> tuple[dict[TopicPartition, OffsetAndMetadata], GroupMetadata]:
+        return self._running().transaction_offsets(), self.group_metadata()
+
+    def _end_transaction(self, committed: Offsets | None) -> None:
+        if self._reader is not None:
+            self._reader.end_transaction(committed=committed is not None)
+            self._consumed.committed(committed or {})
 
     def _made(self, asked_here: bool) -> Mapping[TopicPartition, OffsetAndMetadata]:
         reader = self._read()

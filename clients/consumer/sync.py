@@ -26,7 +26,7 @@ from ringleader.clients.fetch.model import (
     Processed,
 )
 from ringleader.clients.in_thread import STOP_TIMEOUT_S, Call, InThread
-from ringleader.clients.model import OffsetAndMetadata, TopicPartition
+from ringleader.clients.model import GroupMetadata, OffsetAndMetadata, TopicPartition
 from ringleader.clients.options import (
     ConsumerOptions,
     OnPartitions,
@@ -290,6 +290,10 @@ class SyncGroupConsumer(_SyncConsumer[GroupConsumer]):
     ) -> dict[TopicPartition, OffsetAndMetadata]:
         """As `GroupConsumer.committed`."""
         return self._wait(lambda: self._consumer.committed(partitions, timeout_s=timeout_s))
+
+    def group_metadata(self) -> GroupMetadata:
+        """As `GroupConsumer.group_metadata`."""
+        return self._call(self._consumer.group_metadata)
 
     def metrics(self) -> ConsumerMetrics:
         """As `GroupConsumer.metrics`."""

@@ -26,7 +26,7 @@ from ringleader.clients.fetch.leaders import MOVED, Leaders
 from ringleader.clients.fetch.model import Batch, ConsumerSettings, Record
 from ringleader.clients.fetch.partition_state import Handed, PartitionState
 from ringleader.clients.fetch.positions import Committed, PositionLookup
-from ringleader.clients.model import TopicPartition
+from ringleader.clients.model import OffsetAndMetadata, TopicPartition
 from ringleader.protocol.columns import BatchRows
 from ringleader.protocol.errors import ErrorCode, KafkaError, MalformedError, error_name
 
@@ -50,6 +50,8 @@ class Reader:
         """The partitions of the records that the application has and has not come back from."""
         self._handed: list[Handed] = []
         """All that was handed out since the application has come back."""
+        self._transaction: list[Handed] | None = None
+        """Handed out in the application's transaction, but for the newest; None: none is open."""
         self._put_down_before: list[Handed] = []
         """All that was before that: of what is kept of it still, only the records are needed."""
         self._put_down = asyncio.Event()
@@ -161,11 +163,49 @@ class Reader:
         some of it could not, what the application has not looked at was not reached either: it comes
         again."""
         if self._handed:
-            if any(one.error is not None for one in self._handed):
-                self._put_back([one for one in self._handed if one.error is not None or not one.looked])
+            read = self._put_back_unread()
+            if self._transaction is not None:
+                self._transaction += read
+                self._handed = []
+                return
             for state in self.in_hand.values():
                 state.processed()
             self._empty_hands()
+
+    def _put_back_unread(self) -> list[Handed]:
+        """The part of it that was read."""
+        if all(one.error is None for one in self._handed):
+            return self._handed
+        self._put_back([one for one in self._handed if one.error is not None or not one.looked])
+        return [one for one in self._handed if one.error is None and one.looked]
+
+    def begin_transaction(self) -> None:
+        """Until its end everything that is handed out stays in hand, and can be put back."""
+        self._transaction = []
+
+    def transaction_offsets(self) -> dict[TopicPartition, OffsetAndMetadata]:
+        """The positions behind all that was handed out, as far as it could be read. Raises
+        NotAssignedError if a partition of it was not kept, PartitionError if its position is not known."""
+        self._handed = self._put_back_unread()
+        offsets = {}
+        for one in [*(self._transaction or ()), *self._handed]:
+            state, tp = one.state, one.state.topic_partition
+            if self.states.get(tp) is not one.state:
+                raise NotAssignedError(f"{tp[0]}-{tp[1]} was not kept since it was read")
+            if state.position is None:
+                why = "the position is not known: it was sought in a transaction"
+                raise PartitionError(tp[0], tp[1], None, why)
+            offsets[tp] = OffsetAndMetadata(state.position, "", state.epoch)
+        return offsets
+
+    def end_transaction(self, *, committed: bool) -> None:
+        """All that was handed out since its beginning is processed, or it comes again."""
+        kept, self._transaction = self._transaction or [], None
+        self._handed = kept + self._handed
+        if committed:
+            self.processed()
+        else:
+            self.take_back()
 
     def take_back(self) -> None:
         """Nothing that was handed out since the application came back has reached it: it comes again."""
@@ -229,6 +269,8 @@ class Reader:
 
     def _empty_hands(self) -> None:
         self.in_hand = {tp: state for tp, state in self.in_hand.items() if state.running}
+        for one in self._transaction or ():
+            self.in_hand[one.state.topic_partition] = one.state
         for one in self._put_down_before:
             if (kept := one.batch()) is not None:
                 kept.let_go()

@@ -27,7 +27,8 @@ class ConsumedOffsets:
 
     def __init__(self) -> None:
         self._reader: Reader | None = None
-        self._generation = -1
+        self.generation = -1
+        """Of the assignment that the application knows of."""
         self._revoked: dict[TopicPartition, PartitionState] = {}
         """Given up by the application, and not yet by the member: it still commits what is processed."""
         self._changed = asyncio.Event()
@@ -41,7 +42,7 @@ class ConsumedOffsets:
     def uncommitted(self) -> tuple[int, Mapping[TopicPartition, OffsetAndMetadata]]:
         """The generation of the present assignment, and the offsets that are processed and not known to be
         committed, those of revoked partitions included."""
-        generation = self._generation  # first: what changes meanwhile makes it older, not newer
+        generation = self.generation  # first: what changes meanwhile makes it older, not newer
         return generation, _uncommitted(self._revoked | self._states())
 
     def committed(self, offsets: Offsets) -> None:
@@ -59,20 +60,20 @@ class ConsumedOffsets:
     def assigned(self, generation: int) -> None:
         """There is an assignment of that generation."""
         self._revoked.clear()
-        self._generation = generation
+        self.generation = generation
         self._tell_change()
 
     def revoked(self, states: Mapping[TopicPartition, PartitionState], generation: int) -> None:
         """These partitions are not read any more; the others go on in that generation."""
         self._revoked = dict(states)
-        self._generation = generation
+        self.generation = generation
         self._tell_change()
 
     def lost(self, states: Mapping[TopicPartition, PartitionState], generation: int) -> None:
         """These partitions are gone; the others go on in that generation. Their offsets that
         are not committed are not this consumer's any more."""
         self._revoked.clear()
-        self._generation = generation
+        self.generation = generation
         self._tell_change()
         if open_ := _uncommitted(states):
             names = ", ".join(f"{topic}-{number}" for topic, number in sorted(open_)[:10])
@@ -90,7 +91,7 @@ class ConsumedOffsets:
         states = self._read_now(offsets)
         self._processed(states, offsets)
         while True:
-            generation = self._generation
+            generation = self.generation
             left_s = max(0.001, deadline_s - asyncio.get_running_loop().time())
             try:
                 await member.commit(offsets, generation=generation, timeout_s=left_s)
@@ -110,7 +111,7 @@ class ConsumedOffsets:
         except CommitFailedError as error:
             asyncio.get_running_loop().call_soon(_warn if on_done is None else on_done, error)
             return
-        member.commit_nowait(offsets, generation=self._generation, on_done=on_done)
+        member.commit_nowait(offsets, generation=self.generation, on_done=on_done)
 
     def _read_now(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, PartitionState]:
         """Raises CommitFailedError for what this consumer does not have: somebody else commits that. A batch
@@ -137,7 +138,7 @@ class ConsumedOffsets:
         """Whether the group has gone on with these partitions still here."""
         try:
             async with asyncio.timeout(min(ASSIGNMENT_WAIT_S, left_s)):
-                while self._generation == generation:
+                while self.generation == generation:
                     await self._changed.wait()
         except TimeoutError:
             return False

@@ -60,7 +60,7 @@ class BatchSender:
         self._settings = settings
         self._codec = Compression[settings.compression_type.upper()]
         self.topics = Topics(cluster, settings, self.wake)
-        self.transactions = Transactions(cluster, settings, self.wake)
+        self.transactions = Transactions(cluster, settings, self.wake, self._renumber)
         self.memory = Memory(settings.buffer_memory)
         self._lanes: dict[TopicPartition, Lane] = {}
         self._active: dict[TopicPartition, Lane] = {}
@@ -121,10 +121,12 @@ class BatchSender:
         """Something may be sent that could not before."""
         self._wake.set()
 
-    async def quiet(self) -> None:
-        """Wait until no request is under way."""
+    async def drop_all(self, error: Callable[[], ClientError]) -> None:
+        """Everything fails with that; what is under way when its request is over, if it was not confirmed."""
+        self.drop(error)
         while self._requests:
             await asyncio.wait(self._requests)
+            self.drop(error)
 
     def drop(self, error: Callable[[], ClientError]) -> None:
         """Everything that is not under way fails with that."""
@@ -133,11 +135,11 @@ class BatchSender:
                 lane.close_open(self._codec, self.transactions.id is not None)
             parcels, lane.batches = lane.batches, []
             for parcel in parcels:
-                lane.gave_up = True
+                lane.gave_up = self.transactions.renumbers = True
                 self._end(parcel.pending, error())
             self._rest(lane)
 
-    def renumber(self) -> None:
+    def _renumber(self) -> None:
         """The producer has a new epoch: all partitions begin with it."""
         for lane in self._lanes.values():
             lane.renumber(self.transactions.producer)

@@ -71,12 +71,20 @@ class Phase(Enum):
 
 
 class Transactions:
-    """Belongs to one event loop. `wake`: called when batches may be sent that could not before."""
+    """Belongs to one event loop. `wake`: called when batches may be sent that could not before; `renumber`:
+    when the producer has a new epoch."""
 
-    def __init__(self, cluster: Cluster, settings: ProducerSettings, wake: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        settings: ProducerSettings,
+        wake: Callable[[], None],
+        renumber: Callable[[], None],
+    ) -> None:
         self._cluster = cluster
         self._settings = settings
         self._wake = wake
+        self._renumber = renumber
         self.id = settings.transactional_id
         self.producer = (-1, -1)
         """Producer id and epoch."""
@@ -90,6 +98,8 @@ class Transactions:
         self._has_offsets = False
         self._asked = False
         """Whether the coordinator may know of the transaction, for all that was answered."""
+        self._told = False
+        """Whether a commit may be known to the coordinator: then it cannot be aborted."""
         self._commits = False
         """Whether the end under way is a commit."""
         self._nodes: dict[tuple[int, str], Node] = {}
@@ -124,6 +134,11 @@ class Transactions:
         if self.phase is not Phase.NONE:
             raise RuntimeError(f"transactional id {self.id!r}: {self.phase.value}")
         self.phase = Phase.OPEN
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is one that can be aborted."""
+        return self.phase is not Phase.NONE and self.fatal is None and not self._told
 
     def check_open(self) -> None:
         """Raises what keeps a record from being a part of the transaction."""
@@ -169,7 +184,9 @@ class Transactions:
         else:
             error = BrokerError(f"{request} was refused: {error_name(code)}", code)
         self.failed(error)
-        raise error if self._error is None else self._abortable(self._error)
+        if self._error is not None and not isinstance(error, FatalProducerError):
+            raise self._abortable(self._error)
+        raise error
 
     def may_send(self, tp: TopicPartition) -> bool:
         """Whether batches of this partition may go out: the coordinator has to know of it first."""
@@ -282,7 +299,7 @@ class Transactions:
             raise self.fatal
         if self.phase is Phase.NONE:
             raise RuntimeError(f"transactional id {self.id!r}: {self.phase.value}")
-        if self.phase is Phase.ENDING and self._commits and not commits:
+        if self._told and not commits:
             raise RuntimeError(
                 f"transactional id {self.id!r}: a commit is under way: only that can be repeated"
             )
@@ -304,6 +321,8 @@ class Transactions:
             await self._end(commits, deadline_s)
         if self.renumbers:
             await self.begin_identity(deadline_s)
+            self.renumbers = False
+            self._renumber()
         self._added.clear()
         self._wanted.clear()
         self._has_offsets, self._asked, self._error, self.phase = False, False, None, Phase.NONE
@@ -316,9 +335,11 @@ class Transactions:
             producer_epoch=epoch,
             committed=commits,
         )
+        self._told = commits
         answer = await self._ask(
             TRANSACTION, self.id, plain(request), lambda found: found.error_code, deadline_s
         )
+        self._told = False
         known = self._added or self._has_offsets
         if answer.error_code == ErrorCode.INVALID_TXN_STATE and not known:
             return  # what was asked for was refused: there is nothing to abort

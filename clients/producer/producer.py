@@ -3,25 +3,40 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import time
 from collections.abc import Sequence
 from types import TracebackType
-from typing import Any, Self, Unpack
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
-from ringleader.clients.checks import seconds
+from ringleader.clients.checks import check, seconds
 from ringleader.clients.connection.cluster import Cluster
-from ringleader.clients.errors import ClientError
+from ringleader.clients.errors import ClientError, RequestTimedOutError
 from ringleader.clients.in_thread import START_TIMEOUT_S, STOP_TIMEOUT_S
+from ringleader.clients.model import GroupMetadata, Offsets, checked
 from ringleader.clients.options import ProducerOptions, check_client, cluster_of
-from ringleader.clients.produce.errors import ProducerClosedError, SendTimeoutError
+from ringleader.clients.produce.errors import (
+    ProduceError,
+    ProducerClosedError,
+    SendTimeoutError,
+    TransactionAbortedError,
+)
 from ringleader.clients.produce.model import ProducerMetrics, ProducerSettings, RecordMetadata
 from ringleader.clients.produce.rows import size_bytes
 from ringleader.clients.produce.sender import BatchSender, too_large
+from ringleader.clients.produce.transactions import Transactions
 from ringleader.clients.producer.records import row_of
+from ringleader.clients.producer.transaction import Transaction
 from ringleader.protocol.records import Headers
 
+if TYPE_CHECKING:
+    from ringleader.clients.consumer import GroupConsumer
+
+logger = logging.getLogger("ringleader.clients.produce")
+
 CLIENT_ID = "ringleader-producer"
+TRANSACTION_TIMEOUT_S = 60.0
 TURN_S = 0.001
 """An application that never waits lets the loop do its other work so often."""
 
@@ -129,9 +144,13 @@ class Producer:
     async def _end(self, sender: BatchSender, timeout_s: float) -> None:
         try:
             async with asyncio.timeout(timeout_s):
+                if sender.transactions.is_open:
+                    sender.transactions.ending(commits=False)
+                    await sender.drop_all(self._aborted)
+                    await sender.transactions.end(False, self._deadline(timeout_s))
                 await sender.flush()
-        except TimeoutError:
-            pass
+        except (TimeoutError, ClientError) as error:
+            logger.warning("%s: it ends before all was done: %r", self._name, error)
 
     # ---- records ----
 
@@ -156,7 +175,28 @@ class Producer:
         Raises SerializationError, UnknownPartitionError, RecordTooLargeError, SendTimeoutError, BrokerError
         about the topic, ProducerClosedError.
         """
+        try:
+            return await self._sent(topic, value, key, partition, headers, timestamp_ms)
+        except Exception as error:
+            if self._sender is not None:
+                # A transaction without it must not be committed, whether or not the application looks.
+                wrong = (
+                    error if isinstance(error, ClientError) else ProduceError(f"a record failed: {error!r}")
+                )
+                self._sender.transactions.failed(wrong)
+            raise
+
+    async def _sent(
+        self,
+        topic: str,
+        value: Any,
+        key: Any,
+        partition: int | None,
+        headers: Headers,
+        timestamp_ms: int | None,
+    ) -> asyncio.Future[RecordMetadata]:
         sender = self._running()
+        self._check_transaction(sender)
         now_s = asyncio.get_running_loop().time()
         if now_s - self._last_turn_s > TURN_S:
             await asyncio.sleep(0)
@@ -172,11 +212,16 @@ class Producer:
             await self._room(sender, size, deadline_s)
         # Nothing is awaited from here on: a call that is cancelled has sent the record, or not.
         try:
-            self._running()
+            self._check_transaction(self._running())
             return sender.add((topic, target), row, size)
         except BaseException:
             sender.memory.give(size)
             raise
+
+    @staticmethod
+    def _check_transaction(sender: BatchSender) -> None:
+        if sender.transactions.id is not None:
+            sender.transactions.check_open()
 
     async def _room(self, sender: BatchSender, size: int, deadline_s: float) -> None:
         sender.wake()
@@ -219,6 +264,83 @@ class Producer:
             await sender.topics.look(topic, now_s + self.settings.max_block_ms / 1000)
             count = sender.topics.count(topic) or 0
         return count
+
+    # ---- transactions ----
+
+    def transaction(self, consumer: GroupConsumer | None = None) -> Transaction:
+        """`async with producer.transaction():` what is sent in the block becomes visible together, or never:
+        its end commits, and an exception aborts. Raises RuntimeError without `transactional_id`.
+
+        With a `consumer` the offsets of all that it has handed out become a part of it, under the consumer's
+        present generation or epoch (KIP-447): so what is read, what is written and how far one is are there
+        together. The consumer needs `auto_commit=False`. A rebalance waits for the end of the block as long
+        as it may; if it cannot, the commit fails. After an abort the consumer hands out the same again.
+
+        The end raises AbortableTransactionError when the transaction was aborted: do its work again;
+        FatalProducerError (ProducerFencedError) when a new producer is needed.
+        """
+        self._transactional()
+        return Transaction(self, consumer)
+
+    def begin_transaction(self) -> None:
+        """Everything that is sent from now on becomes visible together. Raises FatalProducerError,
+        RuntimeError when a transaction is open."""
+        self._transactional().begin()
+
+    async def send_offsets_to_transaction(
+        self, offsets: Offsets, group: GroupMetadata, *, timeout_s: float = TRANSACTION_TIMEOUT_S
+    ) -> None:
+        """Make a group's offsets a part of the transaction. `group`: `consumer.group_metadata()`.
+
+        Raises CommitFailedError if the consumer is not what `group` says any more: abort then;
+        AbortableTransactionError, FatalProducerError, and RetriableError when time is over.
+        """
+        transactions, deadline_s = self._transactional(), self._deadline(timeout_s)
+        check("group", group, GroupMetadata, "send_offsets_to_transaction()")
+        transactions.check_open()
+        if wanted := checked(offsets):
+            await transactions.send_offsets(wanted, group, deadline_s)
+
+    async def commit_transaction(self, *, timeout_s: float = TRANSACTION_TIMEOUT_S) -> None:
+        """Write all that was sent, and make it visible.
+
+        Raises AbortableTransactionError when that cannot be (a record of it has failed): abort then;
+        FatalProducerError; RetriableError when time is over and the outcome is not known: call it again.
+        """
+        transactions, deadline_s = self._transactional(), self._deadline(timeout_s)
+        transactions.ending(commits=True)
+        try:
+            async with asyncio.timeout_at(deadline_s):
+                await self._running().flush()
+        except TimeoutError:
+            text = f"{self._name}: not all is confirmed after {timeout_s:g} s: commit again, or abort"
+            raise RequestTimedOutError(text) from None
+        await transactions.end(True, deadline_s)
+
+    async def abort_transaction(self, *, timeout_s: float = TRANSACTION_TIMEOUT_S) -> None:
+        """Give up all that was sent: results that are open fail with TransactionAbortedError. Raises
+        FatalProducerError; RetriableError when time is over: call it again."""
+        transactions, deadline_s = self._transactional(), self._deadline(timeout_s)
+        transactions.ending(commits=False)
+        try:
+            async with asyncio.timeout_at(deadline_s):
+                await self._running().drop_all(self._aborted)
+        except TimeoutError:
+            text = f"{self._name}: brokers have not answered within {timeout_s:g} s: abort again"
+            raise RequestTimedOutError(text) from None
+        await transactions.end(False, deadline_s)
+
+    def _aborted(self) -> ClientError:
+        return TransactionAbortedError(f"{self._name}: the transaction was aborted")
+
+    def _transactional(self) -> Transactions:
+        if self.settings.transactional_id is None:
+            raise RuntimeError(f"{self._name}: a transaction needs a transactional_id")
+        return self._running().transactions
+
+    @staticmethod
+    def _deadline(timeout_s: float) -> float:
+        return asyncio.get_running_loop().time() + seconds(timeout_s)
 
     def metrics(self) -> ProducerMetrics:
         """The current counters."""

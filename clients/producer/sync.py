@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
-from typing import Any, NamedTuple, Unpack
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 from ringleader.clients.in_thread import InThread
+from ringleader.clients.model import GroupMetadata, OffsetAndMetadata, Offsets, TopicPartition
 from ringleader.clients.options import ProducerOptions, check_client
 from ringleader.clients.produce.model import ProducerMetrics, ProducerSettings, RecordMetadata
-from ringleader.clients.producer.producer import Producer
+from ringleader.clients.producer.producer import TRANSACTION_TIMEOUT_S, Producer
+from ringleader.clients.producer.transaction import Transaction
 from ringleader.protocol.records import Headers
+
+if TYPE_CHECKING:
+    from ringleader.clients.consumer import SyncGroupConsumer
 
 AHEAD = 1_000
 """So many records are handed over to the thread before a caller waits for it."""
@@ -102,6 +109,54 @@ class SyncProducer(InThread[Producer]):
         """As `Producer.partitions`."""
         return self._wait(lambda: self._client.partitions(topic))
 
+    # ---- transactions ----
+
+    @contextmanager
+    def transaction(self, consumer: SyncGroupConsumer | None = None) -> Iterator[None]:
+        """As `Producer.transaction`, with `with`. All that threads send meanwhile belongs to it."""
+        there = None if consumer is None else _Elsewhere(consumer)
+        work = self._wait(partial(_entered, self._client, there))
+        try:
+            yield
+        except BaseException as error:
+            wrong = error
+            self._wait(lambda: self._left(work, wrong))
+            raise
+        self._wait(lambda: self._left(work, None))
+
+    async def _left(self, work: Transaction, error: BaseException | None) -> None:
+        await self._accepted()
+        await work.__aexit__(None if error is None else type(error), error, None)
+
+    def begin_transaction(self) -> None:
+        """As `Producer.begin_transaction`."""
+        self._call(self._client.begin_transaction)
+
+    def send_offsets_to_transaction(
+        self, offsets: Offsets, group: GroupMetadata, *, timeout_s: float = TRANSACTION_TIMEOUT_S
+    ) -> None:
+        """As `Producer.send_offsets_to_transaction`."""
+        self._wait(lambda: self._client.send_offsets_to_transaction(offsets, group, timeout_s=timeout_s))
+
+    def commit_transaction(self, *, timeout_s: float = TRANSACTION_TIMEOUT_S) -> None:
+        """As `Producer.commit_transaction`; a record that was refused before it was accepted has an error of
+        its own, and is no part of it."""
+
+        async def commit() -> None:
+            await self._accepted()
+            await self._client.commit_transaction(timeout_s=timeout_s)
+
+        self._wait(commit)
+
+    def abort_transaction(self, *, timeout_s: float = TRANSACTION_TIMEOUT_S) -> None:
+        """As `Producer.abort_transaction`."""
+
+        async def abort() -> None:
+            await self._accepted()
+            await self._client.abort_transaction(timeout_s=timeout_s)
+
+        self._wait(abort)
+
     def metrics(self) -> ProducerMetrics:
         """As `Producer.metrics`."""
         return self._client.metrics()
@@ -148,6 +203,26 @@ class SyncProducer(InThread[Producer]):
         await self._client.stop(timeout_s=timeout_s)
         while self._handed:
             self._handed.popleft().outcome.set_exception(self._client._closed())
+
+
+class _Elsewhere:
+    """A consumer that lives in another loop, as a transaction needs it."""
+
+    def __init__(self, consumer: SyncGroupConsumer) -> None:
+        self._there = consumer
+
+    def _begin_transaction(self) -> None:
+        self._there._call(self._there._consumer._begin_transaction)
+
+    def _transaction_offsets(self) -> tuple[dict[TopicPartition, OffsetAndMetadata], GroupMetadata]:
+        return self._there._call(self._there._consumer._transaction_offsets)
+
+    def _end_transaction(self, committed: Offsets | None) -> None:
+        self._there._call(self._there._consumer._end_transaction, committed)
+
+
+async def _entered(producer: Producer, consumer: _Elsewhere | None) -> Transaction:
+    return await Transaction(producer, consumer).__aenter__()
 
 
 def _teller(outcome: Future[RecordMetadata]) -> Any:
