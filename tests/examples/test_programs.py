@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from ringleader import TopicPartition
+from ringleader import PartitionConsumer, TopicPartition
 from ringleader.clients.admin import Admin
 from ringleader.testing import Coordinator
 
@@ -134,6 +134,39 @@ async def test_threads_hand_records_on_while_a_server_answers(coordinator: Coord
         assert await program.end(signal.SIGINT) == 0, program.lines
     counts = await committed(coordinator, "tasks")
     assert (counts["orders", 0], counts["orders", 5]) == (1, 2)
+
+
+async def invoices(coordinator: Coordinator) -> list[bytes]:
+    """The invoices that readers of committed records see."""
+    found: list[bytes] = []
+    async with PartitionConsumer(
+        coordinator.bootstrap, ["invoices"], auto_offset_reset="earliest", isolation_level="read_committed"
+    ) as reader:
+        for place, end in (await reader.end_offsets(reader.assignment())).items():
+            while await reader.position(place) < end:
+                found += [one.value for batch in await reader.getmany(timeout_s=1) for one in batch]
+    return sorted(found)
+
+
+async def test_each_order_has_one_invoice_after_a_crash(coordinator: Coordinator) -> None:
+    coordinator.create_topic("invoices", 6)
+    orders = [b"%03d" % number for number in range(300)]
+    for number, order in enumerate(orders):
+        coordinator.produce("orders", order, partition=number % 6)
+    command = ["invoices.py", coordinator.bootstrap]
+    async with running(*command, "1") as first:
+        await first.until(lambda lines: any(line.startswith("invoices:") for line in lines))
+        await first.end(signal.SIGKILL)
+    more = [b"%03d" % number for number in range(300, 600)]
+    for number, order in enumerate(more):
+        coordinator.produce("orders", order, partition=number % 6)
+    coordinator.advance_clock(60)  # the session of the first is over
+    wanted = sorted(b"invoice: " + order for order in [*orders, *more, b"10 books", b"2 pens", b"1 lamp"])
+    async with running(*command, "1"):
+        async with asyncio.timeout(PATIENCE_S):
+            while len(await invoices(coordinator)) < len(wanted):  # noqa: ASYNC110 (another process writes)
+                await asyncio.sleep(0.05)
+        assert await invoices(coordinator) == wanted
 
 
 def mine(program: Program) -> set[str]:
