@@ -27,6 +27,7 @@ from ringleader.clients.produce.errors import (
     FatalProducerError,
     ProduceError,
     RecordTooLargeError,
+    TransactionAbortedError,
 )
 from ringleader.clients.produce.lane import MAX_EPOCH, Lane, Parcel, Pending
 from ringleader.clients.produce.memory import Memory
@@ -165,6 +166,8 @@ class BatchSender:
 
     def _send_ready(self) -> float:
         """Send what may go; when to look again."""
+        if self.transactions.broken is not None:
+            self.drop(self._broken)
         now_s = asyncio.get_running_loop().time()
         next_s = math.inf
         more = True
@@ -190,6 +193,12 @@ class BatchSender:
                 self._send(node, entries, now_s)
                 more = True
         return next_s
+
+    def _broken(self) -> ClientError:
+        why = self.transactions.broken
+        if isinstance(why, FatalProducerError):
+            return why
+        return TransactionAbortedError(f"the record's transaction has to be aborted: {why}")
 
     def _due(self, lane: Lane, now_s: float) -> float:
         """When the lane has something to send by itself; infinity: it has, or waits for something else."""

@@ -127,6 +127,11 @@ class Transactions:
 
     # ---- one transaction ----
 
+    @property
+    def broken(self) -> ClientError | None:
+        """The reason why nothing can be written: for this transaction, or for ever."""
+        return self.fatal or self._error
+
     def begin(self) -> None:
         """Raises FatalProducerError, RuntimeError when one is open."""
         if self.fatal is not None:
@@ -162,6 +167,7 @@ class Transactions:
             self._error = why
             if self.phase is Phase.OPEN:
                 self.phase = Phase.ABORTABLE
+        self._wake()
 
     def fenced(self, code: int) -> ProducerFencedError:
         """The error of a producer that another one has shut out."""

@@ -220,6 +220,8 @@ class Producer:
 
     @staticmethod
     def _check_transaction(sender: BatchSender) -> None:
+        if sender.transactions.fatal is not None:
+            raise sender.transactions.fatal
         if sender.transactions.id is not None:
             sender.transactions.check_open()
 

@@ -189,6 +189,28 @@ async def test_a_refusal_of_the_offsets_aborts(coordinator: Coordinator, out: st
     assert await visible(coordinator) == [b"3"]
 
 
+async def test_what_cannot_be_written_any_more_is_not_waited_for(coordinator: Coordinator, out: str) -> None:
+    async with writer(coordinator, linger_ms=0) as producer:
+        coordinator.faults.error("AddPartitionsToTxn", ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+        producer.begin_transaction()
+        lost = await producer.send(out, b"1")
+        await producer.flush()
+        with pytest.raises(TransactionAbortedError, match="TOPIC_AUTHORIZATION_FAILED"):
+            await lost
+        with pytest.raises(AbortableTransactionError, match="TOPIC_AUTHORIZATION_FAILED"):
+            await producer.commit_transaction()
+        await producer.abort_transaction()
+        coordinator.faults.error("AddPartitionsToTxn", ErrorCode.PRODUCER_FENCED)
+        producer.begin_transaction()
+        lost = await producer.send(out, b"2")
+        await producer.flush()
+        with pytest.raises(ProducerFencedError):
+            await lost
+        with pytest.raises(ProducerFencedError):
+            await producer.send(out, b"3")
+    assert await visible(coordinator) == []
+
+
 async def copy(producer: Producer, one: GroupConsumer, count: int) -> int:
     """One transaction with up to that many records."""
     async with producer.transaction(one) as tx:
