@@ -223,15 +223,17 @@ async def test_a_handler_that_raises_ends_process_and_its_record_comes_again(
             await until(lambda: log.once_each(10))
 
 
-@pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt(), asyncio.CancelledError()])
-async def test_a_handler_that_exits_ends_process(coordinator: Coordinator, error: BaseException) -> None:
+@pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt, asyncio.CancelledError])
+async def test_a_handler_that_exits_ends_process(
+    coordinator: Coordinator, error: type[BaseException]
+) -> None:
     fill(coordinator, 3)
 
     async def handler(_: Record) -> None:
-        raise error
+        raise error()
 
     async with consumer(coordinator) as one:
-        with pytest.raises(RuntimeError if isinstance(error, asyncio.CancelledError) else type(error)):
+        with pytest.raises(RuntimeError if error is asyncio.CancelledError else error):
             await one.process(handler)
         assert await one.getone(PATIENCE_S) is not None
 

@@ -49,7 +49,7 @@ class SmallWorldError(AssertionError):
 
 
 class Client(NamedTuple):
-    """What a member knows; see `ModelMember`. `answer`: what is on its way to it."""
+    """The knowledge of a member; see `ModelMember`. `answer`: what is on its way to it."""
 
     epoch: int = 0
     owned: Owned = frozenset()
@@ -84,14 +84,14 @@ class Ticket:
 
 
 class _Group:
-    """What a `ModelMember` asks of its world."""
+    """The world as a `ModelMember` asks it."""
 
     group_id = GROUP
 
 
 @dataclass(slots=True)
 class Found:
-    """What a search came to."""
+    """The outcome of a search."""
 
     depth: int = 0
     states: int = 0
