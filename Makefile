@@ -17,7 +17,7 @@ TYPED := bench demo tools tests
 export PYTHONDONTWRITEBYTECODE :=
 export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/bytecode
 
-.PHONY: help demo cluster test test-bench nightly small-worlds mutants simulate fuzz interop incidents chaos soak lint audit bench spark-versions site wheels clean
+.PHONY: help demo cluster test test-bench nightly small-worlds spec mutants simulate fuzz interop incidents chaos soak lint audit bench spark-versions site wheels clean
 
 help: ## Say what there is
 	@echo "make demo    a consumer group of aiokafka, kafka-python and Spark on Ringleader, live (about 3 minutes)"
@@ -78,6 +78,9 @@ test-bench: $(READY) ## Run every benchmark in its smallest size; ARGS="-k name"
 
 small-worlds: $(READY) ## Every state of a small world of the consumer protocol; ARGS="--depth 8 --seconds 600"
 	@$(PY) -m tests.simulation.small $(ARGS)
+
+spec: $(READY) ## TLC checks the specification of the consumer protocol, docs/spec (needs a JDK 17+ and Maven)
+	@JAVA_HOME="$$($(PY) -m tools.java_home)" && export JAVA_HOME && $(PY) -m tests.spec $(ARGS)
 
 mutants: $(READY) ## Break each promise on purpose: is it caught? ARGS="name" chooses
 	@$(PY) -m tests.mutants $(ARGS)

@@ -67,6 +67,12 @@ JUDGES: Mapping[str, tuple[str, str, str]] = {
         " lost, late and repeated requests, timeouts and changes of the topic, breadth first.",
         "make small-worlds ARGS=--proof",
     ),
+    "spec": (
+        "The specification of the consumer protocol",
+        "docs/spec/ConsumerGroup.tla, whole state graphs by TLC: fail-over, lost and late answers, static"
+        " members, commits; and that all settles once faults stop.",
+        "make spec ARGS=--proof",
+    ),
     "simulation-daemon": (
         "The whole daemon and real clients under one clock",
         "From the bytes of a frame to the files: consumers, members, producers and admins, threads included;"

@@ -1,0 +1,249 @@
+--------------------------- MODULE ConsumerGroup ---------------------------
+(* A group of the consumer protocol (KIP-848) as Ringleader's coordinator keeps it: heartbeats, a target that
+   any balanced assignor may make, reconciliation member by member, static members that go away and come back,
+   commits of members, and fail-over.
+
+   What is durable is the last value of each key of a compacted log: `disk`. The machine's memory, `mem`, is
+   what the log says plus the events that are on their way to it, `lag`; each event is one append, in the log
+   whole or not at all. An answer leaves when the events before it are durable. A fail-over keeps any prefix
+   of the events on their way. All members subscribe to one topic.
+
+   The requests of one member are handled in the order in which it sent them. The protocol rests on that: with
+   LateRequests a request that its sender has given up is handled after a later one, and TLC shows how the
+   partitions of its sender are then given away while it still owns them (`late.cfg`). *)
+EXTENDS Naturals, Sequences, FiniteSets
+
+CONSTANTS Members, Statics, Partitions, MaxFaults, MaxOffset, LateRequests
+
+VARIABLES mem, lag, disk, client, net, late, acked, faults
+vars == <<mem, lag, disk, client, net, late, acked, faults>>
+
+Nothing == [p \in Partitions |-> 0]
+Of(some) == {p \in Partitions : some[p] # 0}
+
+Empty == [epoch |-> 1, aim |-> 0, in |-> {}, away |-> {},
+          target |-> [m \in Members |-> {}], at |-> [m \in Members |-> 0], prev |-> [m \in Members |-> 0],
+          state |-> [m \in Members |-> "stable"],
+          got |-> [m \in Members |-> Nothing],   (* partition -> the epoch in which the member got it; 0: not its *)
+          due |-> [m \in Members |-> Nothing],   (* likewise, what it has to give up *)
+          off |-> [p \in Partitions |-> 0]]
+
+Fresh == [epoch |-> 0, owned |-> {}, wanted |-> {}, full |-> TRUE, pos |-> Nothing]
+Idle == [phase |-> "idle"]
+
+Init == /\ mem = Empty /\ disk = Empty /\ lag = <<>>
+        /\ client = [m \in Members |-> Fresh]
+        /\ net = [m \in Members |-> Idle]
+        /\ late = [m \in Members |-> {}]
+        /\ acked = [p \in Partitions |-> 0]
+        /\ faults = 0
+
+(* ---- the coordinator ---- *)
+
+Held(s, m) == Of(s.got[m]) \cup Of(s.due[m])
+
+Without(s, m) ==
+    [s EXCEPT !.in = @ \ {m}, !.away = @ \ {m}, !.epoch = @ + 1, !.target[m] = {}, !.at[m] = 0,
+              !.prev[m] = 0, !.state[m] = "stable", !.got[m] = Nothing, !.due[m] = Nothing]
+
+Passes(s, m, r) ==
+    \/ r.epoch = 0
+    \/ /\ m \in s.in /\ m \notin s.away
+       /\ \/ r.epoch = s.at[m]
+          \/ r.epoch = s.prev[m] /\ r.epoch < s.at[m] /\ r.says /\ r.owned \subseteq Of(s.got[m])
+
+Joined(s, m, r) ==
+    IF m \notin s.in THEN [s EXCEPT !.in = @ \cup {m}, !.epoch = @ + 1]
+    ELSE IF m \in s.away THEN [s EXCEPT !.away = @ \ {m}]
+    ELSE s
+
+Balanced(s, f) == \A m, n \in s.in :
+    Cardinality({p \in Partitions : f[p] = m}) <= Cardinality({p \in Partitions : f[p] = n}) + 1
+
+Aimed(s) ==
+    IF s.aim = s.epoch \/ s.in = {} THEN {s}
+    ELSE {[s EXCEPT !.aim = s.epoch,
+                    !.target = [m \in Members |-> {p \in Partitions : f[p] = m}]] :
+          f \in {g \in [Partitions -> s.in] : Balanced(s, g)}}
+
+Reconciled(s, m, r) ==
+    LET had == Of(s.got[m])
+        kept == had \cap s.target[m]
+        revoked == had \ kept
+        free == {p \in s.target[m] \ kept : \A n \in s.in \ {m} : p \notin Held(s, n)}
+        only(some) == [p \in Partitions |-> IF p \in some THEN s.got[m][p] ELSE 0]
+    IN IF s.state[m] = "stable" /\ s.at[m] = s.aim THEN s
+       ELSE IF s.state[m] = "unrevoked" /\ (~r.says \/ r.owned \cap Of(s.due[m]) # {}) THEN s
+       ELSE IF revoked # {} /\ (~r.says \/ r.owned \cap revoked # {})
+       THEN [s EXCEPT !.state[m] = "unrevoked", !.prev[m] = s.at[m], !.got[m] = only(kept),
+                      !.due[m] = only(revoked)]
+       ELSE [s EXCEPT !.state[m] = IF kept \cup free = s.target[m] THEN "stable" ELSE "unreleased",
+                      !.prev[m] = s.at[m], !.at[m] = s.aim, !.due[m] = Nothing,
+                      !.got[m] = [p \in Partitions |-> IF p \in free THEN s.aim ELSE only(kept)[p]]]
+
+(* All states that a heartbeat may make of a state. *)
+Beaten(s, m, r) == {Reconciled(t, m, r) : t \in Aimed(IF r.epoch = 0 THEN Joined(s, m, r) ELSE s)}
+
+Emit(s) == /\ mem' = s
+           /\ lag' = IF s = mem THEN lag ELSE Append(lag, s)
+
+Quiet == UNCHANGED <<mem, lag, disk, acked>>
+Fault == faults < MaxFaults /\ faults' = faults + 1
+
+(* ---- members ---- *)
+
+Send(m) ==
+    /\ net[m].phase = "idle"
+    /\ LET c == client[m]
+           r == [epoch |-> c.epoch, owned |-> c.owned, says |-> c.full \/ c.owned = c.wanted, full |-> c.full]
+       IN net' = [net EXCEPT ![m] = [phase |-> "sent", ask |-> r]]
+    /\ Quiet /\ UNCHANGED <<client, late, faults>>
+
+Handle(m) ==
+    /\ net[m].phase = "sent"
+    /\ LET r == net[m].ask
+       IN IF Passes(mem, m, r)
+          THEN \E s \in Beaten(mem, m, r) :
+               /\ Emit(s)
+               /\ LET news == r.epoch = 0 \/ r.full \/ Of(s.got[m]) # Of(mem.got[m])
+                  IN net' = [net EXCEPT ![m] = [phase |-> "answered", ok |-> TRUE, epoch |-> s.at[m],
+                                                news |-> news, all |-> Of(s.got[m])]]
+          ELSE /\ net' = [net EXCEPT ![m] = [phase |-> "answered", ok |-> FALSE]]
+               /\ UNCHANGED <<mem, lag>>
+    /\ UNCHANGED <<disk, client, late, acked, faults>>
+
+(* A state on its way to the log holds all answers back: more than the machine does, never less. *)
+Receive(m) ==
+    /\ net[m].phase = "answered" /\ lag = <<>>
+    /\ LET a == net[m]
+           c == client[m]
+           wanted == IF a.news THEN a.all ELSE c.wanted
+           owned == IF c.owned \subseteq wanted THEN wanted ELSE c.owned
+       IN client' = [client EXCEPT ![m] =
+            IF ~a.ok THEN Fresh
+            ELSE [epoch |-> a.epoch, owned |-> owned, wanted |-> wanted, full |-> FALSE,
+                  pos |-> [p \in Partitions |-> IF p \in owned \ c.owned THEN mem.off[p] ELSE c.pos[p]]]]
+    /\ net' = [net EXCEPT ![m] = Idle]
+    /\ Quiet /\ UNCHANGED <<late, faults>>
+
+Revoke(m) ==
+    /\ ~(client[m].owned \subseteq client[m].wanted)
+    /\ client' = [client EXCEPT ![m].owned = client[m].wanted,
+                                ![m].pos = [p \in Partitions |->
+                                    IF p \in client[m].wanted \ client[m].owned THEN mem.off[p]
+                                    ELSE client[m].pos[p]]]
+    /\ Quiet /\ UNCHANGED <<net, late, faults>>
+
+MayCommit(s, m, p, e) ==
+    /\ m \in s.in /\ m \notin s.away
+    /\ \/ e = s.at[m]
+       \/ /\ e < s.at[m]
+          /\ \/ s.got[m][p] # 0 /\ s.got[m][p] <= e
+             \/ s.due[m][p] # 0 /\ s.due[m][p] <= e
+
+Commit(m, p) ==
+    /\ p \in client[m].owned /\ client[m].epoch > 0 /\ client[m].pos[p] < MaxOffset
+    /\ MayCommit(mem, m, p, client[m].epoch)
+    /\ Emit([mem EXCEPT !.off[p] = client[m].pos[p] + 1])
+    /\ client' = [client EXCEPT ![m].pos[p] = @ + 1]
+    /\ UNCHANGED <<disk, net, late, acked, faults>>
+
+(* ---- the log, and what goes wrong ---- *)
+
+Flush ==
+    /\ lag # <<>>
+    /\ disk' = Head(lag) /\ lag' = Tail(lag)
+    /\ acked' = disk'.off
+    /\ UNCHANGED <<mem, client, net, late, faults>>
+
+Failed(m) == [client[m] EXCEPT !.full = TRUE]
+
+(* The request, or the answer, is lost; with LateRequests a request may also come much later. *)
+Lose(m) ==
+    /\ Fault /\ net[m].phase # "idle"
+    /\ client' = [client EXCEPT ![m] = Failed(m)]
+    /\ \/ late' = late
+       \/ LateRequests /\ net[m].phase = "sent" /\ late' = [late EXCEPT ![m] = {net[m].ask}]
+    /\ net' = [net EXCEPT ![m] = Idle]
+    /\ Quiet
+
+HandleLate(m) ==
+    /\ \E r \in late[m] :
+        /\ IF Passes(mem, m, r) THEN \E s \in Beaten(mem, m, r) : Emit(s) ELSE UNCHANGED <<mem, lag>>
+        /\ late' = [late EXCEPT ![m] = {}]
+    /\ UNCHANGED <<disk, client, net, acked, faults>>
+
+FailOver ==
+    /\ Fault
+    /\ \E n \in 0..Len(lag) :
+        /\ disk' = IF n = 0 THEN disk ELSE lag[n]
+        /\ mem' = disk'
+    /\ lag' = <<>>
+    /\ client' = [m \in Members |-> IF net[m].phase = "answered" THEN Failed(m) ELSE client[m]]
+    /\ net' = [m \in Members |-> IF net[m].phase = "answered" THEN Idle ELSE net[m]]
+    /\ UNCHANGED <<late, acked>>
+
+(* Its session, or its time to give up, is over. *)
+Expire(m) ==
+    /\ Fault /\ m \in mem.in
+    /\ Emit(Without(mem, m))
+    /\ UNCHANGED <<disk, client, net, late, acked>>
+
+Leave(m) ==
+    /\ Fault /\ m \in mem.in /\ net[m].phase = "idle"
+    /\ Emit(Without(mem, m))
+    /\ client' = [client EXCEPT ![m] = Fresh]
+    /\ UNCHANGED <<disk, net, late, acked>>
+
+GoAway(m) ==
+    /\ Fault /\ m \in Statics /\ m \in mem.in /\ m \notin mem.away /\ net[m].phase = "idle" /\ client[m].epoch > 0
+    /\ Emit([mem EXCEPT !.away = @ \cup {m}, !.at[m] = 0, !.state[m] = "stable", !.due[m] = Nothing])
+    /\ client' = [client EXCEPT ![m] = Fresh]
+    /\ UNCHANGED <<disk, net, late, acked>>
+
+Next ==
+    \/ \E m \in Members : \/ Send(m) \/ Handle(m) \/ Receive(m) \/ Revoke(m) \/ Lose(m) \/ HandleLate(m)
+                          \/ Expire(m) \/ Leave(m) \/ GoAway(m)
+                          \/ \E p \in Partitions : Commit(m, p)
+    \/ Flush \/ FailOver
+
+Fairness == /\ WF_vars(Flush)
+            /\ \A m \in Members : WF_vars(Send(m)) /\ WF_vars(Handle(m)) /\ WF_vars(Receive(m)) /\ WF_vars(Revoke(m))
+
+Spec == Init /\ [][Next]_vars /\ Fairness
+
+(* ---- what holds ---- *)
+
+NoPartitionHasTwoHolders == \A s \in {mem, disk} : \A p \in Partitions :
+    Cardinality({m \in s.in : p \in Held(s, m)}) <= 1
+
+(* A member whose epoch the coordinator would accept. One that was removed hears of it at its next heartbeat. *)
+Present(m) == m \in mem.in /\ m \notin mem.away /\ 0 < client[m].epoch /\ client[m].epoch <= mem.at[m]
+
+OwnersHoldWhatTheyOwn == \A m \in Members : Present(m) => client[m].owned \subseteq Held(mem, m)
+
+NoPartitionHasTwoOwners == \A m, n \in Members :
+    m # n /\ Present(m) /\ Present(n) => client[m].owned \cap client[n].owned = {}
+
+AtTheTargetAMemberHasItsOwn == \A m \in mem.in \ mem.away :
+    mem.state[m] = "stable" /\ mem.at[m] = mem.aim => Of(mem.got[m]) = mem.target[m]
+
+EpochsAreInOrder == mem.aim <= mem.epoch /\ \A m \in mem.in : mem.at[m] <= mem.aim
+
+AcknowledgedCommitsAreDurable == \A p \in Partitions : acked[p] <= disk.off[p]
+
+EpochsNeverGoBack == [][/\ disk'.epoch >= disk.epoch /\ disk'.aim >= disk.aim
+                        /\ \A m \in (disk.in \cap disk'.in) \ (disk.away \cup disk'.away) :
+                              disk'.at[m] >= disk.at[m] \/ disk'.epoch > disk.epoch]_vars
+
+(* While a member holds a partition, its commits only go on: with MayCommit, those of a former holder never
+   come between. *)
+CommitsGoOn == [][\A m \in Members, p \in Partitions :
+                    mem'.off[p] < mem.off[p] => lag' = <<>> /\ mem' = disk']_vars
+
+Settled == /\ mem.in = Members /\ mem.away = {} /\ mem.aim = mem.epoch
+           /\ \A m \in Members : mem.state[m] = "stable" /\ mem.at[m] = mem.aim /\ client[m].owned = mem.target[m]
+           /\ UNION {client[m].owned : m \in Members} = Partitions
+
+Converges == <>[]Settled
+=============================================================================
