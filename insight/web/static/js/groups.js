@@ -7,6 +7,10 @@ import { Table } from "./table.js";
 import { calm, causeChip, nothing, stateChip, trouble } from "./words.js";
 
 const AGAIN_MS = 15_000;
+const BEHIND_MS = 60_000;
+const MOVING = ["PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling"];
+/** Trouble first: groups that move, then those that are behind, then those whose partitions had no owner for longest. */
+const urgency = (row) => (MOVING.includes(row.state) ? 4e15 : 0) + ((row.lag_ms ?? 0) >= BEHIND_MS ? 2e15 : 0) + (row.unowned_ms ?? 0);
 
 export function groupsView(place, _parts, query, signal) {
   let rows = [];
@@ -19,14 +23,14 @@ export function groupsView(place, _parts, query, signal) {
     label: "Groups",
     signal,
     key: (row) => row.group,
-    sort: query.get("sort") ? query.get("sort").split(" ").map((word, index) => (index ? word === "down" : word)) : ["group", false],
+    sort: query.get("sort") ? query.get("sort").split(" ").map((word, index) => (index ? word === "down" : word)) : ["state", true],
     onsort: (id, descending) => amend({ sort: `${id} ${descending ? "down" : "up"}` }),
     columns: [
       { id: "group", title: "Group", sort: (row) => row.group, cell: (row) => [
         h("a", { href: open(row) }, row.group),
         h("span", { class: "second only-narrow" }, row.state === "Stable" ? plural(row.members, "member") : row.state),
         row.kind === "classic" ? null : h("span", { class: "second hide-narrow" }, `${row.kind} protocol`)] },
-      { id: "state", title: "State", sort: (row) => row.state, class: "hide-narrow", cell: (row) => stateChip(row.state) },
+      { id: "state", title: "State", descending: true, sort: urgency, class: "hide-narrow", cell: (row) => stateChip(row.state) },
       { id: "members", title: "Members", descending: true, class: "right hide-narrow", sort: (row) => row.members, cell: (row) => [number(row.members), row.idle ? h("span", { class: "second" }, `${row.idle} idle`) : null] },
       { id: "lag", title: "Lag", descending: true, class: "right short", sort: (row) => row.lag, cell: lagCell },
       { id: "rebalances", title: "Rebalances, 24 h", descending: true, class: "hide-narrow", sort: (row) => sum(row.hours), cell: spark },
