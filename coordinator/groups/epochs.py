@@ -254,7 +254,7 @@ class Epochs:
         unix_ms = self._unix_time.now_ms(now_ms)
         taken: list[tuple[Place, str]] = []
         old_ids = {*event.replaced.values()}
-        for member_id in event.was.keys() - old_ids:
+        for member_id in (one for one in event.was if one not in old_ids):
             member = consumer.members.get(member_id)
             was = event.was.get(event.replaced.get(member_id, member_id))
             had = set() if was is None else set(_places(was[1]))

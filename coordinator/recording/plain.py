@@ -28,7 +28,7 @@ from ringleader.coordinator.consumer_groups import group as consumer
 from ringleader.coordinator.consumer_groups import member as described
 from ringleader.coordinator.consumer_groups.topics import Topic
 from ringleader.coordinator.deadlines import Deadline as AnyDeadline
-from ringleader.coordinator.groups import deadlines, group, member, progress, states
+from ringleader.coordinator.groups import deadlines, epoch_notes, group, member, progress, states
 from ringleader.coordinator.groups.committed import Uncommitted
 from ringleader.coordinator.journal import entries as journal
 from ringleader.coordinator.machine import Notice
@@ -46,7 +46,8 @@ class UnreadableError(ValueError):
 def _classes() -> Iterator[type[Any]]:
     yield from (group.Group, member.Member, member.GivenOutId, deadlines.GroupDeadline, progress.Progress)
     yield from (journal.DepartedMember, journal.Present, journal.JournalEntry, journal.FirstCommit)
-    yield from (journal.Seated, journal.Wait, journal.EpochEntry)
+    yield from (journal.Seated, journal.Wait, journal.EpochEntry, epoch_notes.EpochProgress)
+    yield epoch_notes.Notes
     yield from (journal.Incident, Notice, Uncommitted)
     yield from (deadlines.MemberDeadline, deadlines.MemberDeadlines, consumer.ConsumerGroup, consumer.Regex)
     yield from (described.ConsumerMember, described.Subscription, described.ClassicMember, described.Current)

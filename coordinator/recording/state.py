@@ -115,6 +115,7 @@ def state_of(shard: Shard, writer: Writer) -> dict[str, Any]:
         "topics": [core.topics.version, [writer.put(one) for one in core.topics.all()]],
         "groups": [writer.put(one) for one in core.groups.values()],
         "transactional": [[producer, [*groups]] for producer, groups in core.transactional.items()],
+        "epochs": [[name, writer.put(one)] for name, one in core.epochs._notes.items()],
         "own": [[one.due_ms, one.armed_ms] for one in _own(shard)],
         "timers": [_timer(shard, writer, *entry) for entry in sorted(heap._heap, key=lambda one: one[:2])],
         "useless": heap._useless,
@@ -174,6 +175,7 @@ def shard_of(
     shard.transactions.ending.update(state["ending"])
     set_unix(shard, state["unix"])
     set_others(shard, state["others"])
+    core.epochs._notes.update((name, reader.get(one)) for name, one in state.get("epochs", ()))
     version, topics = state["topics"]
     set_topics(shard, version, map(reader.get, topics), ())
     for own, (due_ms, armed_ms) in zip(_own(shard), state["own"], strict=True):
