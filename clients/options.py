@@ -90,6 +90,7 @@ class _TopicOptions(TypedDict, total=False):
     pattern: str | re.Pattern[str] | None
     assignors: Sequence[str]
     weight: float
+    assignor_user_data: bytes
     imbalance: float
     lag_check_ms: int | None
 

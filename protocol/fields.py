@@ -10,6 +10,9 @@ from typing import Any, ClassVar
 LAST = 32767
 """Upper end of a version range that is open."""
 
+OUR_TAG = 10_000
+"""The first tag of the tagged fields that Kafka does not have: its own count up from 0."""
+
 FRESH: Any = dataclasses.MISSING
 """In `FieldSpec.default`: a new empty list or struct for each message."""
 

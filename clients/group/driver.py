@@ -28,6 +28,7 @@ from ringleader.clients.group.machine.actions import (
     Action,
     CancelRevoked,
     ComputeAssignment,
+    ComputeTarget,
     Disconnect,
     Over,
     PrepareJoin,
@@ -41,6 +42,9 @@ from ringleader.clients.group.machine.machine import MemberMachine
 from ringleader.clients.metrics import MemberMetrics, member_metrics
 from ringleader.clients.model import MemberInfo, Node, OffsetAndMetadata, TopicPartition, checked_partitions
 from ringleader.clients.offsets.member_offsets import MemberOffsets, Progress
+from ringleader.protocol.errors import shortened
+from ringleader.protocol.messages import ConsumerGroupHeartbeatRequestComputedTarget as ComputedTarget
+from ringleader.protocol.messages import ConsumerGroupHeartbeatResponseLeaderTask as LeaderTask
 from ringleader.protocol.messages import MetadataRequest
 
 logger = logging.getLogger("ringleader.clients.group.membership")
@@ -59,6 +63,9 @@ T = TypeVar("T")
 Leader = Callable[[Cluster, str, list[MemberInfo]], Awaitable[Mapping[str, bytes]]]
 """Computes the assignment in the driver's own loop, with the driver's view of the cluster."""
 
+Delegate = Callable[[Cluster, LeaderTask], Awaitable[ComputedTarget]]
+"""As `Leader`, where the coordinator hands the computation to a member (KIP-848)."""
+
 Watch = Callable[["Driver", Cluster], Coroutine[Any, Any, None]]
 """Runs in the driver's loop while the member lives."""
 
@@ -70,8 +77,8 @@ under way allows. An exception is logged, and the member joins all the same."""
 class Driver:
     """One member on its way through its life. `start` it once; `ended` is set when its thread is about to go.
 
-    `leader` replaces `listener.assign`; `watch` runs in the driver's loop while the member lives;
-    `before_join` is awaited there before each JoinGroup.
+    `leader` replaces `listener.assign`; `delegate` answers tasks of the coordinator; `watch` runs in the
+    driver's loop while the member lives; `before_join` is awaited there before each JoinGroup.
     """
 
     def __init__(
@@ -82,6 +89,7 @@ class Driver:
         *,
         client_id: str = "",
         leader: Leader | None = None,
+        delegate: Delegate | None = None,
         watch: Watch | None = None,
         before_join: BeforeJoin | None = None,
         consumed: Progress | None = None,
@@ -100,6 +108,7 @@ class Driver:
         self._callbacks = Callbacks(self._name, listener, self.gate, self._step)
         self.offsets = MemberOffsets(self, self._name, self._callbacks.post, consumed)
         self._leader = leader
+        self._delegate = delegate
         self._watch = watch
         self._caller: Caller | None = None
         self._cluster: Cluster | None = None
@@ -346,6 +355,8 @@ class Driver:
                 self._cluster.groups.disconnect(action.node, GROUP)
             case ComputeAssignment():
                 self._compute(action)
+            case ComputeTarget():
+                self._spawn(self._delegated(action))
             case PrepareJoin():
                 if self._preparing is not None:
                     self._preparing.cancel()
@@ -439,6 +450,19 @@ class Driver:
             done(None, error)
         else:
             done(result, None)
+
+    async def _delegated(self, action: ComputeTarget) -> None:
+        """Compute what the coordinator asks for. A failure is told: then another member computes, or it
+        does so itself."""
+        assert self._cluster is not None
+        assert self._delegate is not None
+        try:
+            answer = await self._delegate(self._cluster, action.task)
+        except Exception as error:
+            logger.error("%s: the assignment was not computed", self._name, exc_info=error)
+            answer = ComputedTarget(action.task.group_epoch, shortened(repr(error)))
+        self.machine.delegated(action, answer, self.now_ms())
+        self.pump()
 
     # ---- what is asked from outside ----
 

@@ -11,7 +11,7 @@ from ringleader.clients.connection.cluster import Cluster
 from ringleader.clients.errors import ClientError, MembershipError, MembershipOverError
 from ringleader.clients.group.callbacks.callers import Caller
 from ringleader.clients.group.callbacks.listener import Listener
-from ringleader.clients.group.driver import LOOP_ENDED, BeforeJoin, Driver, Leader, Watch
+from ringleader.clients.group.driver import LOOP_ENDED, BeforeJoin, Delegate, Driver, Leader, Watch
 from ringleader.clients.group.leading.matching import Choice
 from ringleader.clients.group.machine.classic import classic
 from ringleader.clients.group.machine.machine import MemberMachine
@@ -45,6 +45,7 @@ class Member:
         assign: AssignCallback | None = None,
         given_up: GivenUp | None = None,
         leader: Leader | None = None,
+        delegate: Delegate | None = None,
         watch: Watch | None = None,
         before_join: BeforeJoin | None = None,
         consumed: Progress | None = None,
@@ -61,9 +62,9 @@ class Member:
         member keeps its assignment while it rejoins (KIP-429): `on_revoked` is asked only for what that
         function says is in the assignment before and not in the new one, and then the member joins once more;
         the group's `assign` must not give out what another member still holds. `options`: see `MemberOptions`
-        and `MemberSettings`. `leader`, `watch`, `before_join`, `consumed` and `machine` are for code that
-        works inside of the driver, see `ringleader.clients.group.subscription` and
-        `ringleader.clients.offsets.consumed`."""
+        and `MemberSettings`. `leader`, `delegate`, `watch`, `before_join`, `consumed` and
+        `machine` are for code that works inside of the driver, see
+        `ringleader.clients.group.subscription` and `ringleader.clients.offsets.consumed`."""
         call = f"{type(self).__name__}()"
         check_call(call, bootstrap, group_id, options, MemberOptions)
         for name, callback in (("assign", assign), ("given_up", given_up)):
@@ -100,6 +101,7 @@ class Member:
             self._listener(),
             client_id=client_id,
             leader=leader,
+            delegate=delegate,
             watch=watch,
             before_join=before_join,
             consumed=consumed,

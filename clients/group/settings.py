@@ -21,6 +21,8 @@ same form; None for nothing. Keep it quick: it runs in the member's own thread."
 
 GroupProtocol = Literal["classic", "consumer"]
 LAG_AWARE = lag_aware({}).name
+DELEGATED = "client:"
+"""Before the name of an assignor in `group_remote_assignor`: a member computes it."""
 
 
 def offered() -> set[str]:
@@ -118,7 +120,8 @@ class SubscriptionSettings:
     newer). Session timeout, heartbeat interval and assignor are the coordinator's then."""
     group_remote_assignor: str | None = None
     """With group_protocol="consumer": the coordinator's assignor that this member votes for, "uniform" or
-    "range"; None leaves it to the coordinator."""
+    "range", or "client:" and the name of one of `ringleader.clients.assignors.ASSIGNORS`, which a member of
+    the group computes (a coordinator of Ringleader only); None leaves it to the coordinator."""
     assignors: Sequence[str] = ("cooperative-sticky", "range", "roundrobin")
     """Names out of `ringleader.clients.assignors.ASSIGNORS`, or "lag-aware", in order of preference. The
     group settles on one that all its members offer; while it is a cooperative one, the member keeps its
@@ -127,6 +130,8 @@ class SubscriptionSettings:
     """Where this member is (KIP-881)."""
     weight: float = 1.0
     """The weight of this member, for the assignor "weighted"."""
+    assignor_user_data: bytes = b""
+    """For an assignor of your own, which reads it as `AssignorMember.user_data`."""
     imbalance: float = DEFAULT_IMBALANCE
     """"lag-aware": 0.1 lets a member have a tenth more than the mean before anything moves for it."""
     lag_check_ms: int | None = None
@@ -142,6 +147,9 @@ class SubscriptionSettings:
             raise ValueError('group_remote_assignor needs group_protocol="consumer"; otherwise use assignors')
         if self.group_remote_assignor == "":
             raise ValueError("group_remote_assignor is empty: leave it out for the coordinator's choice")
+        if self.own_assignor is not None and self.own_assignor not in offered():
+            text = f"unknown assignor {self.own_assignor!r} in group_remote_assignor"
+            raise ValueError(f"{text}; there are {sorted(offered())}")
         if not self.assignors:
             raise ValueError(f"assignors is empty; there are {sorted(offered())}")
         unknown = sorted(set(self.assignors) - offered())
@@ -151,6 +159,13 @@ class SubscriptionSettings:
         check_bounds(self, "metadata_max_age_ms", least=1, most=MAX_INT64)
         weight_user_data(self.weight)
         lag_aware({}, self.imbalance)
+
+    @property
+    def own_assignor(self) -> str | None:
+        """The assignor in `group_remote_assignor` that members compute; None: it is one of the
+        coordinator."""
+        name = self.group_remote_assignor
+        return None if name is None or not name.startswith(DELEGATED) else name.removeprefix(DELEGATED)
 
     @property
     def cooperative(self) -> bool:

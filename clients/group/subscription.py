@@ -23,7 +23,13 @@ from ringleader.clients.group.leading.matching import Choice
 from ringleader.clients.group.machine.consumer_protocol import consumer_protocol
 from ringleader.clients.group.machine.machine import MemberMachine
 from ringleader.clients.group.membership import GroupMember, SyncGroupMember
-from ringleader.clients.group.settings import LAG_AWARE, MemberSettings, SubscriptionSettings, is_cooperative
+from ringleader.clients.group.settings import (
+    DELEGATED,
+    LAG_AWARE,
+    MemberSettings,
+    SubscriptionSettings,
+    is_cooperative,
+)
 from ringleader.clients.model import Assigned, Lost, MemberProtocol, Revoked, TopicPartition
 from ringleader.clients.offsets.member_offsets import Progress
 from ringleader.clients.options import ConsumerMemberOptions, check_call
@@ -41,6 +47,8 @@ CLASSIC_OPTIONS = {
     "lag_check_ms",
 }
 """Without a meaning in the consumer protocol."""
+LEADERS_OPTIONS = {"weight", "imbalance"}
+"""Of these, those that have one where a member computes the assignment."""
 
 
 def partitions_of(change: Assigned | Revoked | Lost) -> list[TopicPartition]:
@@ -103,7 +111,10 @@ def group_member(
     """The member behind the call that the user wrote. Raises TypeError and ValueError that name that call."""
     check_call(call, bootstrap, group_id, options, ConsumerMemberOptions)
     check("topics", topics, Iterable[str] | str | None, call)
-    if options.get("group_protocol") == "consumer" and (given := sorted(set(options) & CLASSIC_OPTIONS)):
+    remote = options.get("group_remote_assignor")
+    leads = isinstance(remote, str) and remote.startswith(DELEGATED)
+    meaningless = CLASSIC_OPTIONS - LEADERS_OPTIONS if leads else CLASSIC_OPTIONS
+    if options.get("group_protocol") == "consumer" and (given := sorted(set(options) & meaningless)):
         text = f'{", ".join(given)}: without a meaning for group_protocol="consumer", leave it out'
         raise ValueError(f"{call}: {text}")
     left: dict[str, Any] = dict(options)
@@ -140,6 +151,7 @@ class _Subscriber:
                 "protocols": (),
                 "given_up": partitions_given_up,
                 "machine": self._consumer_protocol,
+                "delegate": leading.delegated,
                 "watch": leading.watch if self._choice.by_pattern else None,
                 "before_join": leading.before_join if self._choice.by_pattern else None,
             }
@@ -171,8 +183,15 @@ class _Subscriber:
                 random,
                 server_assignor=self._settings.group_remote_assignor,
                 rack=self._settings.rack,
+                user_data=None if self._settings.own_assignor is None else self._leader_user_data,
             )
         )
+
+    def _leader_user_data(self) -> bytes:
+        """For a leader of the consumer protocol, which knows from the coordinator what is owned."""
+        settings = self._settings
+        weighted = settings.own_assignor == "weighted"
+        return weight_user_data(settings.weight) if weighted else settings.assignor_user_data
 
     def _metadata(self, assignor: str) -> bytes:
         held = last = None
@@ -180,12 +199,12 @@ class _Subscriber:
             held, last = self._machine.state.held, self._machine.state.last_held
         owned = {} if held is None else readable_topics(held.assignment)
         generation = -1 if last is None else last.generation
-        data, rack = _user_data(assignor, self._settings.weight, last, owned), self._settings.rack
+        data, rack = _user_data(assignor, self._settings, last, owned), self._settings.rack
         return Subscription(list(self._choice.announce()), data, owned, generation, rack).encode()
 
 
 def _user_data(
-    assignor: str, weight: float, last: Assigned | None, owned: Mapping[str, Sequence[int]]
+    assignor: str, settings: SubscriptionSettings, last: Assigned | None, owned: Mapping[str, Sequence[int]]
 ) -> bytes | None:
     had = {} if last is None else readable_topics(last.assignment)
     generation = -1 if last is None else last.generation
@@ -194,7 +213,8 @@ def _user_data(
     if assignor == "cooperative-sticky":
         return cooperative_user_data(generation)
     if assignor == "weighted":
+        weight = settings.weight
         return weight_user_data(weight) if owned else weight_user_data(weight, had, generation)
     if assignor == LAG_AWARE:
         return None if owned else sticky_user_data(had, generation)
-    return None
+    return settings.assignor_user_data or None

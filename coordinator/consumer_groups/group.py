@@ -7,7 +7,7 @@ safety of the protocol rests on one index, partition -> holder, which is derived
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -18,6 +18,7 @@ from ringleader.coordinator.consumer_groups.member import (
     Subscription,
     Target,
 )
+from ringleader.coordinator.consumer_groups.names import is_delegated
 from ringleader.coordinator.consumer_groups.topics import Topics
 
 
@@ -227,11 +228,14 @@ class ConsumerGroup:
         unknown = (name for name in fresh.topic_names if not self.subscribes(name))
         return more + memory.assignment_bytes(topics, unknown)
 
+    def server_assignor(self) -> str | None:
+        """As `preferred_assignor`, of those that the coordinator has itself."""
+        own = {name: votes for name, votes in self.assignors.items() if not is_delegated(name)}
+        return _most_wanted(own)
+
     def preferred_assignor(self) -> str | None:
         """The one that most members ask for, the first by name of several; None: no member asks for any."""
-        if not self.assignors:
-            return None
-        return min(self.assignors, key=lambda name: (-self.assignors[name], name))
+        return _most_wanted(self.assignors)
 
     @property
     def state(self) -> ConsumerGroupState:
@@ -244,6 +248,10 @@ class ConsumerGroup:
             if not member.current.is_stable_at(self.assignment_epoch):
                 return ConsumerGroupState.RECONCILING
         return ConsumerGroupState.STABLE
+
+
+def _most_wanted(votes: Mapping[str, int]) -> str | None:
+    return min(votes, key=lambda name: (-votes[name], name), default=None)
 
 
 def _add(counter: Counter[str], name: str, by: int) -> None:

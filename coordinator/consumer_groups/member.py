@@ -53,6 +53,8 @@ class Subscription:
     """Empty: none."""
     server_assignor: str | None = None
     classic: ClassicMember | None = None
+    leader_user_data: bytes | None = None
+    """For the assignor of a leader; None: this member cannot lead."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,7 @@ def subscription_bytes(described: Subscription) -> int:
     said = (described.instance_id, described.rack_id, described.client_id, described.client_host)
     texts = (*said, described.topic_regex, described.server_assignor)
     size = sum(map(text_bytes, texts)) + names_bytes(described.topic_names)
+    size += len(described.leader_user_data or b"")
     if described.classic is not None:
         size += sum(text_bytes(name) + len(metadata) for name, metadata in described.classic.protocols)
     return size

@@ -87,6 +87,7 @@ def subscription(group_id: str, member_id: str, described: Subscription) -> Reco
         rebalance_timeout_ms=described.rebalance_timeout_ms,
         server_assignor=described.server_assignor,
         classic_member_metadata=None if classic is None else _classic(classic),
+        leader_user_data=described.leader_user_data,
     )
     return key(SUBSCRIPTION, group_id, member_id), _VERSION + value.encode(0)
 
@@ -255,6 +256,7 @@ def _subscription(value: ConsumerGroupMemberMetadataValue) -> Subscription:
         value.subscribed_topic_regex or "",
         value.server_assignor,
         None if classic is None else _offered(classic),
+        value.leader_user_data,
     )
 
 

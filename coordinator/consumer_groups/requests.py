@@ -16,6 +16,7 @@ from ringleader.coordinator.consumer_groups.member import (
     contains,
     partitions_of,
 )
+from ringleader.coordinator.consumer_groups.names import is_delegated
 from ringleader.coordinator.consumer_groups.topics import Topics
 from ringleader.protocol.errors import ErrorCode, KafkaError
 from ringleader.protocol.messages import (
@@ -25,6 +26,7 @@ from ringleader.protocol.messages import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
     ConsumerGroupHeartbeatResponseAssignment,
+    ConsumerGroupHeartbeatResponseLeaderTask,
     ConsumerGroupHeartbeatResponseTopicPartitions,
 )
 
@@ -50,7 +52,7 @@ def check(request: ConsumerGroupHeartbeatRequest, version: int, assignors: Colle
     elif epoch < AWAY_EPOCH:
         raise _invalid("MemberEpoch is invalid.")
     assignor = request.server_assignor
-    if assignor is not None and assignor not in assignors:
+    if assignor is not None and assignor not in assignors and not is_delegated(assignor):
         known = ", ".join(assignors)
         text = f"ServerAssignor {assignor} is not supported. Supported assignors: {known}."
         raise KafkaError(ErrorCode.UNSUPPORTED_ASSIGNOR, text)
@@ -140,6 +142,9 @@ def described(
         topic_regex=before.topic_regex if regex is None else regex,
         server_assignor=_given(request.server_assignor, before.server_assignor),
         classic=None,
+        leader_user_data=(
+            before.leader_user_data if request.leader_user_data is None else request.leader_user_data
+        ),
     )
 
 
@@ -158,15 +163,20 @@ def is_plain(request: ConsumerGroupHeartbeatRequest) -> bool:
     if request.member_epoch <= 0 or request.rebalance_timeout_ms != -1:
         return False
     subscribed = (request.subscribed_topic_names, request.subscribed_topic_regex)
-    said = (*subscribed, request.topic_partitions, request.server_assignor, request.rack_id)
+    led = (request.leader_user_data, request.computed_target)
+    said = (*subscribed, *led, request.topic_partitions, request.server_assignor, request.rack_id)
     return all(one is None for one in said)
 
 
 def answer(
-    request: ConsumerGroupHeartbeatRequest, member: ConsumerMember, before: Owned, interval_ms: int
+    request: ConsumerGroupHeartbeatRequest,
+    member: ConsumerMember,
+    before: Owned,
+    interval_ms: int,
+    task: ConsumerGroupHeartbeatResponseLeaderTask | None,
 ) -> ConsumerGroupHeartbeatResponse:
     """The answer to a heartbeat that succeeded. `before`: the partitions that the member had before it. The
-    assignment is in it if it changed, or the member cannot know it."""
+    assignment is in it if it changed, or the member cannot know it. `task`: what the member is to compute."""
     assigned = member.current.assigned
     changed = assigned is not before and partitions_of(assigned) != partitions_of(before)
     news = request.member_epoch == 0 or is_full(request) or changed
@@ -175,6 +185,7 @@ def answer(
         member_epoch=member.current.epoch,
         heartbeat_interval_ms=interval_ms,
         assignment=assignment(assigned) if news else None,
+        leader_task=task,
     )
 
 

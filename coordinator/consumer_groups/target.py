@@ -11,8 +11,8 @@ class AssignorError(Exception):
     """An assignor raised, or its answer breaks a rule; the text says which one."""
 
 
-def compute(group: ConsumerGroup, topics: Topics, assignor: Assignor) -> Shares:
-    """Ask the assignor. Raises `AssignorError`."""
+def question(group: ConsumerGroup, topics: Topics) -> tuple[list[Candidate], dict[bytes, int]]:
+    """The input of an assignor."""
     members = [
         Candidate(
             one.member_id,
@@ -27,6 +27,12 @@ def compute(group: ConsumerGroup, topics: Topics, assignor: Assignor) -> Shares:
         for name in group.subscribed_topics()
         if (topic := topics.named(name)) is not None
     }
+    return members, counts
+
+
+def compute(group: ConsumerGroup, topics: Topics, assignor: Assignor) -> Shares:
+    """Ask the assignor. Raises `AssignorError`."""
+    members, counts = question(group, topics)
     try:
         shares = assignor(members, counts)
     except Exception as error:

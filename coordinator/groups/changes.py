@@ -14,14 +14,14 @@ class Changes:
     """The records of one event: each takes effect at once, all are written in one append."""
 
     def __init__(self, core: Core, group: Group) -> None:
-        self._core, self._group = core, group
+        self._core, self.group = core, group
         self._records: list[Record] = []
 
     @property
     def consumer(self) -> ConsumerGroup:
         """The group as it is by now. It may be another object than before: one that loses its only member in
         epoch 0, to a successor, is gone for a moment."""
-        group = self._group
+        group = self.group
         if group.consumer is None:
             group.consumer = ConsumerGroup(group.group_id)
         return group.consumer
@@ -31,14 +31,14 @@ class Changes:
         if not self._records:
             self._core.begin_change()
         for key, value in made:
-            self._core.epochs.about(self._group, key)
+            self._core.epochs.about(self.group, key)
             self._records.append((key, value))
             self._core.apply(key, value)
 
     def write(self) -> None:
         """Emit them, if there are any."""
         if self._records:
-            self._core.write_consumer(self._group, self._records)
+            self._core.write_consumer(self.group, self._records)
 
 
 def subscribe(changes: Changes, member_id: str, fresh: Subscription) -> bool:

@@ -21,17 +21,20 @@ from ringleader.coordinator.consumer_groups.member import (
     MemberState,
     Subscription,
 )
+from ringleader.coordinator.consumer_groups.names import is_delegated
 from ringleader.coordinator.consumer_groups.reconciliation import Reported, reconcile
-from ringleader.coordinator.consumer_groups.target import AssignorError, compute
+from ringleader.coordinator.consumer_groups.target import AssignorError
 from ringleader.coordinator.consumer_groups.topics import metadata_hash
 from ringleader.coordinator.groups.changes import Changes, subscribe
 from ringleader.coordinator.groups.core import STORE_FULL
 from ringleader.coordinator.groups.deadlines import Kind, MemberDeadline, MemberDeadlines
+from ringleader.coordinator.groups.delegated import Task
 from ringleader.coordinator.groups.group import Group
 from ringleader.coordinator.groups.member import Member
 from ringleader.coordinator.groups.migration import downgraded, is_done, upgraded
-from ringleader.coordinator.groups.rebalance import Membership
+from ringleader.coordinator.groups.rebalance import Membership, Rebalances
 from ringleader.coordinator.groups.records import encode_group_value, group_key
+from ringleader.coordinator.groups.targets import Targets
 from ringleader.coordinator.groups.vote import CONSUMER_TYPE
 from ringleader.coordinator.journal.entries import Cause, Departure
 from ringleader.coordinator.machine import Ticket
@@ -49,6 +52,10 @@ Downgraded = tuple[GroupMetadataValue, list[Member]]
 
 class ConsumerHandler(Membership):
     """Handles the heartbeats of the consumer protocol for one shard, and what happens to its groups."""
+
+    def __init__(self, rebalances: Rebalances) -> None:
+        super().__init__(rebalances)
+        self.targets = Targets(self.core)
 
     # ---- requests ----
 
@@ -74,7 +81,8 @@ class ConsumerHandler(Membership):
             core.reports.refused_heartbeat(request, ticket, error.code, now_ms)
             return core.reply(ticket, response, core.position_of(request.group_id))
         position = core.position_of(request.group_id)
-        if response.assignment is None and position <= core.out.durable:
+        news = response.assignment is not None or response.leader_task is not None
+        if not news and position <= core.out.durable:
             return response  # a plain success: see `core`
         return core.reply(ticket, response, position)
 
@@ -94,7 +102,7 @@ class ConsumerHandler(Membership):
             return None
         self._arm_session(group, member_id, now_ms)
         interval_ms = self.core.settings.group_consumer_heartbeat_interval_ms
-        return requests.answer(request, member, member.current.assigned, interval_ms)
+        return requests.answer(request, member, member.current.assigned, interval_ms, None)
 
     def _stay(
         self, request: ConsumerGroupHeartbeatRequest, ticket: Ticket, now_ms: int
@@ -125,14 +133,19 @@ class ConsumerHandler(Membership):
             self._forget_deadlines(group, known.member_id)
         if known is not None and known.member_id != member_id:
             self.replace(group, changes, known, member_id)
+        told_before = None if known is None else known.subscription.leader_user_data
         subscription_changed = subscribe(changes, member_id, fresh)
+        is_told = is_delegated(changes.consumer.preferred_assignor())
+        told_news = is_told and fresh.leader_user_data != told_before
         member = changes.consumer.member(member_id)
         self._arm_session(group, member_id, now_ms)
         owned = request.topic_partitions
         reported = None if owned is None else [(one.topic_id, one.partitions) for one in owned]
-        self.begin_epoch(changes, subscription_changed or unfinished)
-        self.advance(group, changes, member, reported, subscription_changed, now_ms)
-        return requests.answer(request, member, before, core.settings.group_consumer_heartbeat_interval_ms)
+        self.targets.delegations.heard(group, member_id, request)
+        self.targets.begin_epoch(changes, subscription_changed or told_news or unfinished)
+        task = self.advance(group, changes, member, reported, subscription_changed, now_ms, request)
+        interval_ms = core.settings.group_consumer_heartbeat_interval_ms
+        return requests.answer(request, member, before, interval_ms, task)
 
     def check_room(self, consumer: ConsumerGroup, member_id: str) -> None:
         """Raises `KafkaError` if there is no room for a member that is not in the group, or for a record."""
@@ -212,6 +225,7 @@ class ConsumerHandler(Membership):
         """A static member is back under another id: it goes on with the partitions of its predecessor."""
         name = group.group_id
         self._forget_deadlines(group, old.member_id)
+        self.targets.delegations.left(group, old.member_id)
         changes.add(
             *records.tombstones_of_member(name, old.member_id),
             records.subscription(name, member_id, old.subscription),
@@ -221,6 +235,7 @@ class ConsumerHandler(Membership):
 
     def _check_size(self, fresh: Subscription) -> None:
         size = sum(len(name) + 2 for name in fresh.topic_names) + len(fresh.topic_regex)
+        size += len(fresh.leader_user_data or b"")
         bound = self.core.settings.member_max_metadata_bytes
         if size > bound:
             text = f"The subscription takes {size} bytes, more than member.max.metadata.bytes ({bound})."
@@ -244,15 +259,6 @@ class ConsumerHandler(Membership):
             text = "The groups of this node take all the memory that they may have."
             raise KafkaError(ErrorCode.GROUP_MAX_SIZE_REACHED, text)
 
-    def begin_epoch(self, changes: Changes, subscription_changed: bool) -> None:
-        """Begin another group epoch if what the target depends on changed."""
-        consumer, name, topics = changes.consumer, changes.consumer.group_id, self.core.topics
-        if subscription_changed or consumer.checked_version != topics.version:
-            found = metadata_hash(topics, consumer.subscribed_topics())
-            if subscription_changed or found != consumer.metadata_hash:
-                changes.add(records.group_epoch(name, consumer.epoch + 1, found))
-            consumer.checked_version = topics.version
-
     def advance(
         self,
         group: Group,
@@ -261,33 +267,19 @@ class ConsumerHandler(Membership):
         owned: Reported | None,
         subscription_changed: bool,
         now_ms: int,
-    ) -> None:
+        request: ConsumerGroupHeartbeatRequest | None = None,
+    ) -> Task | None:
         """The group's target if it is due, then the member's step towards it, and all is written. `owned`:
-        what the member reports. Raises `KafkaError` if there is no target: then what came before is
-        written."""
+        what the member reports. `request`: None of a classic member. The task, if the member is to compute
+        the target. Raises `KafkaError` if there is no target: then what came before is written."""
         try:
-            self._aim(changes, now_ms)
+            task = self.targets.aim(changes, member, request, now_ms)
         except AssignorError as error:
             changes.write()
             raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, str(error)) from error
         self.reconcile(group, changes, member, owned, subscription_changed, now_ms)
         changes.write()
-
-    def _aim(self, changes: Changes, now_ms: int) -> None:
-        """Compute the target if it is of an earlier epoch and old enough. Raises `AssignorError`."""
-        consumer, name, topics = changes.consumer, changes.consumer.group_id, self.core.topics
-        if consumer.assignment_epoch >= consumer.epoch:
-            return
-        unix_ms = self.core.unix_time.stamp_ms(now_ms)
-        interval_ms = self.core.settings.group_consumer_assignment_interval_ms
-        if interval_ms and consumer.assigned_ms <= unix_ms < consumer.assigned_ms + interval_ms:
-            return
-        assignor = ASSIGNORS[consumer.preferred_assignor() or next(iter(ASSIGNORS))]
-        shares = compute(consumer, topics, assignor)
-        for member_id, wanted in shares.items():
-            if wanted != consumer.members[member_id].target:
-                changes.add(records.target(name, member_id, wanted))
-        changes.add(records.target_epoch(name, consumer.epoch, unix_ms))
+        return task
 
     def reconcile(
         self,
@@ -349,6 +341,7 @@ class ConsumerHandler(Membership):
         away = replace(member.current, epoch=AWAY_EPOCH, assigned=kept, pending_revocation={})
         changes.add(records.current(group.group_id, member.member_id, away))
         changes.write()
+        self.targets.delegations.left(group, member.member_id)
         self.core.deadlines.cancel(self.deadlines(group, member.member_id).revocation)
 
     def remove(
@@ -376,6 +369,7 @@ class ConsumerHandler(Membership):
         for member in members:
             pattern = member.subscription.topic_regex
             self._forget_deadlines(group, member.member_id)
+            self.targets.delegations.left(group, member.member_id)
             changes.add(*records.tombstones_of_member(name, member.member_id))
             if pattern in consumer.regexes and pattern not in consumer.regex_subscribers:
                 changes.add((records.key(records.REGEX, name, pattern), None))
@@ -399,6 +393,7 @@ class ConsumerHandler(Membership):
     def downgrade(self, group: Group, changes: Changes, found: Downgraded, now_ms: int) -> None:
         """The group is a classic one from here on, in a stable generation."""
         value, members = found
+        self.targets.delegations.done(group)
         for member_id in list(group.consumer_deadlines):
             self._forget_deadlines(group, member_id)
         changes.add(*records.tombstones(changes.consumer))

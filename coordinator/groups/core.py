@@ -178,8 +178,9 @@ class Core:
         if max(group.position, group.offsets_position) > self.out.durable:
             self._deleted.append(group)
             return
-        for deadline in (group.join_deadline, group.sync_deadline):
-            self.deadlines.cancel(deadline)
+        for deadline in (group.join_deadline, group.sync_deadline, group.delegation):
+            if deadline is not None:
+                self.deadlines.cancel(deadline)
         del self.groups[group.group_id]
 
     def take_back(self, group: Group, member_id: str) -> bool:

@@ -33,6 +33,8 @@ class Kind(IntEnum):
     """The JoinGroup that a classic member of such a group owes."""
     CONSUMER_SYNC = 11
     """The SyncGroup that a classic member of such a group owes."""
+    CONSUMER_LEADER = 12
+    """A target that a member of a group of the consumer protocol computes."""
     JOURNAL = 6
     """A rebalance whose last followers do not come for their shares is reported as it is."""
     WORK = 7

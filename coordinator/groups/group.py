@@ -27,6 +27,7 @@ from ringleader.protocol.messages import GroupMetadataValue
 if TYPE_CHECKING:
     from ringleader.coordinator.consumer_groups.group import ConsumerGroup
     from ringleader.coordinator.groups.committed import Uncommitted
+    from ringleader.coordinator.groups.delegated import Delegation
     from ringleader.coordinator.groups.epoch_notes import EpochProgress
     from ringleader.coordinator.groups.progress import Progress
 
@@ -91,6 +92,8 @@ class Group:
     initial_remaining_ms: int = -1  # -1: the present rebalance did not start from Empty
     consumer_deadlines: dict[str, MemberDeadlines] = field(default_factory=dict)
     """By the id of a member of the consumer protocol."""
+    delegation: Delegation | None = None
+    """Since its target was to be computed by a member for the first time."""
     # --- journal ---
     progress: Progress | None = None
     finishing: Progress | None = None

@@ -111,7 +111,7 @@ class MixedHandler(Part):
             handler.replace(group, changes, known, member_id)
         subscription_changed = subscribe(changes, member_id, fresh)
         member = changes.consumer.member(member_id)
-        handler.begin_epoch(changes, subscription_changed)
+        handler.targets.begin_epoch(changes, subscription_changed)
         owned = classic.owned(said, self.core.topics)
         if replaces:
             joined = self._downgrade(

@@ -63,6 +63,14 @@ class GroupSettings(BaseModel):
         "member of that joins (`upgrade`), and a classic one again when the last of them is gone "
         "(`downgrade`).",
     )
+    group_consumer_leader_timeout_ms: int = Field(
+        5_000,
+        ge=100,
+        le=INT32_MAX,
+        description="How long a member of the consumer protocol may compute the assignment of its group "
+        "(`client:NAME` as its assignor) before an assignor of the coordinator does. Kafka has no such "
+        "assignors.",
+    )
     offset_metadata_max_bytes: int = Field(
         4_096,
         ge=0,

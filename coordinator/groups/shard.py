@@ -124,6 +124,7 @@ class Shard:
             Kind.CONSUMER_REVOCATION: consumer.revocation_fired,
             Kind.CONSUMER_JOIN: consumer.join_fired,
             Kind.CONSUMER_SYNC: consumer.sync_fired,
+            Kind.CONSUMER_LEADER: consumer.targets.leader_fired,
             Kind.JOURNAL: core.journal_fired,
             Kind.WORK: core.work_fired,
         }

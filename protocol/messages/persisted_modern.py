@@ -7,7 +7,7 @@ member id (a pattern, for type 16), in plain strings.
 
 from __future__ import annotations
 
-from ringleader.protocol.fields import LAST, array, field
+from ringleader.protocol.fields import LAST, OUR_TAG, array, field
 from ringleader.protocol.schema import ZERO_UUID, Message, message, struct
 
 
@@ -39,7 +39,8 @@ class ConsumerGroupMemberMetadataValueClassicMemberMetadata:
 
 @message(versions=(0, 0), flexible=0, kind="data")
 class ConsumerGroupMemberMetadataValue(Message):
-    """A member as it subscribed (key type 5). `rebalance_timeout_ms` -1: not said."""
+    """A member as it subscribed (key type 5). `rebalance_timeout_ms` -1: not said. `leader_user_data` is
+    ours: Kafka passes over it."""
 
     instance_id: str | None = field("string", nullable=(0, LAST), default="")
     rack_id: str | None = field("string", nullable=(0, LAST), default="")
@@ -55,6 +56,9 @@ class ConsumerGroupMemberMetadataValue(Message):
         default=None,
         tag=0,
         tagged=(0, LAST),
+    )
+    leader_user_data: bytes | None = field(
+        "bytes", nullable=(0, LAST), default=None, tag=OUR_TAG, tagged=(0, LAST)
     )
 
 

@@ -14,6 +14,7 @@ from ringleader.protocol.messages import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
     ConsumerGroupHeartbeatResponseAssignment,
+    ConsumerGroupHeartbeatResponseLeaderTask,
     ConsumerGroupHeartbeatResponseTopicPartitions,
     MetadataResponse,
     MetadataResponseTopic,
@@ -52,7 +53,7 @@ def places(told: Assigned | Revoked | Lost) -> list[TopicPartition]:
 
 
 class ConsumerProtocolScript(MemberScript):
-    """As `MemberScript`. `topics` may be changed."""
+    """As `MemberScript`. `topics` and `user_data` may be changed."""
 
     def __init__(
         self,
@@ -60,11 +61,13 @@ class ConsumerProtocolScript(MemberScript):
         *,
         server_assignor: str | None = None,
         rack: str | None = None,
+        user_data: bytes | None = None,
         **settings: Any,
     ) -> None:
         super().__init__()
         given: dict[str, Any] = {"group_id": "g", "given_up": partitions_given_up}
         self.topics = topics
+        self.user_data = user_data
         self.machine = MemberMachine(
             consumer_protocol(
                 MemberSettings(**(given | settings)),
@@ -73,6 +76,7 @@ class ConsumerProtocolScript(MemberScript):
                 lambda: 0.5,
                 server_assignor=server_assignor,
                 rack=rack,
+                user_data=None if user_data is None else lambda: self.user_data or b"",
             )
         )
 
@@ -83,7 +87,12 @@ class ConsumerProtocolScript(MemberScript):
         return found
 
     def beaten(
-        self, epoch: int = 1, share: Mapping[str, Sequence[int]] | None = None, code: int = 0, said: str = ""
+        self,
+        epoch: int = 1,
+        share: Mapping[str, Sequence[int]] | None = None,
+        code: int = 0,
+        said: str = "",
+        task: ConsumerGroupHeartbeatResponseLeaderTask | None = None,
     ) -> None:
         """The answer to it."""
         response = ConsumerGroupHeartbeatResponse(
@@ -93,6 +102,7 @@ class ConsumerProtocolScript(MemberScript):
             member_epoch=0 if code else epoch,
             heartbeat_interval_ms=0 if code else INTERVAL_MS,
             assignment=assignment(share),
+            leader_task=task,
         )
         self.answer("ConsumerGroupHeartbeat", response)
 

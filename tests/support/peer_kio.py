@@ -16,7 +16,7 @@ from hypothesis.strategies import SearchStrategy
 from kio.schema.errors import ErrorCode as KioErrorCode
 from kio.serial import entity_reader, entity_writer
 
-from ringleader.protocol.fields import FieldSpec
+from ringleader.protocol.fields import OUR_TAG, FieldSpec
 from ringleader.protocol.schema import ZERO_UUID, Message
 from tests.support.wire_values import present_fields
 
@@ -60,7 +60,8 @@ def _columns(cls: type[Any], kio: type[Any], version: int) -> list[Column]:
 
 
 def _match(cls: type[Any], kio: type[Any], version: int) -> list[Column]:
-    ours, theirs = present_fields(cls, version), fields(kio)
+    present, theirs = present_fields(cls, version), fields(kio)
+    ours = [(name, spec) for name, spec in present if not _is_ours(spec)]
     assert len(ours) == len(theirs), (cls, version)
     hints = typing.get_type_hints(kio)
     return [
@@ -69,13 +70,18 @@ def _match(cls: type[Any], kio: type[Any], version: int) -> list[Column]:
     ]
 
 
+def _is_ours(spec: FieldSpec) -> bool:
+    return spec.tag is not None and spec.tag >= OUR_TAG
+
+
 def special_values(
     cls: type[Any], kio: type[Any], version: int
 ) -> dict[tuple[type[Any], str], SearchStrategy[int]]:
     """The fields whose values have to be narrower for kio, by (struct, field)."""
     if (cls, version) in _special:
         return _special[cls, version]
-    found = _special[cls, version] = {}
+    absent = [(name, spec) for name, spec in present_fields(cls, version) if _is_ours(spec)]
+    found = _special[cls, version] = {(cls, name): st.just(spec.default) for name, spec in absent}
     for name, spec, _, kind, inner in _columns(cls, kio, version):
         if kind in _NARROW:
             found[cls, name] = _TIME if kind == "datetime_i64" and spec.default != -1 else _NARROW[kind]

@@ -27,6 +27,7 @@ from ringleader.clients.connection.requests import plain
 from ringleader.clients.errors import BrokerError, ClientError, RetriableError
 from ringleader.clients.group.assignment import readable_topics
 from ringleader.clients.group.driver import Driver
+from ringleader.clients.group.leading import tasks
 from ringleader.clients.group.leading.lags import lags_of
 from ringleader.clients.group.leading.matching import Choice, in_words
 from ringleader.clients.group.machine.machine import MemberMachine
@@ -36,7 +37,11 @@ from ringleader.clients.model import Assigned, MemberInfo, TopicPartition
 from ringleader.protocol.embedded import Assignment as AssignmentBytes
 from ringleader.protocol.embedded import Subscription
 from ringleader.protocol.errors import ErrorCode, MalformedError, error_name
-from ringleader.protocol.messages import DescribeGroupsRequest
+from ringleader.protocol.messages import (
+    ConsumerGroupHeartbeatRequestComputedTarget,
+    ConsumerGroupHeartbeatResponseLeaderTask,
+    DescribeGroupsRequest,
+)
 from ringleader.protocol.overview import ZERO_ID
 
 logger = logging.getLogger("ringleader.clients.group.subscription")
@@ -139,6 +144,32 @@ class Leading:
         if by_lag and self._settings.lag_check_ms is not None:
             self._members, self._assignments = members, assignments
         return encoded
+
+    async def delegated(
+        self, cluster: Cluster, task: ConsumerGroupHeartbeatResponseLeaderTask
+    ) -> ConsumerGroupHeartbeatRequestComputedTarget:
+        """The answer to a task of the coordinator. Raises ClientError, and what the assignor raises."""
+        counts = {topic.name: topic.partitions for topic in task.topics}
+        by_lag = task.assignor == LAG_AWARE
+        racks: dict[str, list[frozenset[str]]] = {}
+        if by_lag or any(member.rack_id for member in task.members):
+            seen = await overview(cluster, counts, with_replicas=True, timeout_ms=self._lag_timeout_ms)
+            racks = {} if by_lag else seen.partition_racks(counts)
+        if by_lag:
+            assignor = await self._by_lag(cluster, seen, counts)
+        elif task.assignor in ASSIGNORS:
+            assignor = ASSIGNORS[task.assignor]
+        else:
+            raise ValueError(f"this process has no assignor {task.assignor!r}")
+        nowhere: frozenset[str] = frozenset()
+        for topic, of in racks.items():  # the cluster may be seen later or earlier than by the task
+            racks[topic] = [*of[: counts[topic]], *[nowhere] * (counts[topic] - len(of))]
+
+        def computed() -> ConsumerGroupHeartbeatRequestComputedTarget:
+            members, _ = tasks.read(task)
+            return tasks.compute(task, assignor, members, counts, racks or None)
+
+        return await aside(computed)  # always: a member that beats meanwhile stays in the group
 
     def _held_before(self, protocol: str) -> float:
         """The generation before which what a member claims is still in its hands, under an eager protocol:

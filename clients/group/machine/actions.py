@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from ringleader.clients.connection.requests import Request
 from ringleader.clients.errors import MembershipError
 from ringleader.clients.model import Assigned, Lost, MemberInfo, Node, Revoked
+from ringleader.protocol.messages import (
+    ConsumerGroupHeartbeatRequestComputedTarget,
+    ConsumerGroupHeartbeatResponseLeaderTask,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +38,15 @@ class ComputeAssignment:
     round: int
     protocol: str
     members: list[MemberInfo]
+
+
+@dataclass(frozen=True, slots=True)
+class ComputeTarget:
+    """The coordinator wants this member to compute the group's assignment: report it to
+    `MemberMachine.delegated`."""
+
+    task: ConsumerGroupHeartbeatResponseLeaderTask
+    done: Callable[[ConsumerGroupHeartbeatRequestComputedTarget, int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +108,7 @@ Action = (
     | Disconnect
     | PrepareJoin
     | ComputeAssignment
+    | ComputeTarget
     | TellAssigned
     | TellRevoked
     | CancelRevoked

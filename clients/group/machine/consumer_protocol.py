@@ -27,7 +27,7 @@ from ringleader.clients.errors import (
     UnreleasedInstanceIdError,
     fatal_error,
 )
-from ringleader.clients.group.machine.actions import TellAssigned
+from ringleader.clients.group.machine.actions import ComputeTarget, TellAssigned
 from ringleader.clients.group.machine.consumer_protocol_requests import (
     JOIN_EPOCH,
     LEAVE_EPOCH,
@@ -60,6 +60,10 @@ from ringleader.clients.group.machine.state import Identity, MemberState, Reques
 from ringleader.clients.group.settings import MemberSettings
 from ringleader.clients.model import Assigned, MemberProtocol
 from ringleader.protocol.errors import ErrorCode, error_name
+from ringleader.protocol.messages import (
+    ConsumerGroupHeartbeatRequestComputedTarget,
+    ConsumerGroupHeartbeatResponseLeaderTask,
+)
 
 FENCED = frozenset({ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_MEMBER_EPOCH})
 """The partitions of this member are not its own any more; it joins again."""
@@ -78,13 +82,15 @@ def consumer_protocol(
     *,
     server_assignor: str | None = None,
     rack: str | None = None,
+    user_data: Callable[[], bytes] | None = None,
 ) -> MemberState:
     """A member of the consumer protocol. `topics` gives the current names to subscribe to; `random` gives
-    numbers from 0 to 1. `server_assignor` None leaves the choice to the coordinator."""
+    numbers from 0 to 1. `server_assignor` None leaves the choice to the coordinator. `user_data`: of a member
+    that can lead, what its assignor is to know of it."""
     state = new_state(settings, [MemberProtocol(server_assignor or "consumer")], random)
     state.member_id = member_id
     backoff = Backoff(settings.retry_backoff_ms, settings.retry_backoff_max_ms, random)
-    state.rules = ConsumerProtocol(state, topics, backoff, server_assignor, rack)
+    state.rules = ConsumerProtocol(state, topics, backoff, server_assignor, rack, user_data)
     return state
 
 
@@ -99,6 +105,7 @@ class ConsumerProtocol:
     names_backoff: Backoff
     server_assignor: str | None
     rack: str | None
+    user_data: Callable[[], bytes] | None
 
     entered: bool = False
     """Whether the coordinator may know this member."""
@@ -106,6 +113,12 @@ class ConsumerProtocol:
     """The report that the coordinator has answered; None: it may have another one."""
     reporting: Report | None = None
     """The report of the newest heartbeat."""
+    computing: int | None = None
+    """The group epoch for which this member computes the group's assignment; None: it does not."""
+    computed: ConsumerGroupHeartbeatRequestComputedTarget | None = None
+    """Its answer to a task, until the coordinator has it."""
+    computed_sent: ConsumerGroupHeartbeatRequestComputedTarget | None = None
+    """The answer in the newest heartbeat."""
     target: Partitions | None = None
     partitions: Partitions = NO_PARTITIONS
     giving_up: Partitions = NO_PARTITIONS
@@ -123,7 +136,7 @@ class ConsumerProtocol:
         """Send the heartbeat that joins."""
         begin_join(self.state, now_ms)
         self.entered = True
-        self.reported = None
+        self.reported = self.computed = None
         self._send_heartbeat(NAMES.join, JOIN_EPOCH, now_ms)
 
     def heartbeat(self, now_ms: int) -> None:
@@ -140,7 +153,9 @@ class ConsumerProtocol:
             self.reported,
             rack=self.rack,
             server_assignor=self.server_assignor,
+            computed=self.computed,
         )
+        self.computed_sent = self.computed
         # Without an answer nobody knows which report the coordinator has: the next heartbeat is a full one.
         self.reporting, self.reported = report, None
         timeout_ms = state.settings.heartbeat_timeout_ms
@@ -158,6 +173,8 @@ class ConsumerProtocol:
         state.contact(pending.sent_ms)
         state.refusals = 0
         self.reported = self.reporting
+        if self.computed is self.computed_sent:
+            self.computed = None
         state.generation = response.member_epoch
         if state.held is not None and state.held.generation != state.generation:
             state.held = replace(state.held, generation=state.generation)
@@ -179,7 +196,21 @@ class ConsumerProtocol:
         after_ms = min(state.heartbeat_after_ms, response.heartbeat_interval_ms)
         state.heartbeat_at_ms, state.heartbeat_after_ms = now_ms + after_ms, 2 * after_ms
         self._reconcile(now_ms)
+        if response.leader_task is not None:
+            self._lead(response.leader_task)
         self._report_news(now_ms)
+
+    def _lead(self, task: ConsumerGroupHeartbeatResponseLeaderTask) -> None:
+        """Compute the group's assignment, unless that is under way."""
+        answered = self.computed is not None and self.computed.group_epoch == task.group_epoch
+        if self.computing != task.group_epoch and not answered:
+            self.computing = task.group_epoch
+            self.state.actions.append(ComputeTarget(task, self._has_computed))
+
+    def _has_computed(self, answer: ConsumerGroupHeartbeatRequestComputedTarget, now_ms: int) -> None:
+        if self.computing == answer.group_epoch:
+            self.computing, self.computed = None, answer
+            self.state.heartbeat_at_ms = now_ms
 
     def _report_news(self, now_ms: int) -> None:
         """Send a heartbeat at once if there is something to report; one that is on its way comes first."""
@@ -187,7 +218,8 @@ class ConsumerProtocol:
             self.state.heartbeat_at_ms = now_ms
 
     def _report(self) -> Report:
-        return Report(tuple(self.topics()), self.partitions)
+        user_data = None if self.user_data is None else self.user_data()
+        return Report(tuple(self.topics()), self.partitions, user_data)
 
     def rebalance(self, reason: str, hold_until_ms: int, now_ms: int) -> None:
         """Report what this member subscribes to now, and ask what is new, soon again too: the coordinator may

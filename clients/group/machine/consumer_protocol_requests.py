@@ -11,6 +11,7 @@ from ringleader.clients.group.settings import MemberSettings
 from ringleader.protocol.embedded import Assignment
 from ringleader.protocol.messages import (
     ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatRequestComputedTarget,
     ConsumerGroupHeartbeatRequestTopicPartitions,
     MetadataRequest,
     MetadataRequestTopic,
@@ -33,6 +34,8 @@ class Report:
 
     topics: tuple[str, ...]
     owned: Partitions
+    user_data: bytes | None = None
+    """For the assignor of a leader; None: this member cannot lead."""
 
 
 # ---- ConsumerGroupHeartbeat (key 68) ----
@@ -47,8 +50,10 @@ def heartbeat(
     *,
     rack: str | None,
     server_assignor: str | None,
+    computed: ConsumerGroupHeartbeatRequestComputedTarget | None,
 ) -> Request:
-    """Join or go on. `before`: the report that the coordinator is known to have; None sends everything."""
+    """Join or go on. `before`: the report that the coordinator is known to have; None sends everything.
+    `computed`: this member's answer as the leader, if it has one."""
     message = _from_member(settings, member_id, member_epoch)
     if before is None:
         message.rack_id, message.server_assignor = rack, server_assignor
@@ -60,6 +65,9 @@ def heartbeat(
             ConsumerGroupHeartbeatRequestTopicPartitions(topic_id, partitions)
             for topic_id, partitions in _by_id(now.owned).items()
         ]
+    if before is None or before.user_data != now.user_data:
+        message.leader_user_data = now.user_data
+    message.computed_target = computed
     return plain(message)
 
 

@@ -7,7 +7,8 @@ on a simulated clock. How a driver runs it:
 - `Send`: the answer goes to `answer`, a transport error to `fail`, a request that cannot be made at all to
   `refuse`, each with the ticket. Old tickets are harmless.
 - Callbacks run one after the other, in the order in which they came out. The end of `TellRevoked` and
-  `ComputeAssignment` is reported (`revoked`, `computed`, `compute_failed`) with their round.
+  `ComputeAssignment` is reported (`revoked`, `computed`, `compute_failed`) with their round; that of
+  `ComputeTarget` with the action (`delegated`).
 - If `state.prepares` is set, `PrepareJoin` comes before each join; its end is reported (`prepared`).
 - `polled` reports the application's progress; `state.poll.polled` does so from another thread, and is enough
   unless the member is out of the group for lack of it (`state.rest_reason`).
@@ -25,12 +26,13 @@ from typing import Any
 from ringleader.clients.connection.requests import find_coordinator, found_coordinator
 from ringleader.clients.errors import ClientError, MembershipError, fatal_error, is_retriable
 from ringleader.clients.group.machine import joining, leaving
-from ringleader.clients.group.machine.actions import Action
+from ringleader.clients.group.machine.actions import Action, ComputeTarget
 from ringleader.clients.group.machine.holding import end, give_up_late
 from ringleader.clients.group.machine.link import Pending
 from ringleader.clients.group.machine.phases import ASLEEP, OVER, Phase
 from ringleader.clients.group.machine.state import Identity, MemberState
 from ringleader.protocol.errors import error_name
+from ringleader.protocol.messages import ConsumerGroupHeartbeatRequestComputedTarget
 
 FIND = "FindCoordinator"
 
@@ -123,6 +125,13 @@ class MemberMachine:
     def compute_failed(self, round_: int, error: BaseException, now_ms: int) -> None:
         """`assign` of that round raised this: the membership ends, so that another member may lead."""
         joining.compute_failed(self.state, round_, error, now_ms)
+        self._advance(now_ms)
+
+    def delegated(
+        self, action: ComputeTarget, answer: ConsumerGroupHeartbeatRequestComputedTarget, now_ms: int
+    ) -> None:
+        """The answer that a `ComputeTarget` asked for."""
+        action.done(answer, now_ms)
         self._advance(now_ms)
 
     def coordinator_lost(self, why: str, found: int, now_ms: int) -> None:

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ringleader.clients.assignors import ASSIGNORS
+from ringleader.clients.group.leading import tasks
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import (
     ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatRequestComputedMember,
+    ConsumerGroupHeartbeatRequestComputedTarget,
     ConsumerGroupHeartbeatRequestTopicPartitions,
     ConsumerGroupHeartbeatResponse,
+    ConsumerGroupHeartbeatResponseLeaderTask,
 )
 
 if TYPE_CHECKING:
@@ -38,6 +43,13 @@ class ModelMember:
         self.says_all = True
         self.reported: Owned | None = None
         self.gone = False
+        self.assignor: str | None = None
+        """The server assignor that it names."""
+        self.leads = False
+        """Whether it can compute for the group."""
+        self.lies = self.dawdles = False
+        self.computed: ConsumerGroupHeartbeatRequestComputedTarget | None = None
+        self.computed_at_ms = 0
 
     def __repr__(self) -> str:
         return f"{self.member_id} at {self.epoch}"
@@ -61,6 +73,8 @@ class ModelMember:
         if self.says_all or self.epoch == 0:
             request.rebalance_timeout_ms = REBALANCE_TIMEOUT_MS
             request.subscribed_topic_names = sorted(self.topics)
+            request.server_assignor = self.assignor
+            request.leader_user_data = b"" if self.leads else None
         if self.says_all or self.owned != self.reported:
             by_topic: dict[bytes, list[int]] = {}
             for topic_id, partition in sorted(self.owned):
@@ -71,6 +85,8 @@ class ModelMember:
             ]
             self.reported = self.owned
         self.says_all = False
+        if self.computed is not None and self.world.now_ms >= self.computed_at_ms:
+            request.computed_target, self.computed = self.computed, None
         return request
 
     def leave(self, epoch: int) -> ConsumerGroupHeartbeatRequest:
@@ -93,6 +109,8 @@ class ModelMember:
             self.failed()
         else:
             self.epoch = response.member_epoch
+            if response.leader_task is not None:
+                self.lead(response.leader_task)
             if response.assignment is not None:
                 self.wanted = frozenset(
                     (one.topic_id, partition)
@@ -103,7 +121,41 @@ class ModelMember:
                 if not self.to_revoke:
                     self.owned = self.wanted
 
+    def lead(self, task: ConsumerGroupHeartbeatResponseLeaderTask) -> None:
+        """Compute for the group, or lie, or take too long."""
+        world = self.world
+        members, counts = tasks.read(task)
+        self.computed = tasks.compute(task, ASSIGNORS[task.assignor], members, counts, None)
+        self.computed_at_ms = world.now_ms + (world.rng.choice([0, 4_000, 60_000]) if self.dawdles else 0)
+        if self.lies:
+            world.rng.choice([_leave_out, _give_twice, _invent, _misdate, _fail])(self.computed)
+
     def revoke(self) -> None:
         """The application gave back what it has to, and takes what is new; the next heartbeat says so."""
         if self.to_revoke and self.wanted is not None:
             self.owned, self.to_revoke = self.wanted, frozenset()
+
+
+def _leave_out(target: ConsumerGroupHeartbeatRequestComputedTarget) -> None:
+    if target.members:
+        target.members.pop()
+
+
+def _give_twice(target: ConsumerGroupHeartbeatRequestComputedTarget) -> None:
+    for one in target.members[1:]:
+        one.topics += target.members[0].topics
+
+
+def _invent(target: ConsumerGroupHeartbeatRequestComputedTarget) -> None:
+    target.members.append(ConsumerGroupHeartbeatRequestComputedMember("stranger", []))
+    for one in target.members:
+        for topic in one.topics:
+            topic.partitions.append(77)
+
+
+def _misdate(target: ConsumerGroupHeartbeatRequestComputedTarget) -> None:
+    target.group_epoch += 1
+
+
+def _fail(target: ConsumerGroupHeartbeatRequestComputedTarget) -> None:
+    target.error, target.members = "it raised", []

@@ -2,9 +2,9 @@
 schedules.
 
 Members join, leave, go silent, come back under another id or in the other protocol, are slow to revoke,
-subscribe to other topics; so the group is upgraded and downgraded. Requests and answers are lost; topics are
-created, grow, are deleted and made again; the shard dies with what was not durable, and is loaded from a log
-whose old records may have been compacted away.
+subscribe to other topics, compute the target and lie, are late or die; the group is upgraded and downgraded.
+Requests and answers are lost; topics are created, grow, are deleted and made again; the shard dies with what
+was not durable, and is loaded from a log whose old records may have been compacted away.
 
 The invariants, after every step:
 
@@ -15,16 +15,18 @@ C4   A member that is stable at the target's epoch has its target, as far as it 
 C5   The log alone, compacted at any point, gives the same group.
 C6   A request is answered when its records are durable, and after the time of a join and a sync phase.
 C7   A heartbeat that changes nothing writes nothing.
-C8   Once nothing goes wrong, all members are stable and own every partition of their topics once.
 C9   While the group is a classic one, no partition is of two members of its generation.
 C10  The memory that is counted is that of the members that are there.
+C11  Where a member computes the target, its time ends; a target that is up to date gives each partition
+     of the group's topics to one subscriber, whoever computed it.
+C8   Once nothing goes wrong, all members are stable and own every partition of their topics once.
 """
 
 from __future__ import annotations
 
 import hashlib
 import random
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from typing import Any
 
@@ -37,6 +39,8 @@ from ringleader.coordinator.groups.settings import GroupSettings
 from ringleader.coordinator.groups.shard import NOT_YET, Shard
 from ringleader.coordinator.groups.states import GroupState
 from ringleader.protocol.messages import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
     HeartbeatRequest,
     HeartbeatResponse,
     JoinGroupRequest,
@@ -48,6 +52,7 @@ from tests.simulation.consumer.member import ModelMember
 from tests.simulation.facts import ViolationError
 
 NAMES = ("a", "b", "c")
+DELEGATED = ("client:cooperative-sticky", "client:cooperative-sticky", "client:weighted", "range")
 FAULTY_MS = 400_000
 SETTLE_MS = 300_000
 WAIT_MS = 3 * REBALANCE_TIMEOUT_MS
@@ -102,6 +107,7 @@ class World:
         self._ids = 0
         self.members: list[AnyMember] = []
         self._static_topics: dict[str | None, frozenset[str]] = {}
+        self._assignors = self.rng.choice([(None,), (None, *DELEGATED), DELEGATED])
         self.waiting: set[Ticket] = set()
         self._epochs = (0, 0)
         self.shard = self._load()
@@ -186,6 +192,8 @@ class World:
         if response is None:
             member.failed()
             return
+        if isinstance(response, ConsumerGroupHeartbeatResponse) and response.leader_task is not None:
+            self._count("tasks")
         self._count(f"code {response.error_code}")
         if not self.calm and self.rng.random() < 0.1:
             member.failed()
@@ -216,6 +224,9 @@ class World:
         group = self.shard._groups.get(self.group_id)
         if group is None or group.is_empty:
             self._epochs = (0, 0)  # it may change its protocol, and begins anew
+        if isinstance(request, ConsumerGroupHeartbeatRequest) and request.computed_target is not None:
+            lies = isinstance(member, ModelMember) and member.lies
+            self._count("lies" if lies else "targets computed by members")
         self.waiting.add(ticket)
         member.waits = not ticket.is_leave
         response = None
@@ -245,7 +256,11 @@ class World:
         if classic:
             self.members.append(ClassicMember(self, instance_id, topics))
         else:
-            self.members.append(ModelMember(self, self._ids, instance_id, topics))
+            member = ModelMember(self, self._ids, instance_id, topics)
+            member.assignor = self.rng.choice(self._assignors)
+            member.leads = member.assignor is not None and self.rng.random() < 0.8
+            member.lies, member.dawdles = self.rng.random() < 0.15, self.rng.random() < 0.15
+            self.members.append(member)
 
     def _some_topics(self) -> frozenset[str]:
         return frozenset(self.rng.sample(NAMES, self.rng.randint(0, 3)))
@@ -365,6 +380,8 @@ class World:
         group = self._group()
         if self._classic_group() is None:
             self._check_memory(group)
+            if group is not None:
+                self._check_target(group)
         if group is None:
             self._check_classic()
             return
@@ -424,6 +441,25 @@ class World:
         counted = self.shard._core.memory.total.counted
         self.must(counted == there, "C10", f"{counted} bytes are counted, {there} are there")
 
+    def _check_target(self, group: ConsumerGroup) -> None:
+        delegation = self.shard._groups[self.group_id].delegation
+        if delegation is not None:
+            self.must(self.now_ms < delegation.until_ms, "C11", f"{delegation.leader} is waited for")
+            self.must(not delegation.leader or self.now_ms < delegation.due_ms, "C11", "a leader without end")
+        is_old = group.assignment_epoch < group.epoch or group.checked_version != self.topics.version
+        if is_old or self.classic_share:
+            return
+        given = Counter(
+            (topic_id, partition)
+            for member in group.members.values()
+            for topic_id, some in member.target.items()
+            if topic_id in self.topics.ids(group.topic_names(member))
+            for partition in some
+        )
+        topics = [self.topics.named(name) for name in group.subscribed_topics()]
+        wanted = Counter((one.topic_id, number) for one in topics if one for number in range(one.partitions))
+        self.must(given == wanted, "C11", f"the target is {given}, not {wanted}")
+
     def _check_index(self, group: ConsumerGroup) -> None:
         incremental = {topic: dict(held) for topic, held in group._holders.items()}
         try:
@@ -441,6 +477,8 @@ class World:
     def _has_settled(self) -> bool:
         present = [one for one in self.members if not one.gone]
         if self._in_flight or any(one.waits for one in present):
+            return False
+        if any(isinstance(one, ModelMember) and one.says_all for one in present):
             return False
         if any(isinstance(one, ClassicMember) and not one.is_settled for one in present):
             return False

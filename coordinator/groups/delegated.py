@@ -1,0 +1,196 @@
+"""Targets that members compute (`server_assignor` is `client:NAME`): who is asked, for how long, and what
+happens if no good answer comes.
+
+A computation is given to the member whose heartbeat is at hand when the target is due, if it can lead: so
+none waits for a leader's interval. The others have to wait until it has answered, failed or gone, or another
+group epoch began. At the end of the time an assignor of the coordinator computes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from ringleader.coordinator.consumer_groups import delegation
+from ringleader.coordinator.consumer_groups.assignors.model import Shares
+from ringleader.coordinator.consumer_groups.group import ConsumerGroup
+from ringleader.coordinator.consumer_groups.member import ConsumerMember
+from ringleader.coordinator.consumer_groups.requests import is_full
+from ringleader.coordinator.consumer_groups.target import AssignorError, check, question
+from ringleader.coordinator.deadlines import NEVER
+from ringleader.coordinator.groups.core import Part
+from ringleader.coordinator.groups.deadlines import GroupDeadline, Kind
+from ringleader.coordinator.groups.group import Group
+from ringleader.protocol.errors import shortened
+from ringleader.protocol.messages import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponseLeaderTask,
+)
+
+Task = ConsumerGroupHeartbeatResponseLeaderTask
+
+
+class Fallback(Enum):
+    """The next step where there is neither a target nor a task."""
+
+    WAIT = 0
+    """A member computes, or one that can is awaited."""
+    COMPUTE = 1
+    """An assignor of the coordinator is to compute."""
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class Delegation(GroupDeadline):
+    """The deadline of a group's computation, and who is at it."""
+
+    epoch: int = 0
+    """The group epoch that it is of."""
+    leader: str = ""
+    """The member that computes; empty: none yet."""
+    until_ms: int = NEVER
+    """When the coordinator computes itself, whoever else may be asked meanwhile."""
+    failed: set[str] = field(default_factory=set)
+    """Members that gave no good answer when they were asked last, and have not joined again."""
+
+
+class Delegations(Part):
+    """The delegated computations of one shard."""
+
+    def target(
+        self,
+        group: Group,
+        consumer: ConsumerGroup,
+        assignor: str,
+        member: ConsumerMember,
+        request: ConsumerGroupHeartbeatRequest | None,
+        now_ms: int,
+    ) -> Shares | Task | Fallback:
+        """The target of the group epoch, which is due: from this heartbeat's answer to an earlier task; else
+        a task for the member, or what is to be done without one. `request`: None of a classic member."""
+        self.core.begin_change()
+        current = group.delegation
+        if current is None:
+            current = group.delegation = Delegation(group.group_id, Kind.CONSUMER_LEADER)
+        if current.epoch != consumer.epoch:
+            current.epoch, current.leader = consumer.epoch, ""
+        if request is not None and current.leader == member.member_id:
+            shares = self._answer(group, current, request, now_ms)
+            if shares is not None:
+                return shares
+            if current.leader and is_full(request):
+                # It does not know whether the last request arrived: the answer may be lost.
+                return self._task(consumer, assignor) or Fallback.WAIT
+        if not current.leader:
+            return self._elect(group, consumer, current, assignor, member, now_ms)
+        return Fallback.WAIT
+
+    def _answer(
+        self, group: Group, current: Delegation, request: ConsumerGroupHeartbeatRequest, now_ms: int
+    ) -> Shares | None:
+        answer, consumer = request.computed_target, group.consumer
+        if answer is None or consumer is None or answer.group_epoch != consumer.epoch:
+            return None
+        members, counts = question(consumer, self.core.topics)
+        try:
+            shares = delegation.shares(answer, members)
+            check(shares, members, counts)
+        except AssignorError as error:
+            text = f"its answer as the leader is not taken: {error}"
+            self._failed(group, current, text, now_ms)
+            return None
+        return shares
+
+    def _failed(self, group: Group, current: Delegation, text: str, now_ms: int) -> None:
+        self.core.reports.notice(group, current.leader, shortened(text), now_ms)
+        current.failed.add(current.leader)
+        current.leader = ""
+
+    def _elect(
+        self,
+        group: Group,
+        consumer: ConsumerGroup,
+        current: Delegation,
+        assignor: str,
+        member: ConsumerMember,
+        now_ms: int,
+    ) -> Task | Fallback:
+        settings = self.core.settings
+        bound_ms = settings.group_consumer_leader_timeout_ms
+        if not any(_can_lead(one, assignor, current) for one in consumer.members.values()):
+            return self._fall_back(group, member.member_id, f"no member can compute {assignor}", now_ms)
+        if current.until_ms == NEVER:
+            current.until_ms = now_ms + settings.group_consumer_heartbeat_interval_ms + bound_ms
+        due_ms = current.until_ms
+        task: Task | Fallback = Fallback.WAIT
+        if _can_lead(member, assignor, current):
+            made = self._task(consumer, assignor)
+            if made is None:
+                text = f"the task of {assignor} is larger than group.max.record.bytes"
+                return self._fall_back(group, member.member_id, text, now_ms)
+            current.leader, task = member.member_id, made
+            due_ms = min(due_ms, now_ms + bound_ms)
+        self.core.arm(current, due_ms)
+        return task
+
+    def _task(self, consumer: ConsumerGroup, assignor: str) -> Task | None:
+        """None: it would be too large."""
+        members, _ = question(consumer, self.core.topics)
+        size = sum(
+            64 + len(one.member_id) + 5 * sum(map(len, one.target.values())) + len(data or b"")
+            for one in members
+            for data in (consumer.members[one.member_id].subscription.leader_user_data,)
+        ) + sum(5 * len(topics) for topics in {one.topics for one in members})
+        size += sum(len(name) + 24 for name in consumer.subscribed_topics())
+        if size > self.core.settings.group_max_record_bytes:
+            return None
+        return delegation.task(consumer, self.core.topics, assignor, members)
+
+    def _fall_back(self, group: Group, member_id: str, why: str, now_ms: int) -> Fallback:
+        text = f"{why}: the coordinator's own assignor computes"
+        self.core.reports.notice(group, member_id, text, now_ms)
+        return Fallback.COMPUTE
+
+    def overdue(self, group: Group, current: Delegation, now_ms: int) -> bool:
+        """Its time is over; whether the coordinator has to compute."""
+        consumer = group.consumer
+        if consumer is None or not consumer.members or consumer.assignment_epoch >= consumer.epoch:
+            self.done(group)
+            return False
+        leader = current.leader
+        if leader:
+            self._failed(group, current, "it did not answer in time as the leader", now_ms)
+        self.core.begin_change()
+        self._fall_back(group, leader, "no member has computed the assignment", now_ms)
+        return True
+
+    def heard(self, group: Group, member_id: str, request: ConsumerGroupHeartbeatRequest) -> None:
+        """A member that failed may be asked again once it joins again, or answers after all."""
+        current = group.delegation
+        if current is None or member_id not in current.failed:
+            return
+        if request.member_epoch == 0 or request.computed_target is not None:
+            self.core.begin_change()
+            current.failed.discard(member_id)
+
+    def left(self, group: Group, member_id: str) -> None:
+        """A member is gone: if it was to compute, another one may."""
+        current = group.delegation
+        if current is not None:
+            self.core.begin_change()
+            current.failed.discard(member_id)
+            if current.leader == member_id:
+                current.leader = ""
+
+    def done(self, group: Group) -> None:
+        """The group has its target, or none is asked for any more."""
+        current = group.delegation
+        if current is not None:
+            self.core.begin_change()
+            current.leader, current.until_ms = "", NEVER
+            self.core.deadlines.cancel(current)
+
+
+def _can_lead(member: ConsumerMember, assignor: str, current: Delegation) -> bool:
+    described = member.subscription
+    is_able = described.server_assignor == assignor and described.leader_user_data is not None
+    return is_able and not member.is_away and member.member_id not in current.failed
