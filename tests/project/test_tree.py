@@ -63,7 +63,6 @@ ONE_CONCEPT = {
     "coordinator/groups/consumer.py": "one heartbeat: the steps that it takes in a group, in their order",
     "coordinator/groups/core.py": "what the parts of a shard share: durable state, deadlines, outbox",
     "tests/interop/clients/test_consumer_protocol_on_kafka.py": "one protocol on two coordinators, by test",
-    "tests/simulation/consumer/world.py": "one world: its members, its faults, its invariants",
     "coordinator/config.py": "all settings of a daemon, and how they are read",
     "coordinator/topics/log.py": "the directory of topics: one class, its calls a few lines each",
     "insight/inference/modern.py": "what the records of one group say whose broker assigns",
