@@ -21,8 +21,8 @@ _DEPTH = re.compile(r"The depth of the complete state graph search is (\d+)")
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What TLC came to. `violated`: the property that does not hold; "" if all do. `left`: states that it has
-    not visited."""
+    """The result of a check. `violated`: the property that does not hold; "" if all do. `left`: states that
+    it has not visited."""
 
     violated: str
     generated: int
