@@ -129,6 +129,7 @@ class Node(ServingNode):
             topics.serve(offsets_topic.TOPIC, self.offsets.partitions, offsets_topic.CONFIGS)
         self.transactions = self._transaction_runtime(topics)
         await self.transactions.start()
+        self.security.on_groups = self.runtime.configs.apply
         await self.security.start()
         of_topics = (f"{TOPICS_DIRECTORY}/{name}" for name in (CATALOG_FILE, PRODUCER_IDS_FILE))
         identity.keep([*self._stores, *of_topics, SECURITY_FILE])

@@ -197,6 +197,7 @@ class ClusterNode(ServingNode):
         store = self._security_store or self._topic_store()
         security = Security(store, authorizer_of(self.settings), quotas_of(self.settings))
         self.security = security
+        security.on_groups = self.runtime.configs.apply
         await security.start()
         if security.authorizer.is_open and (acls := len(store.entries("acls"))):
             text = "set authorizer=acl here as at the other nodes, or remove the ACLs"

@@ -220,6 +220,8 @@ class ConsumerGroup:
     ) -> int:
         """How much more memory it holds with a member that subscribes so, in another's place or none. Its
         partitions count, which are the coordinator's choice, as far as the group has not had their topics."""
+        if known is not None and fresh == known.subscription:
+            return 0
         more = memory.subscription_bytes(fresh)
         if known is None:
             more += memory.MEMBER_BYTES + memory.text_bytes(member_id)

@@ -26,6 +26,7 @@ from ringleader.coordinator.consumer_groups.reconciliation import Reported, reco
 from ringleader.coordinator.consumer_groups.target import AssignorError
 from ringleader.coordinator.consumer_groups.topics import metadata_hash
 from ringleader.coordinator.groups.changes import Changes, subscribe
+from ringleader.coordinator.groups.configs import HEARTBEAT, SESSION
 from ringleader.coordinator.groups.core import STORE_FULL
 from ringleader.coordinator.groups.deadlines import Kind, MemberDeadline, MemberDeadlines
 from ringleader.coordinator.groups.delegated import Task
@@ -75,9 +76,7 @@ class ConsumerHandler(Membership):
             else:
                 response = self._stay(request, ticket, now_ms)
         except KafkaError as error:
-            response = ConsumerGroupHeartbeatResponse(
-                error_code=error.code, error_message=error.detail or None
-            )
+            response = ConsumerGroupHeartbeatResponse(0, error.code, error.detail or None)
             core.reports.refused_heartbeat(request, ticket, error.code, now_ms)
             return core.reply(ticket, response, core.position_of(request.group_id))
         position = core.position_of(request.group_id)
@@ -101,7 +100,7 @@ class ConsumerHandler(Membership):
         if member is None or not known or member.current.epoch != request.member_epoch:
             return None
         self._arm_session(group, member_id, now_ms)
-        interval_ms = self.core.settings.group_consumer_heartbeat_interval_ms
+        interval_ms = self.core.config(group.group_id, HEARTBEAT)
         return requests.answer(request, member, member.current.assigned, interval_ms, None)
 
     def _stay(
@@ -144,8 +143,7 @@ class ConsumerHandler(Membership):
         self.targets.delegations.heard(group, member_id, request)
         self.targets.begin_epoch(changes, subscription_changed or told_news or unfinished)
         task = self.advance(group, changes, member, reported, subscription_changed, now_ms, request)
-        interval_ms = core.settings.group_consumer_heartbeat_interval_ms
-        return requests.answer(request, member, before, interval_ms, task)
+        return requests.answer(request, member, before, core.config(group.group_id, HEARTBEAT), task)
 
     def check_room(self, consumer: ConsumerGroup, member_id: str) -> None:
         """Raises `KafkaError` if there is no room for a member that is not in the group, or for a record."""
@@ -252,12 +250,9 @@ class ConsumerHandler(Membership):
     ) -> None:
         """Raises `KafkaError` for a member, or a larger subscription, that there is no memory for. `known`:
         the member, or the one whose place it takes."""
-        if known is not None and fresh == known.subscription:
-            return
         more = consumer.growth(known, member_id, fresh, self.core.topics)
-        if more > 0 and not self.core.has_memory(group, member_id, now_ms, consumer=more):
-            text = "The groups of this node take all the memory that they may have."
-            raise KafkaError(ErrorCode.GROUP_MAX_SIZE_REACHED, text)
+        if not self.core.has_memory(group, member_id, now_ms, consumer=more):
+            raise KafkaError(ErrorCode.GROUP_MAX_SIZE_REACHED, "All memory for groups is taken.")
 
     def advance(
         self,
@@ -489,7 +484,7 @@ class ConsumerHandler(Membership):
             self.core.deadlines.cancel(deadline)
 
     def _arm_session(self, group: Group, member_id: str, now_ms: int) -> None:
-        due_ms = now_ms + self.core.settings.group_consumer_session_timeout_ms
+        due_ms = now_ms + self.core.config(group.group_id, SESSION)
         self.core.arm(self.deadlines(group, member_id).session, due_ms)
 
     def arm_classic_session(self, group: Group, member: ConsumerMember, now_ms: int) -> None:

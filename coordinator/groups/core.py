@@ -33,6 +33,7 @@ from ringleader.coordinator.consumer_groups.topics import Topics
 from ringleader.coordinator.deadlines import DeadlineHeap
 from ringleader.coordinator.groups import records
 from ringleader.coordinator.groups.committed import Uncommitted
+from ringleader.coordinator.groups.configs import SESSION, GroupConfigs
 from ringleader.coordinator.groups.deadlines import GroupDeadline, Kind
 from ringleader.coordinator.groups.epoch_notes import EpochProgress
 from ringleader.coordinator.groups.epochs import Epochs
@@ -65,8 +66,11 @@ class Core:
         confirmed_reads: bool = False,
         memory: MemoryTotal | None = None,
         topics: Topics | None = None,
+        configs: GroupConfigs | None = None,
     ) -> None:
         self.settings = settings
+        self.configs = configs if configs is not None else GroupConfigs()
+        """Of single groups; they change between calls only."""
         self.memory = MemoryShare(memory or MemoryTotal())
         self.ids = ids
         self.topics = topics if topics is not None else Topics()
@@ -95,7 +99,14 @@ class Core:
         self.reports = Reports(
             self.out, self.groups, self.deadlines, self.unix_time, lambda: self.phase is Phase.SERVING
         )
-        self.epochs = Epochs(self.reports, self.groups, self.deadlines, self.unix_time, self.topics, settings)
+        self.epochs = Epochs(
+            self.reports,
+            self.groups,
+            self.deadlines,
+            self.unix_time,
+            self.topics,
+            lambda group_id: self.config(group_id, SESSION),
+        )
         self._order = 0
         # Start of offset keys -> partitions of that group and topic; not of groups with open transactions.
         self._partitions: dict[bytes, dict[int, bytes]] = {}
@@ -213,6 +224,10 @@ class Core:
         self.out.report(lambda _: notice, group.position, now_ms)
         return False
 
+    def config(self, group_id: str, name: str) -> int:
+        """A configuration of a group of the consumer protocol; see `GroupConfigs.value`."""
+        return self.configs.value(self.settings, group_id, name)
+
     # ---- deadlines ----
 
     def arm_session(self, member: Member, now_ms: int) -> None:
@@ -226,7 +241,7 @@ class Core:
                 if not member.is_new:  # no session yet, but a longer time for its first join phase
                     self.arm_session(member, now_ms)
             for deadlines in group.consumer_deadlines.values():
-                self.arm(deadlines.session, now_ms + self.settings.group_consumer_session_timeout_ms)
+                self.arm(deadlines.session, now_ms + self.config(group.group_id, SESSION))
 
     def arm(self, deadline: GroupDeadline, due_ms: int) -> None:
         """Start or move any deadline."""

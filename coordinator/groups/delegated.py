@@ -18,6 +18,7 @@ from ringleader.coordinator.consumer_groups.member import ConsumerMember
 from ringleader.coordinator.consumer_groups.requests import is_full
 from ringleader.coordinator.consumer_groups.target import AssignorError, check, question
 from ringleader.coordinator.deadlines import NEVER
+from ringleader.coordinator.groups.configs import HEARTBEAT
 from ringleader.coordinator.groups.core import Part
 from ringleader.coordinator.groups.deadlines import GroupDeadline, Kind
 from ringleader.coordinator.groups.group import Group
@@ -114,12 +115,11 @@ class Delegations(Part):
         member: ConsumerMember,
         now_ms: int,
     ) -> Task | Fallback:
-        settings = self.core.settings
-        bound_ms = settings.group_consumer_leader_timeout_ms
+        bound_ms = self.core.settings.group_consumer_leader_timeout_ms
         if not any(_can_lead(one, assignor, current) for one in consumer.members.values()):
             return self._fall_back(group, member.member_id, f"no member can compute {assignor}", now_ms)
         if current.until_ms == NEVER:
-            current.until_ms = now_ms + settings.group_consumer_heartbeat_interval_ms + bound_ms
+            current.until_ms = now_ms + self.core.config(group.group_id, HEARTBEAT) + bound_ms
         due_ms = current.until_ms
         task: Task | Fallback = Fallback.WAIT
         if _can_lead(member, assignor, current):

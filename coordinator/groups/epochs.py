@@ -7,7 +7,7 @@ its records concern; epochs that come before the target is computed are one reba
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 
 from ringleader.coordinator.consumer_groups.assignors import ASSIGNORS
@@ -26,7 +26,6 @@ from ringleader.coordinator.groups.deadlines import GroupDeadline
 from ringleader.coordinator.groups.epoch_notes import EpochProgress, Event, Notes, Place
 from ringleader.coordinator.groups.group import Group
 from ringleader.coordinator.groups.reports import FINISH_TIMEOUT_MS, Reports
-from ringleader.coordinator.groups.settings import GroupSettings
 from ringleader.coordinator.journal.entries import (
     Cause,
     DepartedMember,
@@ -64,14 +63,14 @@ class Epochs:
         deadlines: DeadlineHeap[GroupDeadline],
         unix_time: UnixTime,
         topics: Topics,
-        settings: GroupSettings,
+        session_ms: Callable[[str], int],
     ) -> None:
         self._reports = reports
         self._groups = groups
         self._deadlines = deadlines
         self._unix_time = unix_time
         self._topics = topics
-        self._settings = settings
+        self._session_ms = session_ms
         self._notes: dict[str, Notes] = {}
         self._events: dict[Group, Event] = {}
 
@@ -106,11 +105,7 @@ class Epochs:
     def going(self, group: Group, member: ConsumerMember, why: Departure, due_ms: int, now_ms: int) -> None:
         """A member is about to be removed. `due_ms`: of its session."""
         classic = member.subscription.classic
-        session_ms = (
-            self._settings.group_consumer_session_timeout_ms
-            if classic is None
-            else classic.session_timeout_ms
-        )
+        session_ms = self._session_ms(group.group_id) if classic is None else classic.session_timeout_ms
         heard_ms = min(now_ms, (now_ms if due_ms == NEVER else due_ms) - session_ms)
         self._event(group).going[member.member_id] = why, heard_ms
 
@@ -219,19 +214,24 @@ class Epochs:
 
     def _before(self, notes: Notes, consumer: ConsumerGroup, event: Event) -> Iterator[tuple[str, Seated]]:
         for member_id, was in event.gone.items():
-            yield member_id, self._seated(notes, member_id, *was)
+            yield member_id, self._seated(consumer, notes, member_id, *was)
         for name, member in consumer.members.items():
             if name not in event.joined:
                 known = event.was.get(event.replaced.get(name, name))
-                yield name, self._seated(notes, name, *(known or (member.subscription, member.current)))
+                yield (
+                    name,
+                    self._seated(consumer, notes, name, *(known or (member.subscription, member.current))),
+                )
 
-    def _seated(self, notes: Notes, member_id: str, described: Subscription, current: Current) -> Seated:
+    def _seated(
+        self, consumer: ConsumerGroup, notes: Notes, member_id: str, described: Subscription, current: Current
+    ) -> Seated:
         return Seated(
             member_id,
             described.client_id,
             described.client_host,
             described.instance_id,
-            self._settings.group_consumer_session_timeout_ms
+            self._session_ms(consumer.group_id)
             if described.classic is None
             else described.classic.session_timeout_ms,
             described.rebalance_timeout_ms,
@@ -385,7 +385,7 @@ class Epochs:
 
     def _members(self, notes: Notes, consumer: ConsumerGroup) -> tuple[Seated, ...]:
         return tuple(
-            self._seated(notes, one.member_id, one.subscription, one.current)
+            self._seated(consumer, notes, one.member_id, one.subscription, one.current)
             for one in consumer.members.values()
         )
 

@@ -51,6 +51,24 @@ class GroupSettings(BaseModel):
         description="Shortest time between two computations of the assignment of a group of the consumer "
         "protocol: changes within it are collected. 0: each change is computed at once.",
     )
+    group_consumer_min_session_timeout_ms: int = Field(
+        45_000, ge=1, le=INT32_MAX, description="Least `consumer.session.timeout.ms` of a single group."
+    )
+    group_consumer_max_session_timeout_ms: int = Field(
+        60_000, ge=1, le=INT32_MAX, description="Largest `consumer.session.timeout.ms` of a single group."
+    )
+    group_consumer_min_heartbeat_interval_ms: int = Field(
+        5_000, ge=1, le=INT32_MAX, description="Least `consumer.heartbeat.interval.ms` of a single group."
+    )
+    group_consumer_max_heartbeat_interval_ms: int = Field(
+        15_000, ge=1, le=INT32_MAX, description="Largest `consumer.heartbeat.interval.ms` of a single group."
+    )
+    group_consumer_min_assignment_interval_ms: int = Field(
+        0, ge=0, le=INT32_MAX, description="Least `consumer.assignment.interval.ms` of a single group."
+    )
+    group_consumer_max_assignment_interval_ms: int = Field(
+        15_000, ge=0, le=INT32_MAX, description="Largest `consumer.assignment.interval.ms` of a single group."
+    )
     group_consumer_max_size: int = Field(
         INT32_MAX,
         ge=1,

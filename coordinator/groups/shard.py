@@ -14,6 +14,7 @@ from ringleader.coordinator.consumer_groups.topics import Topics
 from ringleader.coordinator.groups import offset_deletion
 from ringleader.coordinator.groups.admin import AdminHandler
 from ringleader.coordinator.groups.commit import CommitRequest, PreparedCommit, at_once, prepare
+from ringleader.coordinator.groups.configs import GroupConfigs
 from ringleader.coordinator.groups.consumer import ConsumerHandler
 from ringleader.coordinator.groups.core import Core
 from ringleader.coordinator.groups.deadlines import GroupDeadline, Kind
@@ -73,13 +74,14 @@ class Shard:
         confirmed_reads: bool = False,
         memory: MemoryTotal | None = None,
         topics: Topics | None = None,
+        configs: GroupConfigs | None = None,
     ) -> None:
         """`unix_time`: what is known of it already, if anything. `confirmed_reads`: see
         `Storage.confirmed_reads` and `core`. `memory`: of all shards of the process; None: of this one
-        alone. `topics`: those of the cluster, for groups of the consumer protocol; it changes between calls
-        only."""
+        alone. `topics`: those of the cluster, `configs`: those of single groups, both for groups of the
+        consumer protocol; they change between calls only."""
         self.partition = partition
-        core = self._core = Core(settings, ids, unix_time, confirmed_reads, memory, topics)
+        core = self._core = Core(settings, ids, unix_time, confirmed_reads, memory, topics, configs)
         self._out = core.out
         self._groups = core.groups
         self._rebalances = rebalances = Rebalances(core)

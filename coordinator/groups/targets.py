@@ -10,6 +10,7 @@ from ringleader.coordinator.consumer_groups.names import is_delegated
 from ringleader.coordinator.consumer_groups.target import AssignorError, compute
 from ringleader.coordinator.consumer_groups.topics import metadata_hash
 from ringleader.coordinator.groups.changes import Changes
+from ringleader.coordinator.groups.configs import ASSIGNMENT
 from ringleader.coordinator.groups.core import Core, Part
 from ringleader.coordinator.groups.delegated import Delegation, Delegations, Fallback, Task
 from ringleader.protocol.messages import ConsumerGroupHeartbeatRequest
@@ -44,7 +45,7 @@ class Targets(Part):
         if consumer.assignment_epoch >= consumer.epoch:
             return None
         unix_ms = self.core.unix_time.stamp_ms(now_ms)
-        interval_ms = self.core.settings.group_consumer_assignment_interval_ms
+        interval_ms = self.core.config(name, ASSIGNMENT)
         if interval_ms and consumer.assigned_ms <= unix_ms < consumer.assigned_ms + interval_ms:
             return None
         assignor = consumer.preferred_assignor()

@@ -181,6 +181,7 @@ class Masks:
             **state,
             "groups": groups,
             "topics": topics,
+            "configs": self._configs(state["configs"]),
             "transactional": [
                 [producer, [self.text(one, keep=self._stays(one)) for one in some]]
                 for producer, some in state["transactional"]
@@ -207,11 +208,16 @@ class Masks:
         }
         if "tickets" in line:
             masked["tickets"] = [self._ticket(one, keep=keep) for one in line["tickets"]]
+        if "configs" in line:
+            masked["configs"] = self._configs(line["configs"])
         if "topics" in line:
             masked["topics"] = self.value(line["topics"])
         if "ids" in line:
             masked["ids"] = [self.text(one, keep=keep) for one in line["ids"]]
         return masked
+
+    def _configs(self, configs: dict[str, Any]) -> dict[str, Any]:
+        return {self.text(one, keep=self._stays(one)): values for one, values in configs.items()}
 
     def _stays(self, group_id: str | None) -> bool:
         return not self._everything and group_id == self._group_id

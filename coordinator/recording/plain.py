@@ -51,7 +51,7 @@ def _classes() -> Iterator[type[Any]]:
     yield from (journal.Incident, Notice, Uncommitted)
     yield from (deadlines.MemberDeadline, deadlines.MemberDeadlines, consumer.ConsumerGroup, consumer.Regex)
     yield from (described.ConsumerMember, described.Subscription, described.ClassicMember, described.Current)
-    yield Topic
+    yield from (Topic, epoch_notes.EpochProgress, epoch_notes.Notes)
     for one in vars(messages).values():
         if isinstance(one, type) and dataclasses.is_dataclass(one):
             yield one

@@ -124,6 +124,9 @@ class Player:
             state.set_unix(self.shard, line["unix"])
         if "others" in line:
             state.set_others(self.shard, line["others"])
+        if "configs" in line:
+            configs = self.shard._core.configs
+            configs.apply({**dict.fromkeys(configs.all()), **line["configs"]})
         if "topics" in line:
             version, changed, gone = line["topics"]
             state.set_topics(self.shard, version, map(self._reader.get, changed), gone)

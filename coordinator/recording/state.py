@@ -112,6 +112,7 @@ def state_of(shard: Shard, writer: Writer) -> dict[str, Any]:
         "ending": sorted(shard.transactions.ending),
         "unix": unix_of(shard),
         "others": others_bytes(shard),
+        "configs": {group_id: dict(values) for group_id, values in core.configs.all().items()},
         "topics": [core.topics.version, [writer.put(one) for one in core.topics.all()]],
         "groups": [writer.put(one) for one in core.groups.values()],
         "transactional": [[producer, [*groups]] for producer, groups in core.transactional.items()],
@@ -176,6 +177,7 @@ def shard_of(
     set_unix(shard, state["unix"])
     set_others(shard, state["others"])
     core.epochs._notes.update((name, reader.get(one)) for name, one in state.get("epochs", ()))
+    core.configs.apply(state["configs"])
     version, topics = state["topics"]
     set_topics(shard, version, map(reader.get, topics), ())
     for own, (due_ms, armed_ms) in zip(_own(shard), state["own"], strict=True):

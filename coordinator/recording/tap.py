@@ -121,7 +121,7 @@ class Tap:
         self._unix: list[Any] = []
         self._others = 0
         self._topics: dict[str, Topic] = {}
-        self._topics_version = 0
+        self._topics_version = self._configs_version = 0
         self._next: int | None = None
         self._make_id = shard._core.ids
         self._wrapped: dict[str, tuple[Any, Any]] = {}
@@ -134,6 +134,7 @@ class Tap:
         writer = Writer(self._tickets.number, self._principals, names_objects=True)
         found = state.state_of(shard, writer)
         self._unix, self._others = found["unix"], found["others"]
+        self._configs_version = shard._core.configs.version
         self._topics, self._topics_version = state.topics_of(shard), shard._core.topics.version
         first = {"settings": state.settings_of(shard), "state": found, "tickets": self._tickets.fresh}
         self._tickets.fresh = []
@@ -224,6 +225,10 @@ class Tap:
             line["unix"] = unix
         if others != self._others:
             line["others"] = self._others = others
+        configs = self.shard._core.configs
+        if configs.version != self._configs_version:
+            self._configs_version = configs.version
+            line["configs"] = {group_id: dict(values) for group_id, values in configs.all().items()}
         version = self.shard._core.topics.version
         if version != self._topics_version:
             before, self._topics = self._topics, state.topics_of(self.shard)

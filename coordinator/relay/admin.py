@@ -18,14 +18,15 @@ from ringleader.coordinator.relay.relay import Relay, code_of
 from ringleader.coordinator.security.acls import Operation, ResourceType
 from ringleader.coordinator.server.call import HELD_ENTRY_BYTES, Call, Message
 from ringleader.coordinator.server.handlers import checks
-from ringleader.coordinator.server.handlers.admin import ConfigOperation
-from ringleader.coordinator.server.handlers.checks import BROKER, TOPIC
+from ringleader.coordinator.server.handlers.admin import ConfigOperation, changed, replaced
+from ringleader.coordinator.server.handlers.checks import BROKER, GROUP, TOPIC
 from ringleader.coordinator.server.handlers.configs import (
     broker_entries,
     configs_in_words,
     once_each,
     shown,
 )
+from ringleader.coordinator.server.handlers.group_configs import Change, alter_group, group_entries
 from ringleader.coordinator.server.services import Handler, Services
 from ringleader.coordinator.server.throttle import mutations
 from ringleader.protocol import messages as kafka
@@ -285,6 +286,11 @@ class _Admin:
                 continue
             if refused is not None:
                 one.error_code, one.error_message = refused.code, refused.detail
+            elif kind == GROUP:
+                try:
+                    one.configs = shown(group_entries(self._services, name), resource, request)
+                except KafkaError as error:
+                    one.error_code, one.error_message = error.code, error.detail
             elif kind != BROKER:
                 one.error_code = ErrorCode.INVALID_REQUEST
                 one.error_message = f"Resource type {kind} has no configurations here."
@@ -314,17 +320,18 @@ class _Admin:
     async def alter_configs(self, call: Call, request: kafka.AlterConfigsRequest) -> Message:
         """A key that a topic's request does not name goes back to its default."""
         result = kafka.AlterConfigsResponseAlterConfigsResourceResponse
-        return await self._alter(call, request, result, kafka.AlterConfigsResponse)
+        return await self._alter(call, request, replaced, result, kafka.AlterConfigsResponse)
 
     async def alter_some_configs(self, call: Call, request: kafka.IncrementalAlterConfigsRequest) -> Message:
         """A key that is not named stays."""
         result = kafka.IncrementalAlterConfigsResponseAlterConfigsResourceResponse
-        return await self._alter(call, request, result, kafka.IncrementalAlterConfigsResponse)
+        return await self._alter(call, request, changed, result, kafka.IncrementalAlterConfigsResponse)
 
     async def _alter(
         self,
         call: Call,
         request: kafka.AlterConfigsRequest | kafka.IncrementalAlterConfigsRequest,
+        change: Change,
         result: Callable[[int, str | None, int, str], Any],
         response_class: Callable[..., Any],
     ) -> Message:
@@ -338,8 +345,10 @@ class _Admin:
             if refusal is not None:
                 code, text = _TWICE if counts[kind, name] > 1 else (refusal.code, refusal.detail)
                 refused.append(result(code, text, kind, name))
+            elif kind == GROUP:
+                refused.append(await self._alter_group(call, request, resource, change, result))
             elif kind != TOPIC:
-                text = "Only topics' configurations can be changed at a node."
+                text = "Only topics' and groups' configurations can be changed at a node."
                 refused.append(result(ErrorCode.INVALID_REQUEST, text, kind, name))
             elif self._relay.is_own(name):
                 refused.append(result(ErrorCode.INVALID_TOPIC_EXCEPTION, _OWN, kind, name))
@@ -366,6 +375,21 @@ class _Admin:
                 )
         response.responses += refused
         return response
+
+    async def _alter_group(
+        self,
+        call: Call,
+        request: kafka.AlterConfigsRequest | kafka.IncrementalAlterConfigsRequest,
+        resource: Any,
+        change: Change,
+        result: Callable[[int, str | None, int, str], Any],
+    ) -> Any:
+        name, only = resource.resource_name, request.validate_only
+        try:
+            await alter_group(self._services, call, name, resource.configs, change, validate_only=only)
+        except KafkaError as error:
+            return result(error.code, error.detail, GROUP, name)
+        return result(ErrorCode.NONE, None, GROUP, name)
 
     def _refused_configs(self, call: Call, operation: Operation, kind: int, name: str) -> KafkaError | None:
         """The error for a caller that may not do that with these configurations; None: it may."""

@@ -12,6 +12,7 @@ from typing import Any
 from ringleader.coordinator.bounded import BoundedCache
 from ringleader.coordinator.consumer_groups.topics import Topic, Topics
 from ringleader.coordinator.groups.commit import CommitRequest, PreparedCommit, prepare
+from ringleader.coordinator.groups.configs import GroupConfigs
 from ringleader.coordinator.groups.memory import MemoryTotal
 from ringleader.coordinator.groups.offset_deletion import PreparedDeletion
 from ringleader.coordinator.groups.offsets import Wanted
@@ -81,6 +82,8 @@ class GroupRuntime(MovingShards[Shard]):
         self.memory_max_bytes = settings.group_metadata_max_bytes
         self.topics = Topics()
         """The cluster's topics, for groups of the consumer protocol."""
+        self.configs = GroupConfigs()
+        """Of single groups of the consumer protocol."""
         self.look_at_topics: LookAtTopics | None = None
         """None: `topics` is always current."""
         self._lives: dict[int, Shard] = {}
@@ -117,6 +120,7 @@ class GroupRuntime(MovingShards[Shard]):
             confirmed_reads=self._confirmed_reads,
             memory=self.memory,
             topics=self.topics,
+            configs=self.configs,
         )
         self.heartbeats[partition] = shard.heartbeat
         return shard

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 from ringleader.coordinator.security.acls import AllowAll, Authority, Authorizer, from_key
@@ -23,6 +24,8 @@ class Security:
         self.users = Users(store)
         self.authorizer = authorizer
         self.quotas = ClientQuotas() if quotas is None else quotas
+        self.on_groups: Callable[[Changed], None] | None = None
+        """Called with what is kept of groups, and with what of it changes."""
 
     async def start(self) -> None:
         """Read what is kept, or begin to keep. Raises what the store's `start` raises, and DamagedError."""
@@ -33,6 +36,12 @@ class Security:
         except (ValueError, KeyError, TypeError, AttributeError):
             raise self.store.damaged("a quota") from None
         self.store.observe("quotas", self.quotas.apply)
+        if self.on_groups is not None:
+            try:
+                self.on_groups(self.store.entries("groups"))
+            except (ValueError, KeyError, TypeError, AttributeError):
+                raise self.store.damaged("the configuration of a group") from None
+            self.store.observe("groups", self.on_groups)
         authorizer = self.authorizer
         if isinstance(authorizer, AllowAll):
             return

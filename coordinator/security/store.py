@@ -1,5 +1,5 @@
-"""Users, ACLs and quotas as they are kept: of a node by itself in one small file, replaced as a whole. (That
-of several nodes is a topic: `storage.kafka.security`.)"""
+"""Users, ACLs, quotas and the configurations of groups as they are kept: of a node by itself in one small
+file, replaced as a whole. (That of several nodes is a topic: `storage.kafka.security`.)"""
 
 from __future__ import annotations
 
@@ -24,8 +24,10 @@ SECRET_BYTES = 32
 MAX_BYTES = 16 * 1024 * 1024
 """Of all entries together, as JSON."""
 
-Section = Literal["users", "acls", "quotas"]
+Section = Literal["users", "acls", "quotas", "groups"]
 SECTIONS: tuple[Section, ...] = get_args(Section)
+OLD: tuple[Section, ...] = ("users", "acls", "quotas")
+"""Those that were there from the beginning."""
 
 Changed = Mapping[str, Any]
 """Key -> its current JSON value; None: deleted."""
@@ -191,7 +193,9 @@ def larger(size: int, before: Mapping[str, Any], entries: Changed) -> int:
     KafkaError (POLICY_VIOLATION): too large."""
     more = sum(size_of(key, value) - size_of(key, before.get(key)) for key, value in entries.items())
     if more > 0 and size + more > MAX_BYTES:
-        text = f"all users, ACLs and quotas together have {MAX_BYTES:,} bytes at most"
+        text = (
+            f"all users, ACLs, quotas and configurations of groups together have {MAX_BYTES:,} bytes at most"
+        )
         raise KafkaError(ErrorCode.POLICY_VIOLATION, text)
     return size + more
 
@@ -207,7 +211,10 @@ def _parse(path: Path, data: bytes) -> tuple[bytes, dict[Section, dict[str, Any]
         if document["format"] != FORMAT:
             raise DamagedError(f"{path} has format {document['format']!r}, this ringleader knows {FORMAT}")
         secret = bytes.fromhex(document["secret"])
-        sections = {section: document[section] for section in SECTIONS}
+        sections = {
+            section: document[section] for section in SECTIONS if section in document or section in OLD
+        }
+        sections |= {section: {} for section in SECTIONS if section not in sections}
     except (ValueError, KeyError, TypeError):
         raise DamagedError(f"{path} cannot be read: put the last copy of it back") from None
     if len(secret) != SECRET_BYTES or not all(isinstance(entries, dict) for entries in sections.values()):

@@ -212,8 +212,11 @@ def _sentence(report: Report, dry_run: bool) -> str:
     topics = f"{_count(len(report.topics), 'topic')} with {_count(total, 'record')}"
     what = f"{topics} and {_count(len(groups), 'group')} with {_count(offsets, 'offset')}"
     if any(report.security.values()):
-        users, acls, quotas = (report.security[name] for name in ("users", "acls", "quotas"))
+        sections = "users", "acls", "quotas", "groups"
+        users, acls, quotas, of_groups = (report.security[name] for name in sections)
         what += f", {_count(users, 'user')}, {_count(acls, 'ACL')} and {_count(quotas, 'quota')}"
+        if of_groups:
+            what += f", and what is set for {_count(of_groups, 'group')}"
     if dry_run:
         return f"Nothing has changed; {what} can be taken over."
     then = "Start the nodes, let clients bootstrap at them, and do not start the daemon again."

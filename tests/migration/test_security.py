@@ -45,7 +45,7 @@ async def test_all_goes_over_with_the_secret_and_once(
     monkeypatch.setattr(securing, "ENTRIES_PER_CHANGE", 2)
     names = [f"user{n}" for n in range(5)]
     ours = await filled(tmp_path, *names)
-    assert ours.counts() == {"users": 5, "acls": 0, "quotas": 0}
+    assert ours.counts() == {"users": 5, "acls": 0, "quotas": 0, "groups": 0}
     with Coordinator() as cluster:
         async with topic(cluster, ours.secret) as store:
             await store.change("users", {"user3": ours.sections["users"]["user3"]})  # as an earlier run did

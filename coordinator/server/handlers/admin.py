@@ -15,7 +15,7 @@ from ringleader.coordinator.run_queue import Slices
 from ringleader.coordinator.security.acls import Operation, ResourceType
 from ringleader.coordinator.server.call import HELD_ENTRY_BYTES, Call
 from ringleader.coordinator.server.handlers import checks
-from ringleader.coordinator.server.handlers.checks import BROKER, TOPIC
+from ringleader.coordinator.server.handlers.checks import BROKER, GROUP, TOPIC
 from ringleader.coordinator.server.handlers.configs import (
     broker_entries,
     configs_in_words,
@@ -23,6 +23,7 @@ from ringleader.coordinator.server.handlers.configs import (
     shown,
     topic_entries,
 )
+from ringleader.coordinator.server.handlers.group_configs import alter_group, group_entries
 from ringleader.coordinator.server.handlers.topics import CLUSTER_OPERATIONS
 from ringleader.coordinator.server.services import Handler, LocalServices, set_error
 from ringleader.coordinator.topics.catalog import refuse_internal
@@ -107,6 +108,8 @@ class _Admin:
             if name not in ("", str(self._services.node_id)):
                 raise _refused(f"This is broker {self._services.node_id}, not {name}.")
             return [] if name == "" else broker_entries(self._services)
+        if resource_type == GROUP:
+            return group_entries(self._services, name)
         raise _refused(f"Resource type {resource_type} has no configurations here.")
 
     # ---- AlterConfigs, IncrementalAlterConfigs ----
@@ -115,13 +118,13 @@ class _Admin:
         """A key that a topic's request does not name goes back to its default."""
         result = kafka.AlterConfigsResponseAlterConfigsResourceResponse
         response = kafka.AlterConfigsResponse
-        self._services.see_through(call, self._alter(call, request, _replaced, result, response))
+        self._services.see_through(call, self._alter(call, request, replaced, result, response))
 
     def alter_some_configs(self, call: Call, request: kafka.IncrementalAlterConfigsRequest) -> None:
         """Sets, unsets, and adds to or takes from lists; a key that is not named stays."""
         result = kafka.IncrementalAlterConfigsResponseAlterConfigsResourceResponse
         response = kafka.IncrementalAlterConfigsResponse
-        self._services.see_through(call, self._alter(call, request, _changed, result, response))
+        self._services.see_through(call, self._alter(call, request, changed, result, response))
 
     async def _alter(
         self,
@@ -140,13 +143,19 @@ class _Admin:
                 if counts[kind, name] > 1:
                     raise _refused("The resource is in the request more than once.")
                 checks.check_configs(self._services, call, Operation.ALTER_CONFIGS, kind, name)
-                if kind != TOPIC:
-                    raise _refused("Only topics' configurations can be changed while the node runs.")
+                if kind not in (TOPIC, GROUP):
+                    raise _refused("Only topics' and groups' configurations can be changed at run time.")
                 if len({config.name for config in configs}) < len(configs):
                     raise _refused("A config is in the request more than once.")
+                if kind == GROUP:
+                    only = request.validate_only
+                    await alter_group(self._services, call, name, configs, change, validate_only=only)
+                    return result
                 refuse_internal(name, "change the configuration of")
                 await self._topics.configure(
-                    name, lambda present: change(present, configs), validate_only=request.validate_only
+                    name,
+                    lambda present: change(present, _known(configs)),
+                    validate_only=request.validate_only,
                 )
                 info = self._topics.describe(name)
                 if info is not None and not request.validate_only:
@@ -225,28 +234,35 @@ def _refused(detail: str) -> KafkaError:
     return KafkaError(ErrorCode.INVALID_REQUEST, detail)
 
 
-def _replaced(
+def _known(configs: Sequence[Any]) -> Sequence[Any]:
+    """Those of a topic. Raises KafkaError if there is no such one."""
+    for config in configs:
+        if config.name not in KEYS:
+            raise KafkaError(ErrorCode.INVALID_CONFIG, f"Unknown topic config name: {config.name}")
+    return configs
+
+
+def replaced(
     present: dict[str, str], configs: Sequence[kafka.AlterConfigsRequestAlterableConfig]
 ) -> Mapping[str, str | None]:
+    """The configurations as AlterConfigs names them."""
     return {config.name: config.value for config in configs}
 
 
-def _changed(
+def changed(
     present: dict[str, str], changes: Sequence[kafka.IncrementalAlterConfigsRequestAlterableConfig]
 ) -> Mapping[str, str | None]:
     """The configurations after these changes. Raises KafkaError."""
     after: dict[str, str | None] = dict(present)
     for change in changes:
-        key = KEYS.get(change.name)
-        if key is None:
-            raise KafkaError(ErrorCode.INVALID_CONFIG, f"Unknown topic config name: {change.name}")
+        is_list = change.name in KEYS and KEYS[change.name].type == ConfigType.LIST
         if change.config_operation == ConfigOperation.SET:
             after[change.name] = change.value
         elif change.config_operation == ConfigOperation.DELETE:
             after.pop(change.name, None)
         elif change.config_operation not in (ConfigOperation.APPEND, ConfigOperation.SUBTRACT):
             raise _refused(f"There is no config operation {change.config_operation}.")
-        elif key.type != ConfigType.LIST or change.value is None:
+        elif not is_list or change.value is None:
             raise KafkaError(ErrorCode.INVALID_CONFIG, f"{change.name} is no list.")
         else:
             # Appending to a default makes it explicit, as in Kafka.

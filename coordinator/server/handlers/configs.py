@@ -20,6 +20,7 @@ class ConfigSource(IntEnum):
     TOPIC = 1
     STATIC_BROKER = 4
     DEFAULT = 5
+    GROUP = 8
 
 
 _BROKER_TYPES = {bool: ConfigType.BOOLEAN, int: ConfigType.LONG, str: ConfigType.STRING}
@@ -32,23 +33,24 @@ def topic_entries(configs: Mapping[str, str], services: LocalServices) -> list[E
 
 def _topic_entry(key: ConfigKey, configs: Mapping[str, str], services: LocalServices) -> Entry:
     default = key.default(services.topics.settings)
-    broker_source = _broker_source(key.broker_key, services)
+    of_broker = broker_source(key.broker_key, services)
     synonyms = []
     if key.name in configs:
         synonyms.append(Synonym(key.name, configs[key.name], ConfigSource.TOPIC))
     if key.broker_key is not None:
-        synonyms.append(Synonym(key.broker_key, default, broker_source))
+        synonyms.append(Synonym(key.broker_key, default, of_broker))
     return Entry(
         name=key.name,
         value=configs.get(key.name, default),
-        config_source=ConfigSource.TOPIC if key.name in configs else broker_source,
+        config_source=ConfigSource.TOPIC if key.name in configs else of_broker,
         synonyms=synonyms,
         config_type=key.type,
         documentation=key.documentation,
     )
 
 
-def _broker_source(key: str | None, services: Services) -> ConfigSource:
+def broker_source(key: str | None, services: Services) -> ConfigSource:
+    """Where the value of a setting of the node comes from."""
     if key is not None and key.replace(".", "_") in services.settings.model_fields_set:
         return ConfigSource.STATIC_BROKER
     return ConfigSource.DEFAULT
@@ -59,7 +61,7 @@ def broker_entries(services: Services) -> list[Entry]:
     entries = []
     for option in options():
         value = _text(getattr(services.settings, option.field))
-        source = _broker_source(option.key, services)
+        source = broker_source(option.key, services)
         entries.append(
             Entry(
                 name=option.key,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,12 +15,18 @@ from ringleader.coordinator.cluster.node import ClusterNode
 from ringleader.coordinator.groups.routing import partition_for
 from ringleader.coordinator.relay import following
 from ringleader.coordinator.runtime import groups
+from ringleader.coordinator.security.store import FileStore
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatRequestTopicPartitions,
     ConsumerGroupHeartbeatResponse,
+    DescribeConfigsRequest,
+    DescribeConfigsRequestDescribeConfigsResource,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsRequestAlterableConfig,
+    IncrementalAlterConfigsRequestAlterConfigsResource,
 )
 from ringleader.testing import Coordinator
 from tests.coordinator.cluster.test_node import alike
@@ -132,3 +140,23 @@ async def test_the_shard_is_served_with_the_topics_of_last_while_brokers_are_sil
     assert (await beat(one, joined.member_epoch)).member_epoch == joined.member_epoch
     [line] = lines.of("served with topics as of last")
     assert line["partition"] == PARTITION
+
+
+async def test_what_is_set_for_a_group_at_one_node_counts_at_its_owner(
+    kafka_cluster: Coordinator, lines: Lines
+) -> None:
+    store = FileStore(Path(kafka_cluster.node.settings.data_dir) / "of-the-nodes.json")
+    async with Nodes(kafka_cluster, lines, store) as nodes:
+        made = {node_id: await nodes.start(node_id) for node_id in (1, 2)}
+        owner = (await alike(*made.values()))[GROUP]
+        other = made[3 - owner]
+        change = IncrementalAlterConfigsRequestAlterableConfig("consumer.heartbeat.interval.ms", 0, "6000")
+        resource = IncrementalAlterConfigsRequestAlterConfigsResource(32, GROUP, [change])
+        [answer] = (await ask(other, IncrementalAlterConfigsRequest([resource]))).responses
+        assert (answer.error_code, answer.resource_name) == (0, GROUP)
+        assert (await join(made[owner])).heartbeat_interval_ms == 6_000
+        asked = DescribeConfigsRequestDescribeConfigsResource(32, GROUP, ["consumer.heartbeat.interval.ms"])
+        [shown] = (await ask(made[owner], DescribeConfigsRequest([asked]))).results
+        assert [entry.value for entry in shown.configs] == ["6000"]
+        [refused] = (await ask(other, DescribeConfigsRequest([replace(asked, resource_name="")]))).results
+        assert refused.error_code == ErrorCode.INVALID_REQUEST

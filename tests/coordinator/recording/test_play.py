@@ -77,7 +77,8 @@ def test_every_run_of_several_nodes_is_played_the_same() -> None:
     assert all(one.first["state"]["confirms"] for one in recorded)
     assert sum(len(one.lines) for one in recorded) > 1_000
     assert any(group["consumer"] for one in recorded for group in one.first["state"]["groups"])
-    assert any("topics" in line for one in recorded for line in loaded(one))
+    for what in ("topics", "configs"):
+        assert any(what in line for one in recorded for line in loaded(one)), what
 
 
 def _has_members(recorded: Recorded) -> bool:

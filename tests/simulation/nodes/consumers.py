@@ -39,6 +39,7 @@ MEMBERS_MAX = 4
 PARTITIONS_MAX = 9
 _VERSION, _COMMIT_VERSION = 1, 9
 _PATIENCE_S = 5.0
+SESSION, ASSIGNMENT = "consumer.session.timeout.ms", "consumer.assignment.interval.ms"
 _NAMES = {name.encode().ljust(16, b"-"): name for name in TOPICS}
 _IDS = {name: topic_id for topic_id, name in _NAMES.items()}
 
@@ -53,6 +54,8 @@ class Consumers:
         self.log = ConsumerGroup(GROUP)
         """The group as the log has it."""
         self.members: list[Consumer] = []
+        self.configs: dict[str, int] = {}
+        """Of the group."""
         self._number = 0
         self._epochs = (0, 0)
         self._stable: int | None = None
@@ -67,6 +70,7 @@ class Consumers:
             self.join(rng.randint(0, 2_000), f"c{self._number}" if rng.random() < 0.3 else None)
         for _ in range(rng.choice([0, 1, 3])):
             world.later(rng.randint(3_000, world.faulty_ms), self._grow)
+        world.later(rng.randint(0, world.faulty_ms), self._configure)
 
     def join(self, delay_ms: int, instance_id: str | None) -> None:
         """One more member."""
@@ -77,9 +81,18 @@ class Consumers:
 
     # ---- topics ----
 
+    def _configure(self) -> None:
+        """The group has configurations of its own from now on."""
+        rng = self.world.rng
+        self.configs = {ASSIGNMENT: rng.choice([0, 1_000]), SESSION: rng.choice([10_000, 45_000])}
+        for node in self.world.nodes:
+            node.tell(partial(node.runtime.configs.apply, {GROUP: self.configs}))
+
     def follow(self, node: Node) -> None:
-        """A node knows of topics as they are when it starts, and when it looks."""
+        """A node knows of topics as they are when it starts, and when it looks; of configurations always."""
         self._tell(node)
+        if self.configs:
+            node.runtime.configs.apply({GROUP: self.configs})
         node.runtime.look_at_topics = partial(self._look, node)
 
     def _tell(self, node: Node) -> None:

@@ -99,7 +99,8 @@ async def test_a_default_from_the_nodes_settings_says_so(ask: Ask) -> None:
     [
         (TOPIC, "none", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
         (BROKER, "77", ErrorCode.INVALID_REQUEST),
-        (32, "group", ErrorCode.INVALID_REQUEST),
+        (32, "", ErrorCode.INVALID_REQUEST),
+        (16, "metrics", ErrorCode.INVALID_REQUEST),
         (BROKER, "", 0),
     ],
 )
