@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench import consume, failover, spark
+from bench import consume, failover, processing, spark
 from bench.assignors import COLUMNS, TOPICS, cells
 from bench.build import OUT
 from bench.plan import RINGLEADER, Plan
@@ -247,6 +247,16 @@ def _consume(run: Run) -> list[str]:
     ]
 
 
+def _processing(run: Run) -> list[str]:
+    return [
+        f"### 100 handlers that wait 50 ms each, {run['records']:,} records in 4 partitions",
+        "",
+        "`plain tasks` only wait: they show the most that the machine allows. Medians of the rounds.",
+        "",
+        *_table(processing.COLUMNS, processing.rows_of(run["medians"])),
+    ]
+
+
 def _handover(run: Run) -> list[str]:
     rows = [
         [f"{library} on {broker}", *(f"{values[key] * 1000:,.0f}" for key in ("whole", "without owner"))]
@@ -333,6 +343,7 @@ SECTIONS = {
     "replay": _replay,
     "assignors": _assignors,
     "consume": _consume,
+    "processing": _processing,
     "handover": _handover,
     "failover": _failover,
     "node_commits": _node_commits,

@@ -121,6 +121,13 @@ def test_consume(tmp_path: Path) -> None:
     assert saved["memory_mib"].keys() == {RECORDS, "aiokafka", "confluent-kafka"}
 
 
+def test_processing(tmp_path: Path) -> None:
+    saved = run("processing", tmp_path)
+    assert saved["records"] == 200
+    assert saved["medians"].keys() == {"plain tasks", "consumer.process"}
+    assert all(rate > 0 for rate in saved["medians"].values())
+
+
 def test_mixed(tmp_path: Path) -> None:
     results = run("mixed", tmp_path)["results"]
     assert results["quiet"][0]["answers"] > 0
