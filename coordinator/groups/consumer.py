@@ -185,7 +185,7 @@ class ConsumerHandler(Membership):
         if group.synced is not None:
             changes.add((group_key(group.group_id), None))
         self.rebalances.end_classic(group, now_ms)
-        if consumer.members:
+        if consumer.exists:
             changes.add(*records.all_records(consumer))
         for member in consumer.members.values():
             self.arm_classic_session(group, member, now_ms)

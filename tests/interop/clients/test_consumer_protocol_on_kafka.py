@@ -486,7 +486,6 @@ async def test_a_group_with_the_java_console_consumer(log: Log, group: str) -> N
     assert story.of("lost") == []
 
 
-@pytest.mark.parametrize("kafka", ["kafka"], indirect=True)  # Ringleader's groups do not mix the protocols
 async def test_a_classic_group_is_taken_over_member_by_member(log: Log, group: str) -> None:
     await log.write(400)
     sink = Sink()
