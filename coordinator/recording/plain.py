@@ -138,7 +138,11 @@ class Writer:
             self._kept.append(value)
         for name in fields_of(kind):
             one = getattr(value, name)
-            written[name] = self._principal(one) if name == "principal" and one else self.put(one)
+            if name == "principal" and one:
+                one = self._principal(one)
+            elif name == "principals":
+                one = {member_id: self._principal(principal) for member_id, principal in one.items()}
+            written[name] = self.put(one)
         return written
 
     def reference(self, value: Any) -> Any:
