@@ -118,6 +118,8 @@ async def test_a_node_records_what_it_has(tmp_path: Path) -> None:
         async with Nodes(kafka_cluster, lines) as nodes:
             one = await nodes.start(1)
             two = await nodes.start(2)
+            # Both have their share: nothing moves any more.
+            await until(lambda: all(node.runtime.serving for node in (one, two)))
             await until(lambda: _serves(one) or _serves(two))
             owner = one if _serves(one) else two
             other = two if owner is one else one
