@@ -131,8 +131,8 @@ def test_rules_that_cannot_be(coordinator: Coordinator) -> None:
     faults = coordinator.faults
     with pytest.raises(ValueError, match="no API 'JoinGruop'"):
         faults.drop("JoinGruop")
-    with pytest.raises(ValueError, match="Produce has no single error code"):
-        faults.error("Produce", ErrorCode.UNKNOWN_SERVER_ERROR)
+    with pytest.raises(ValueError, match="CreateTopics has no single error code"):
+        faults.error("CreateTopics", ErrorCode.UNKNOWN_SERVER_ERROR)
     with pytest.raises(ValueError, match="counts from 1"):
         faults.drop("JoinGroup", nth=0)
 

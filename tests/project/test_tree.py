@@ -60,6 +60,7 @@ ONE_CONCEPT = {
     "clients/fetch/reader.py": "one class: partitions come, are read, and are handed out",
     "tests/clients/process/test_process.py": "one call, by what may happen to it",
     "coordinator/http.py": "every metric: how it is counted, and how it is told",
+    "coordinator/groups/consumer.py": "one request and its group, a step of Kafka's order each",
     "coordinator/groups/core.py": "what the parts of a shard share: durable state, deadlines, outbox",
     "tests/interop/clients/test_consumer_protocol_on_kafka.py": "one protocol on two coordinators, by test",
     "coordinator/config.py": "all settings of a daemon, and how they are read",

@@ -29,8 +29,14 @@ from tests.simulation.world import World
 
 ROOT = Path(__file__).parents[2]
 EXPLAINED = Path(__file__).with_name("unreached.toml")
+CONSUMER_FILES = tuple(
+    f"coordinator/groups/{name}.py"
+    for name in "changes configs consumer delegated epoch_notes epochs migration mixed targets".split()
+)
+"""Those of the room of groups that are about the consumer protocol."""
 MACHINES: dict[str, tuple[str, ...]] = {
     "groups": ("coordinator/groups/*.py",),
+    "consumer": ("coordinator/consumer_groups/*.py", *CONSUMER_FILES),
     "transactions": ("coordinator/group_transactions/*.py",),
     "cluster": ("coordinator/cluster/controller.py", "coordinator/cluster/placement.py"),
     "clients": ("clients/group/machine/*.py",),
@@ -201,8 +207,9 @@ def explained() -> dict[Way, str]:
 def files_of(machine: str) -> list[Path]:
     """Of a machine."""
     found = [file for pattern in MACHINES[machine] for file in sorted(ROOT.glob(pattern))]
-    # Rebalances become records of the journal only where a node has one.
-    return [file for file in found if file.name not in ("__init__.py", "journal_record.py")]
+    others = () if machine == "consumer" else CONSUMER_FILES
+    left_out = {ROOT / name for name in others}
+    return [file for file in found if file.name != "__init__.py" and file not in left_out]
 
 
 def play(machine: str, seed: int) -> None:
@@ -211,6 +218,10 @@ def play(machine: str, seed: int) -> None:
         from tests.simulation.world import simulate
 
         simulate(seed)
+    elif machine == "consumer":
+        from tests.simulation.consumer.world import simulate as simulate_consumer
+
+        simulate_consumer(seed)
     elif machine == "transactions":
         from tests.simulation.transactions.world import simulate as simulate_transactions
 

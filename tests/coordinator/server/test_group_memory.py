@@ -124,7 +124,7 @@ async def test_groups_of_the_consumer_protocol_share_the_bound() -> None:
         [line] = [line for line in served.events(MEMORY_FULL) if line["level"] == "warning"]
         assert line["group_id"] == f"group-{codes[0]}"
         assert (await other.call(member.heartbeat(), 3)).error_code == 0
-        beat = ConsumerGroupHeartbeatRequest("group-0", "m", 1)
+        beat = ConsumerGroupHeartbeatRequest("group-0", "m", 2)
         assert (await hog.call(beat, 1)).error_code == 0
         leave = ConsumerGroupHeartbeatRequest("", "m", -1)
         for number in range(codes[0]):
