@@ -29,10 +29,11 @@ from tests.simulation.world import World
 
 ROOT = Path(__file__).parents[2]
 EXPLAINED = Path(__file__).with_name("unreached.toml")
-CONSUMER_FILES = tuple(
-    f"coordinator/groups/{name}.py"
-    for name in "changes configs consumer delegated epoch_notes epochs migration mixed targets".split()
+_OF_CONSUMERS = (
+    *("changes", "configs", "consumer", "delegated", "epoch_notes"),
+    *("epochs", "migration", "mixed", "targets"),
 )
+CONSUMER_FILES = tuple(f"coordinator/groups/{name}.py" for name in _OF_CONSUMERS)
 """Those of the room of groups that are about the consumer protocol."""
 MACHINES: dict[str, tuple[str, ...]] = {
     "groups": ("coordinator/groups/*.py",),
