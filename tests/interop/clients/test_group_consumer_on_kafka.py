@@ -36,7 +36,9 @@ class Log:
         await asyncio.to_thread(self._write, count, options)
 
     def _write(self, count: int, options: dict[str, Any]) -> None:
-        producer = Producer({"bootstrap.servers": self.bootstrap, "linger.ms": 5, **options})
+        # Idempotent: else a batch that is sent again comes behind the next one.
+        settings = {"bootstrap.servers": self.bootstrap, "linger.ms": 5, "enable.idempotence": True}
+        producer = Producer(settings | options)
         transactional = "transactional.id" in options
         if transactional:
             producer.init_transactions(PATIENCE_S)

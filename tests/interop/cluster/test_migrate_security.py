@@ -68,7 +68,7 @@ def test_users_go_over_and_others_of_the_same_name_stop_it(
     assert users("remove", daemon, one_broker, "alice").code == 0
     done = daemon.move(one_broker, "--json")
     assert done.code == 0, done.err
-    assert json.loads(done.out)["security"] == {"users": 2, "acls": 0, "quotas": 0}
+    assert json.loads(done.out)["security"] == {"users": 2, "acls": 0, "quotas": 0, "groups": 0}
     listed = users("list", daemon, one_broker).out
     assert "alice" in listed
     assert "bob" in listed
