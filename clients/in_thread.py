@@ -9,43 +9,19 @@ import threading
 import time
 from collections.abc import Callable, Coroutine
 from types import TracebackType
-from typing import Any, Generic, Protocol, Self, TypeVar, cast
+from typing import Any, Generic, Self, TypeVar, cast
 
 from ringleader.clients.checks import seconds
-from ringleader.clients.errors import ClientError
 from ringleader.clients.group.callbacks.callers import LEAST_CLOSE_S
+from ringleader.clients.in_loop import START_TIMEOUT_S, STOP_TIMEOUT_S, InLoop
 
 logger = logging.getLogger("ringleader.clients.consumer")
 
-START_TIMEOUT_S = 10.0
-STOP_TIMEOUT_S = 30.0
 LOOK_S = 1.0
 """A call that waits looks so often whether the loop's thread still runs."""
 
 
-class Client(Protocol):
-    """A client of one event loop."""
-
-    _name: str
-
-    def _at_home(self) -> bool:
-        """Whether this is the process that started it."""
-
-    def _check_process(self) -> None:
-        """Raises in a copy of the process."""
-
-    def _closed(self) -> ClientError:
-        """It does not run."""
-
-    def _started_before(self) -> ClientError:
-        """It starts once."""
-
-    async def start(self, *, timeout_s: float = START_TIMEOUT_S) -> None: ...
-
-    async def stop(self, *, timeout_s: float = STOP_TIMEOUT_S) -> None: ...
-
-
-C = TypeVar("C", bound=Client)
+C = TypeVar("C", bound=InLoop)
 T = TypeVar("T")
 
 
@@ -155,7 +131,7 @@ class InThread(Generic[C]):
         if self._loop is None:
             return
         deadline_s = time.monotonic() + seconds(timeout_s)
-        with contextlib.suppress(type(self._client._closed())):  # another thread was faster
+        with contextlib.suppress(self._client._closed_error):  # another thread was faster
             self._wait(lambda: self._stop_client(timeout_s))
         self._end_thread(max(LEAST_CLOSE_S, deadline_s - time.monotonic()))
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import time
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from types import TracebackType
 from typing import Any, Self
 
 from ringleader.clients.checks import check, offset_in_log, seconds, whole
@@ -24,7 +22,7 @@ from ringleader.clients.fetch.errors import (
 from ringleader.clients.fetch.model import Batch, ConsumerSettings
 from ringleader.clients.fetch.positions import Committed
 from ringleader.clients.fetch.reader import Reader
-from ringleader.clients.in_thread import START_TIMEOUT_S, STOP_TIMEOUT_S
+from ringleader.clients.in_loop import START_TIMEOUT_S, STOP_TIMEOUT_S, InLoop
 from ringleader.clients.model import EARLIEST, LATEST, TopicPartition, checked_partitions
 from ringleader.clients.options import ConnectionOptions, MembershipOptions, cluster_of
 
@@ -34,11 +32,14 @@ CLIENT_ID = "ringleader-consumer"
 LOOKUP_TIMEOUT_S = 30.0
 
 
-class BaseConsumer(ABC):
+class BaseConsumer(InLoop):
     """Reads what `_reader` is given. Belongs to the event loop that called `start`.
 
     One task asks for records at a time; the other methods may be called from any task of that loop.
     """
+
+    _kind = "consumer"
+    _closed_error = ConsumerClosedError
 
     def __init__(
         self,
@@ -48,37 +49,23 @@ class BaseConsumer(ABC):
         connection: MembershipOptions | ConnectionOptions,
     ) -> None:
         """`name` begins the sentences of errors."""
+        super().__init__(name)
         self.settings = settings
-        self._name = name
         self._bootstrap = bootstrap
         self._connection = connection
         self._client_id = connection.get("client_id", CLIENT_ID)
         self._reader: Reader | None = None
         self._baseline = Baseline()
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._stopping = False
         self._asker: asyncio.Task[Any] | None = None
         """The task that was given what is in hand; None: nobody was."""
         self._question: object = None
         """The question whose answer is in hand."""
-        self._process = 0
-        """Of `start`."""
         self._asking = False
         self._only_asker: asyncio.Task[Any] | None = None
         """The task of `process`, as long as it runs."""
         self._last_turn_s = 0.0
 
     # ---- its life ----
-
-    async def __aenter__(self) -> Self:
-        await self.start()
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if error is None or self._at_home():
-            await self.stop()
 
     async def start(self, *, timeout_s: float = START_TIMEOUT_S) -> None:
         """Connect, and begin; does not wait for records.
@@ -87,11 +74,9 @@ class BaseConsumer(ABC):
         those of `coordinator_bootstrap`: it says which),
         AuthenticationError, BrokerError for a topic that does not exist (PartitionConsumer).
         """
-        if self._loop is not None:
-            self._check_process()
-            raise self._started_before()
+        self._check_new()
         deadline_s = time.monotonic() + seconds(timeout_s)
-        self._loop, self._process = asyncio.get_running_loop(), os.getpid()
+        self._begin_here()
         cluster = cluster_of(
             self._bootstrap,
             self._connection,
@@ -134,17 +119,17 @@ class BaseConsumer(ABC):
     async def _begin(self, cluster: Cluster, reader: Reader, timeout_s: float) -> None:
         """The bootstrap has been reached. Has so much time."""
 
-    async def _end(self, timeout_s: float) -> None:  # noqa: B027
+    async def _end(self, timeout_s: float) -> None:
         """Before the connections are closed."""
 
-    def _polled(self, now_s: float) -> None:  # noqa: B027
+    def _polled(self, now_s: float) -> None:
         """The application is asking."""
 
     def _over(self) -> ClientError | None:
         """The reason why there is nothing more to come, as far as a subclass knows."""
         return None
 
-    def _tell_failure(self) -> None:  # noqa: B027
+    def _tell_failure(self) -> None:
         """Raise what a callback raised, once."""
 
     def _in_callback(self) -> bool:
@@ -294,16 +279,8 @@ class BaseConsumer(ABC):
 
     # ---- why not ----
 
-    def _at_home(self) -> bool:
-        """Whether this is the process that started it."""
-        return self._process in (0, os.getpid())
-
-    def _check_process(self) -> None:
-        if not self._at_home():
-            raise ConsumerClosedError(
-                f"{self._name}: this consumer runs in process {self._process}, and this is process "
-                f"{os.getpid()}, a copy of it (fork): make a new consumer here"
-            )
+    def _is_started(self) -> bool:
+        return self._reader is not None
 
     def _check(self, reader: Reader) -> None:
         if (over := self._over()) is not None:
@@ -335,13 +312,6 @@ class BaseConsumer(ABC):
         self._check_loop()
         self._check(reader)
         return reader
-
-    def _started_before(self) -> ConsumerClosedError:
-        return ConsumerClosedError(f"{self._name}: this consumer was started before")
-
-    def _closed(self) -> ConsumerClosedError:
-        why = "was not started" if self._reader is None else "has been stopped"
-        return ConsumerClosedError(f"{self._name}: this consumer {why}")
 
     # ---- positions ----
 

@@ -40,7 +40,7 @@ from ringleader.clients.fetch.reader import Reader
 from ringleader.clients.group.leading.matching import Choice
 from ringleader.clients.group.membership import GroupMember
 from ringleader.clients.group.subscription import group_member, partitions_of
-from ringleader.clients.in_thread import STOP_TIMEOUT_S
+from ringleader.clients.in_loop import STOP_TIMEOUT_S
 from ringleader.clients.model import (
     Assigned,
     GroupMetadata,

@@ -25,7 +25,8 @@ from ringleader.clients.fetch.model import (
     FetchMetrics,
     Processed,
 )
-from ringleader.clients.in_thread import STOP_TIMEOUT_S, Call, InThread
+from ringleader.clients.in_loop import STOP_TIMEOUT_S
+from ringleader.clients.in_thread import Call, InThread
 from ringleader.clients.model import GroupMetadata, OffsetAndMetadata, TopicPartition
 from ringleader.clients.options import (
     ConsumerOptions,

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import time
 from collections.abc import Sequence
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from ringleader.clients.checks import check, seconds
 from ringleader.clients.connection.cluster import Cluster
 from ringleader.clients.errors import ClientError, RequestTimedOutError
-from ringleader.clients.in_thread import START_TIMEOUT_S, STOP_TIMEOUT_S
+from ringleader.clients.in_loop import START_TIMEOUT_S, STOP_TIMEOUT_S, InLoop
 from ringleader.clients.model import GroupMetadata, Offsets, checked
 from ringleader.clients.options import ProducerOptions, check_client, cluster_of
 from ringleader.clients.produce.errors import (
@@ -41,11 +39,14 @@ TURN_S = 0.001
 """An application that never waits lets the loop do its other work so often."""
 
 
-class Producer:
+class Producer(InLoop):
     """Writes records: `async with Producer(...) as producer`, then `await producer.send(...)`.
 
     Belongs to the event loop that called `start`; any number of its tasks may send.
     """
+
+    _kind = "producer"
+    _closed_error = ProducerClosedError
 
     def __init__(
         self,
@@ -67,26 +68,13 @@ class Producer:
         self._bootstrap = bootstrap
         self._connection = {name: value for name, value in given.items() if name not in names}
         self._client_id: str = self._connection.pop("client_id", CLIENT_ID)
-        self._name = f"producer {self.settings.transactional_id or self._client_id!r}"
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._process = 0
+        super().__init__(f"producer {self.settings.transactional_id or self._client_id!r}")
         self._cluster: Cluster | None = None
         self._sender: BatchSender | None = None
         self._tasks: list[asyncio.Task[None]] = []
-        self._stopping = False
         self._last_turn_s = 0.0
 
     # ---- its life ----
-
-    async def __aenter__(self) -> Self:
-        await self.start()
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if error is None or self._at_home():
-            await self.stop()
 
     async def start(self, *, timeout_s: float = START_TIMEOUT_S) -> None:
         """Connect, and get a producer id. With `transactional_id`: a producer that was started with it before
@@ -95,12 +83,9 @@ class Producer:
         Raises ConnectionLostError when none of the bootstrap addresses can be reached within that time,
         AuthenticationError, RetriableError when no producer id could be had in time, FatalProducerError.
         """
-        if self._loop is not None:
-            self._check_process()
-            raise self._started_before()
+        self._check_new()
         seconds(timeout_s)
-        self._loop, self._process = asyncio.get_running_loop(), os.getpid()
-        deadline_s = self._loop.time() + timeout_s
+        deadline_s = self._begin_here().time() + timeout_s
         cluster = cluster_of(
             self._bootstrap,
             self._connection,
@@ -365,23 +350,9 @@ class Producer:
                 raise ProducerClosedError(f"{self._name}: the producer cannot go on: {error!r}") from error
         return self._sender
 
-    def _at_home(self) -> bool:
-        return self._process in (0, os.getpid())
-
-    def _check_process(self) -> None:
-        if not self._at_home():
-            raise ProducerClosedError(
-                f"{self._name}: this producer runs in process {self._process}, and this is process "
-                f"{os.getpid()}, a copy of it (fork): make a new producer here"
-            )
+    def _is_started(self) -> bool:
+        return self._sender is not None
 
     def _check_loop(self) -> None:
         if asyncio.get_running_loop() is not self._loop:
             raise RuntimeError(f"{self._name}: use this producer in the event loop that called start")
-
-    def _started_before(self) -> ClientError:
-        return ProducerClosedError(f"{self._name}: this producer was started before")
-
-    def _closed(self) -> ClientError:
-        why = "was not started" if self._sender is None else "has been stopped"
-        return ProducerClosedError(f"{self._name}: this producer {why}")
