@@ -11,10 +11,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import Any
 
-from ringleader.clients.fetch.errors import (
-    CorruptRecordError,
-    RecordDeserializationError,
-)
+from ringleader.clients.fetch.errors import CorruptRecordError, RecordDeserializationError
 from ringleader.clients.fetch.model import Batch, Record
 from ringleader.clients.fetch.partition_state import PartitionState
 from ringleader.clients.fetch.reader import Reader
@@ -27,6 +24,7 @@ from ringleader.clients.process.policies import (
     RecordTimedOutError,
     Retry,
     Skip,
+    Stop,
     policy_for,
 )
 from ringleader.clients.process.settings import ProcessSettings
@@ -180,18 +178,31 @@ class Processing:
         policy = policy_for(error, self._settings.failures)
         if isinstance(policy, Retry):
             policy = policy.then
-        if isinstance(policy, DeadLetter) and isinstance(error, RecordDeserializationError):
+        failed = None
+        if isinstance(error, RecordDeserializationError):
             place = error.topic, error.partition, error.offset or 0
             record = Record(*place, error.timestamp_ms, None, error.key, error.value, error.headers)
-            await _ended(policy.send(FailedRecord(record, error, 0, error.key, error.value)))
-            self._counts.update(dead_letters=1, records_done=1)
-            logger.warning("%s: a dead letter: %s", self._name, error)
-        elif isinstance(policy, Skip):
-            self._counts.update(records_skipped=1, records_done=1)
-            logger.warning("%s: skipped: %s", self._name, error)
-        else:
+            failed = FailedRecord(record, error, 0, error.key, error.value)
+        if not await self._given_up(policy, failed, error):
             raise error
+        self._counts["records_done"] += 1
         self._reader.skip(error)
+
+    async def _given_up(
+        self, policy: Stop | Skip | DeadLetter, failed: FailedRecord | None, error: Exception
+    ) -> bool:
+        """Whether the policy counts it as done. `failed`: None for a batch that nobody can read."""
+        where = self._name if failed is None else f"{self._name}: {_place(failed.record)}"
+        if isinstance(policy, Skip):
+            self._counts["records_skipped"] += 1
+            logger.warning("%s: skipped: %s", where, error, exc_info=error)
+            return True
+        if isinstance(policy, DeadLetter) and failed is not None:
+            await _awaited(policy.send(failed))
+            self._counts["dead_letters"] += 1
+            logger.warning("%s: a dead letter: %r", where, error)
+            return True
+        return False
 
     # ---- handlers ----
 
@@ -243,7 +254,7 @@ class Processing:
         if not done:
             running.add_done_callback(_look_away)
             raise self._late(record)
-        await _ended(running.result())
+        await _awaited(running.result())
 
     def _in_thread(self, record: Record) -> Any:
         me = threading.get_ident()
@@ -254,39 +265,27 @@ class Processing:
             self._inside.discard(me)
 
     def _late(self, record: Record) -> RecordTimedOutError:
-        place = f"{record.topic}-{record.partition} at offset {record.offset}"
-        return RecordTimedOutError(
-            f"{place}: the handler did not end within {self._settings.record_timeout_s:g} s"
-        )
+        limit_s = self._settings.record_timeout_s
+        return RecordTimedOutError(f"{_place(record)}: the handler did not end within {limit_s:g} s")
 
     async def _settled(self, work: Work, error: Exception) -> bool:
         """Whether the record counts as done, though its handler raised."""
         self._counts["calls_failed"] += 1
         policy = policy_for(error, self._settings.failures)
-        place = f"{work.record.topic}-{work.record.partition} at offset {work.record.offset}"
         if isinstance(policy, Retry):
             if work.tries <= policy.times:
                 work.pauses = work.pauses or policy.pauses()
                 self._rest(work, work.pauses.next_ms() / 1000, error)
                 return False
             policy = policy.then
-        if isinstance(policy, Skip):
-            self._counts["records_skipped"] += 1
-            logger.warning("%s: %s is skipped, its handler raised", self._name, place, exc_info=error)
+        if await self._given_up(policy, FailedRecord(work.record, error, work.tries, *work.raw), error):
             return True
-        if isinstance(policy, DeadLetter):
-            await _ended(policy.send(FailedRecord(work.record, error, work.tries, *work.raw)))
-            self._counts["dead_letters"] += 1
-            logger.warning("%s: %s is a dead letter: %r", self._name, place, error)
-            return True
-        error.add_note(f"raised by the handler of {self._name} for {place}")
+        error.add_note(f"raised by the handler of {self._name} for {_place(work.record)}")
         raise error
 
     def _rest(self, work: Work, pause_s: float, error: Exception) -> None:
-        logger.info(
-            "%s: %s-%d at offset %d is tried again in %.1f s: %r",
-            self._name, work.record.topic, work.record.partition, work.record.offset, pause_s, error,
-        )  # fmt: skip
+        where = _place(work.record)
+        logger.info("%s: %s is tried again in %.1f s: %r", self._name, where, pause_s, error)
         self._lanes.rest(work)
         if work.state.suspended or self._over:
             return  # nobody begins with it any more: it comes again
@@ -365,6 +364,10 @@ def process_metrics(
     return ProcessMetrics(waiting, running, resting, *(counts[name] for name in names))
 
 
+def _place(record: Record) -> str:
+    return f"{record.topic}-{record.partition} at offset {record.offset}"
+
+
 def current_task() -> asyncio.Task[Any] | None:
     """The task that runs here; None outside of any loop."""
     try:
@@ -377,7 +380,7 @@ def _is_async(handler: Handler) -> bool:
     return inspect.iscoroutinefunction(handler) or inspect.iscoroutinefunction(type(handler).__call__)
 
 
-async def _ended(result: Any) -> None:
+async def _awaited(result: Any) -> None:
     """Of a coroutine function, or a plain one."""
     if inspect.isawaitable(result):
         await result

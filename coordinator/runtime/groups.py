@@ -362,23 +362,7 @@ class GroupRuntime(MovingShards[Shard]):
         if isinstance(event, JournalEntry):
             self._journal(event)
         elif isinstance(event, EpochEntry):
-            self.rebalances[event.cause.value, event.outcome.value] += 1
-            self._log.info(
-                "rebalance",
-                text=event.render(),
-                group_id=event.group_id,
-                generation=event.generation,
-                cause=event.cause.value,
-                cause_member=event.cause_member,
-                outcome=event.outcome.value,
-                protocol=event.protocol,
-                members=len(event.members),
-                joined=len(event.joined),
-                left=len(event.gone),
-                duration_ms=event.duration_ms,
-                leader_ms=event.leader_ms,
-                sync_ms=event.sync_ms,
-            )
+            self._rebalanced(event, members=len(event.members), left=len(event.gone))
         elif isinstance(event, Notice):
             fields = {"event": event.text, "group_id": event.subject, "member_id": event.member_id}
             if event.expected:
@@ -395,8 +379,18 @@ class GroupRuntime(MovingShards[Shard]):
         return sum(counts), sum(log.records for log in logs), spread
 
     def _journal(self, entry: JournalEntry) -> None:
-        self.rebalances[entry.cause.value, entry.outcome.value] += 1
         self.phases_ms.update(join=entry.join_ms, leader=entry.leader_ms, sync=entry.sync_ms)
+        self._rebalanced(
+            entry,
+            members=len(entry.members_after),
+            left=len(entry.left),
+            leader=entry.leader,
+            join_ms=entry.join_ms,
+        )
+
+    def _rebalanced(self, entry: JournalEntry | EpochEntry, *, members: int, left: int, **more: Any) -> None:
+        """Count a rebalance and log it. `more`: fields that only the classic protocol has."""
+        self.rebalances[entry.cause.value, entry.outcome.value] += 1
         self._log.info(
             "rebalance",
             text=entry.render(),
@@ -406,12 +400,11 @@ class GroupRuntime(MovingShards[Shard]):
             cause_member=entry.cause_member,
             outcome=entry.outcome.value,
             protocol=entry.protocol,
-            leader=entry.leader,
-            members=len(entry.members_after),
+            members=members,
             joined=len(entry.joined),
-            left=len(entry.left),
+            left=left,
             duration_ms=entry.duration_ms,
-            join_ms=entry.join_ms,
             leader_ms=entry.leader_ms,
             sync_ms=entry.sync_ms,
+            **more,
         )
