@@ -44,5 +44,5 @@ async def main(bootstrap, topic):
 
 if __name__ == "__main__":
     # Why the group rebalances: "... is 1500 records behind, the mean is 750: moving uploads-3".
-    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stdout)
+    logging.basicConfig(level=logging.INFO, format="%(message)s")
     asyncio.run(main(*sys.argv[1:]))
