@@ -1,4 +1,4 @@
-"""Consumers of three libraries, rolled from one protocol to the other: each commits what it has noted, and
+"""Consumers of four libraries, rolled from one protocol to the other: each commits what it has noted, and
 gives nothing up before that."""
 
 from __future__ import annotations
@@ -9,7 +9,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, Literal
 
+import aiokafka
 import kafka
+from aiokafka.coordinator.assignors.range import RangePartitionAssignor as AiokafkaRange
 from confluent_kafka import Consumer, KafkaException
 from kafka.coordinator.assignors.range import RangePartitionAssignor as KafkaPythonRange
 
@@ -111,6 +113,53 @@ async def _thread(member: _ThreadMember) -> AsyncIterator[None]:
 
 
 @asynccontextmanager
+async def _aiokafka(bootstrap: str, group: str, topic: str, seen: Seen) -> AsyncIterator[None]:
+    in_hand = asyncio.Lock()
+    ended = False
+
+    class Listener(aiokafka.ConsumerRebalanceListener):  # type: ignore[misc]  # its library is untyped
+        async def on_partitions_revoked(self, revoked: Any) -> None:
+            async with in_hand:  # what was fetched is committed first
+                pass
+
+        async def on_partitions_assigned(self, assigned: Any) -> None:
+            pass
+
+    consumer = aiokafka.AIOKafkaConsumer(
+        bootstrap_servers=bootstrap,
+        group_id=group,
+        enable_auto_commit=False,
+        auto_offset_reset="earliest",
+        heartbeat_interval_ms=HEARTBEAT_MS,
+        session_timeout_ms=SESSION_MS,
+        partition_assignment_strategy=(AiokafkaRange,),
+        max_poll_records=10,
+    )
+    consumer.subscribe([topic], listener=Listener())
+
+    async def read() -> None:
+        while not ended:
+            # Not under the lock: getmany() waits for the end of a rebalance, whatever its timeout, and the
+            # rebalance for the listener.
+            found = await consumer.getmany(timeout_ms=50)
+            async with in_hand:
+                seen.extend((one.partition, one.offset) for some in found.values() for one in some)
+                if found:
+                    await consumer.commit()
+
+    await consumer.start()
+    task = asyncio.create_task(read())
+    try:
+        yield
+    finally:
+        ended = True
+        try:
+            await task
+        finally:
+            await consumer.stop()
+
+
+@asynccontextmanager
 async def _ours(
     bootstrap: str, group: str, topic: str, seen: Seen, protocol: Literal["classic", "consumer"]
 ) -> AsyncIterator[None]:
@@ -137,17 +186,17 @@ async def _ours(
             await task
 
 
-LIBRARIES = ("ours", "librdkafka", "kafka-python")
+LIBRARIES = ("ours", "librdkafka", "aiokafka", "kafka-python")
 
 
 def member(
     library: str, protocol: Literal["classic", "consumer"], bootstrap: str, group: str, topic: str, seen: Seen
 ) -> Any:
-    """A context in which a consumer of the library reads. kafka-python speaks the classic protocol alone: in
-    the other one librdkafka takes its place."""
+    """A context in which a consumer of the library reads. The two that speak the classic protocol alone are
+    replaced by librdkafka in the other one."""
     given = bootstrap, group, topic, seen
     if library == "ours":
         return _ours(*given, protocol)
     if library == "librdkafka" or protocol == "consumer":
         return _thread(Librdkafka(*given, protocol=protocol))
-    return _thread(KafkaPython(*given))
+    return _aiokafka(*given) if library == "aiokafka" else _thread(KafkaPython(*given))

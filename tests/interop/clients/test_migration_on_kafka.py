@@ -1,5 +1,5 @@
 """Groups that change their protocol online, on Apache Kafka and on the daemon: the same answers, and clients
-of three libraries that are rolled there and back while records are written."""
+of four libraries that are rolled there and back while records are written."""
 
 from __future__ import annotations
 
