@@ -280,6 +280,8 @@ class EventKind(StrEnum):
     """Likewise: one of the consumer protocol left for a while, and keeps its partitions."""
     REVOCATION_AWAITED = "revocation awaited"
     """Likewise: members wait for partitions that another one has not given up yet."""
+    ASSIGNOR_FELL_BACK = "assignor fell back"
+    """Likewise: no member computed the assignment that members are to compute, the coordinator did."""
     REFUSED = "refused"
     """A request was not authorized. Only Ringleader's journal knows, likewise of CHANGED."""
     CHANGED = "changed"

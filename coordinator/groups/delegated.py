@@ -14,7 +14,7 @@ from enum import Enum
 from ringleader.coordinator.consumer_groups import delegation
 from ringleader.coordinator.consumer_groups.assignors.model import Shares
 from ringleader.coordinator.consumer_groups.group import ConsumerGroup
-from ringleader.coordinator.consumer_groups.member import ConsumerMember
+from ringleader.coordinator.consumer_groups.member import ConsumerMember, Subscription
 from ringleader.coordinator.consumer_groups.requests import is_full
 from ringleader.coordinator.consumer_groups.target import AssignorError, check, question
 from ringleader.coordinator.deadlines import NEVER
@@ -22,6 +22,7 @@ from ringleader.coordinator.groups.configs import HEARTBEAT
 from ringleader.coordinator.groups.core import Part
 from ringleader.coordinator.groups.deadlines import GroupDeadline, Kind
 from ringleader.coordinator.groups.group import Group
+from ringleader.coordinator.journal.entries import IncidentKind
 from ringleader.protocol.errors import shortened
 from ringleader.protocol.messages import (
     ConsumerGroupHeartbeatRequest,
@@ -52,6 +53,8 @@ class Delegation(GroupDeadline):
     """When the coordinator computes itself, whoever else may be asked meanwhile."""
     failed: set[str] = field(default_factory=set)
     """Members that gave no good answer when they were asked last, and have not joined again."""
+    last_failure: tuple[str, str] = ("", "")
+    """The last of them since the group had a target, and its reason."""
 
 
 class Delegations(Part):
@@ -103,6 +106,7 @@ class Delegations(Part):
 
     def _failed(self, group: Group, current: Delegation, text: str, now_ms: int) -> None:
         self.core.reports.notice(group, current.leader, shortened(text), now_ms)
+        current.last_failure = current.leader, text
         current.failed.add(current.leader)
         current.leader = ""
 
@@ -117,7 +121,8 @@ class Delegations(Part):
     ) -> Task | Fallback:
         bound_ms = self.core.settings.group_consumer_leader_timeout_ms
         if not any(_can_lead(one, assignor, current) for one in consumer.members.values()):
-            return self._fall_back(group, member.member_id, f"no member can compute {assignor}", now_ms)
+            why = f"no member can compute {assignor}"
+            return self._fall_back(group, consumer, current, member.member_id, why, now_ms)
         if current.until_ms == NEVER:
             current.until_ms = now_ms + self.core.config(group.group_id, HEARTBEAT) + bound_ms
         due_ms = current.until_ms
@@ -126,7 +131,7 @@ class Delegations(Part):
             made = self._task(consumer, assignor)
             if made is None:
                 text = f"the task of {assignor} is larger than group.max.record.bytes"
-                return self._fall_back(group, member.member_id, text, now_ms)
+                return self._fall_back(group, consumer, current, member.member_id, text, now_ms)
             current.leader, task = member.member_id, made
             due_ms = min(due_ms, now_ms + bound_ms)
         self.core.arm(current, due_ms)
@@ -145,9 +150,32 @@ class Delegations(Part):
             return None
         return delegation.task(consumer, self.core.topics, assignor, members)
 
-    def _fall_back(self, group: Group, member_id: str, why: str, now_ms: int) -> Fallback:
+    def _fall_back(
+        self,
+        group: Group,
+        consumer: ConsumerGroup,
+        current: Delegation,
+        member_id: str,
+        why: str,
+        now_ms: int,
+    ) -> Fallback:
         text = f"{why}: the coordinator's own assignor computes"
         self.core.reports.notice(group, member_id, text, now_ms)
+        failed, failure = current.last_failure
+        member_id = failed or member_id
+        member = consumer.members.get(member_id)
+        who = Subscription() if member is None else member.subscription
+        self.core.reports.incident(
+            group.group_id,
+            IncidentKind.ASSIGNOR_FELL_BACK,
+            None,
+            now_ms,
+            member_id=member_id,
+            client_id=who.client_id,
+            client_host=who.client_host,
+            group_instance_id=who.instance_id,
+            reason=shortened(f"{why}; {failure}" if failed else why),
+        )
         return Fallback.COMPUTE
 
     def overdue(self, group: Group, current: Delegation, now_ms: int) -> bool:
@@ -160,7 +188,8 @@ class Delegations(Part):
         if leader:
             self._failed(group, current, "it did not answer in time as the leader", now_ms)
         self.core.begin_change()
-        self._fall_back(group, leader, "no member has computed the assignment", now_ms)
+        why = "no member has computed the assignment"
+        self._fall_back(group, consumer, current, leader, why, now_ms)
         return True
 
     def heard(self, group: Group, member_id: str, request: ConsumerGroupHeartbeatRequest) -> None:
@@ -186,7 +215,7 @@ class Delegations(Part):
         current = group.delegation
         if current is not None:
             self.core.begin_change()
-            current.leader, current.until_ms = "", NEVER
+            current.leader, current.until_ms, current.last_failure = "", NEVER, ("", "")
             self.core.deadlines.cancel(current)
 
 

@@ -305,6 +305,8 @@ class IncidentKind(StrEnum):
     """Consumer protocol: a static member left for a while, and keeps its partitions."""
     REVOCATION_AWAITED = "revocation awaited"
     """Consumer protocol: members wait for partitions that another one has not given up yet."""
+    ASSIGNOR_FELL_BACK = "assignor fell back"
+    """Consumer protocol: no member computed the assignment (`client:NAME`), the coordinator did."""
     OFFSETS_RESET = "offsets reset"
     """A commit without a member, for a group that had members once."""
     OFFSETS_DELETED = "offsets deleted"
@@ -341,6 +343,8 @@ class Incident:
     """Of REVOCATION_AWAITED: ids of the members that wait."""
     since_ms: int = -1
     """Unix time; likewise: since when."""
+    reason: str = ""
+    """Of ASSIGNOR_FELL_BACK."""
 
 
 class ChangeKind(StrEnum):

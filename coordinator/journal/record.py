@@ -74,6 +74,9 @@ it was done to and what became of it, "" where the other fields say it.
 - "static member away" (likewise): it left for a while, and keeps its partitions until its session ends;
 - "revocation awaited" (likewise): `member_id` has not given `partitions` up for which `waiting`, member ids,
   wait since `since_ms`; again every 10 seconds while it lasts;
+- "assignor fell back" (likewise): no member computed the assignment that members are to compute
+  (`client:NAME`), so the coordinator did; `detail`: the reason, `member_id`: the last member that was asked
+  and gave no good answer, else the one whose heartbeat it was;
 - "offsets reset": somebody who is no member committed for a group that had members and has none now;
 - "offsets deleted", "group deleted": by a tool; "offsets expired", "group expired": by retention;
 - "refused": the ACLs did not let the `principal` do that. `subject`: the resource ("TOPIC orders"), `detail`:
@@ -467,6 +470,7 @@ def _incident(said: Incident, count: int) -> dict[str, Any]:
         "error": error_name(said.error) or "" if said.error else "",
         "count": count,
         "partitions": said.partitions,
+        "detail": said.reason,
     }
     if said.waiting:
         value.update(waiting=said.waiting, since_ms=said.since_ms)

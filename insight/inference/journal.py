@@ -42,6 +42,7 @@ _EVENTS = {
     "member epoch refused": EventKind.EPOCH_REFUSED,
     "static member away": EventKind.STATIC_AWAY,
     "revocation awaited": EventKind.REVOCATION_AWAITED,
+    "assignor fell back": EventKind.ASSIGNOR_FELL_BACK,
     "offsets reset": EventKind.OFFSETS_RESET,
     "offsets deleted": EventKind.OFFSETS_DELETED,
     "offsets expired": EventKind.OFFSETS_DELETED,
@@ -201,6 +202,9 @@ def _text(said: Mapping[str, Any], who: Member) -> str:
         some = _places((topic, [number]) for topic, number, *_ in places)
         waiting = count(len(said["waiting"]), "member")
         return f"{who.name} has not given up {some} for {waited}: {waiting} cannot go on."
+    if word == "assignor fell back":
+        asked = f" ({who.name})" if who.name else ""
+        return f"The coordinator assigned in place of a member{asked}: {said['detail']}."
     if word == "refused":
         name = _named(who, said["principal"])
         return f"{name} was not allowed {said['detail']} of {said['subject']}{times}."

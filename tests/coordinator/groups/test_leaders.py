@@ -9,6 +9,7 @@ import pytest
 
 from ringleader.coordinator.consumer_groups.topics import Topic
 from ringleader.coordinator.groups.settings import GroupSettings
+from ringleader.coordinator.journal.entries import Incident, IncidentKind
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import (
     ConsumerGroupHeartbeatRequestComputedMember,
@@ -148,6 +149,31 @@ def test_a_leader_that_never_answers_is_given_up_and_the_coordinator_computes(de
     desk.topics.put(Topic("orders", ORDERS.topic_id, 5))
     assert desk.beat("c", 4).leader_task is None
     assert task(desk.beat("a", 4)).group_epoch == 5
+
+
+def fell_back(desk: Desk) -> list[tuple[str, str]]:
+    """Members and reasons."""
+    kind = IncidentKind.ASSIGNOR_FELL_BACK
+    return [
+        (one.member_id, one.reason) for one in desk.events if isinstance(one, Incident) and one.kind is kind
+    ]
+
+
+def test_the_journal_says_who_did_not_compute_and_why(desk: Desk) -> None:
+    settled(desk)
+    assert fell_back(desk) == []
+    task(desk.beat("c", 0, **OURS))
+    desk.wait(BOUND_MS)
+    silent = "no member has computed the assignment; it did not answer in time as the leader"
+    assert fell_back(desk) == [("c", silent)]
+    desk.topics.put(Topic("orders", ORDERS.topic_id, 5))
+    for leader in ("a", "b"):
+        asked = desk.beat(leader, 3)
+        answer = computed(task(asked).group_epoch, {}, error="no idea")
+        desk.beat(leader, asked.member_epoch, computed_target=answer)
+    failure = "its answer as the leader is not taken: it could not compute: no idea"
+    can = f"no member can compute client:mine; {failure}"
+    assert fell_back(desk)[1:] == [("b", can)]
 
 
 def test_a_late_answer_shows_that_a_leader_is_alive(desk: Desk) -> None:

@@ -291,6 +291,19 @@ def test_a_rebalance_of_the_consumer_protocol() -> None:
             "a@10.0.0.3: a commit of another member epoch was refused: STALE_MEMBER_EPOCH.",
         ),
         (
+            Incident(
+                "g",
+                IncidentKind.ASSIGNOR_FELL_BACK,
+                T0,
+                "a-1",
+                "a",
+                "/10.0.0.3",
+                reason="no member can compute client:best",
+            ),
+            EventKind.ASSIGNOR_FELL_BACK,
+            "The coordinator assigned in place of a member (a@10.0.0.3): no member can compute client:best.",
+        ),
+        (
             Incident("g", IncidentKind.STATIC_AWAY, T0, "a-1", "a", "/10.0.0.3", "i-a"),
             EventKind.STATIC_AWAY,
             "i-a left for a while, and keeps its partitions until its session ends.",
