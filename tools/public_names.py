@@ -155,7 +155,7 @@ def _metrics() -> Iterator[str]:
         True, 0, journal=(0, 0), groups=[], logins=(0, 0), nodes=NodesFigures(), rebalances={}
     )
     yield from map(_exposed, http._Families(everything).collect())
-    nothing: Any = SimpleNamespace(board=SimpleNamespace(groups=list), ready=True, trouble=None)
+    nothing: Any = SimpleNamespace(board=SimpleNamespace(groups=list), ready=True, trouble=None, away=None)
     yield from map(_exposed, watch._Groups(nothing, lambda: 0).collect())
     for metric in METRICS:
         name = f"ringleader_{metric.name.replace('.', '_')}"

@@ -17,7 +17,7 @@ from ringleader.clients.model import EARLIEST, LATEST
 from ringleader.insight.feed.polls import OFFSETS_TOPIC, Polls
 from ringleader.insight.feed.recorder import Recorder
 from ringleader.insight.feed.tail import Data, Gap, Tail
-from ringleader.insight.history import History, Position, default_path
+from ringleader.insight.history import Away, History, Position, default_path
 from ringleader.insight.history.history import MAX_AGE_MS, MAX_BYTES
 from ringleader.insight.inference import journal
 from ringleader.insight.inference.facts import Fact
@@ -100,7 +100,8 @@ class Watcher:
         """Somebody waits for what was read."""
         self._tasks: list[asyncio.Task[None]] = []
         self._failure: BaseException | None = None
-        self._away = False
+        self._away: Away | None = None
+        """The cluster does not answer."""
 
     # ---- its life ----
 
@@ -166,6 +167,7 @@ class Watcher:
             max_bytes=max_bytes,
         )
         try:
+            history.tell_away(None)  # of a watcher before this one
             self._recorder = Recorder(history, exact=self.exact)
         except BaseException:
             history.close()
@@ -247,7 +249,11 @@ class Watcher:
 
     async def _read(self) -> None:
         flushed_s = time.monotonic()
+        away: Away | None = None
         while True:
+            if self._away != away:
+                away = self._away
+                await asyncio.to_thread(self._recording.history.tell_away, away)
             try:
                 await self._tail.read(FLUSH_S / 2)
             except RetriableError:
@@ -365,13 +371,14 @@ class Watcher:
             except ClientError as error:
                 next_s = min(next_s, loop.time() + AGAIN_S)
                 self._polls.lost()
-                if not self._away:
-                    self._away = True
+                if self._away is None:
+                    self._away = Away(now_ms(), str(error))
                     self._on_notice(f"the cluster does not answer ({error}); waiting for it")
             else:
-                if self._away and not self._polls.all_away:
-                    self._away = False
-                    self._on_notice("the cluster answers again")
+                if self._away is not None and not self._polls.all_away:
+                    away_s = (now_ms() - self._away.since_ms) / 1000
+                    self._away = None
+                    self._on_notice(f"the cluster answers again, after {away_s:.0f} s")
             await asyncio.sleep(max(0.0, next_s - loop.time()))
 
     async def _guard(self, work: Coroutine[Any, Any, None]) -> None:

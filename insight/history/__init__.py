@@ -3,6 +3,6 @@
 from ringleader.insight.history.errors import FormatError, HistoryError, HistoryLockedError
 from ringleader.insight.history.history import History
 from ringleader.insight.history.paths import default_path
-from ringleader.insight.history.queries import Position
+from ringleader.insight.history.queries import Away, Position
 
-__all__ = ["FormatError", "History", "HistoryError", "HistoryLockedError", "Position", "default_path"]
+__all__ = ["Away", "FormatError", "History", "HistoryError", "HistoryLockedError", "Position", "default_path"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -11,7 +12,7 @@ from typing import Any, Self
 from ringleader.host.lock_file import HeldError, LockFile
 from ringleader.insight.codec import MEMBER_AND_END, REBALANCE, STATE
 from ringleader.insight.history.errors import HistoryError, HistoryLockedError
-from ringleader.insight.history.queries import Position, Queries, sentence
+from ringleader.insight.history.queries import Away, Position, Queries, sentence
 from ringleader.insight.history.tables import FOREVER, connect
 from ringleader.insight.model import (
     Commit,
@@ -153,6 +154,14 @@ class History(Queries):
             if read_ms is not None:
                 connection.execute("INSERT OR REPLACE INTO fact VALUES ('read_ms', ?)", (read_ms,))
         self._change = rows.change
+
+    def tell_away(self, away: Away | None) -> None:
+        """Keep that the cluster does not answer, or with None that it does. Raises HistoryError."""
+        with self._transaction() as connection:
+            if away is None:
+                connection.execute("DELETE FROM fact WHERE name = 'away'")
+            else:
+                connection.execute("INSERT OR REPLACE INTO fact VALUES ('away', ?)", (json.dumps(away),))
 
     def prune(self, now_ms: int) -> int:
         """Delete rows that are too old, or too many; their number. To be called now and then: it does a bit

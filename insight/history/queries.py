@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -42,6 +43,14 @@ class Position(NamedTuple):
     again: int
 
 
+class Away(NamedTuple):
+    """A cluster that does not answer its watcher."""
+
+    since_ms: int
+    why: str
+    """The error of the first request that failed."""
+
+
 class Queries:
     """The read side. All times are Unix time in milliseconds; lists are in the order of time. May be used by
     several threads. Everything raises HistoryError for a file that cannot be read."""
@@ -61,6 +70,12 @@ class Queries:
     def address(self) -> str:
         """HOST:PORT, where the cluster was reached last."""
         return str(self._fact("address") or "")
+
+    @property
+    def away(self) -> Away | None:
+        """Since when the cluster does not answer the watcher; None: it answers, as far as that is known."""
+        told = self._fact("away")
+        return None if told is None else Away(*json.loads(told))
 
     @property
     def newest_ms(self) -> int | None:

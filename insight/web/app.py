@@ -112,7 +112,11 @@ async def _metrics(live: Live, _request: Request) -> Response:
 
 async def _health(live: Live, _request: Request) -> Response:
     trouble = live.trouble or (None if live.ready else "the history is being opened")
-    body: Json = {"ok": trouble is None} if trouble is None else {"ok": False, "why": trouble}
+    if trouble is None and live.away is not None:
+        trouble = f"the cluster does not answer: {live.away.why}"
+    body: Json = {"ok": trouble is None, **live.status()}
+    if trouble is not None:
+        body["why"] = trouble
     return Response(_encoded(body), 200 if trouble is None else 503, media_type="application/json")
 
 

@@ -10,8 +10,9 @@ from collections import deque
 from collections.abc import AsyncIterator
 from typing import NamedTuple
 
-from ringleader.insight.history import History, HistoryError
+from ringleader.insight.history import Away, History, HistoryError
 from ringleader.insight.model import Event, GroupState, Rebalance
+from ringleader.insight.plain import Json
 from ringleader.insight.web.board import HOUR_MS, HOURS, Board, pages
 from ringleader.insight.web.desk import BusyError, Desk
 from ringleader.insight.web.values import event_line, line
@@ -42,6 +43,10 @@ class Live:
         """Whether the history has been read once."""
         self.trouble: str | None = None
         """The reason why the history cannot be read now."""
+        self.cluster = ""
+        """HOST:PORT and id of the cluster, as far as they are known."""
+        self.away: Away | None = None
+        """The cluster does not answer its watcher."""
         self._desk = desk
         self._kept: deque[_Message] = deque(maxlen=KEPT_MAX)
         self._told = asyncio.Event()
@@ -91,6 +96,7 @@ class Live:
                 yield _sse(number, "reload", {})
             else:
                 yield _sse(number, "hello", {})
+            yield _sse(number, "cluster", self.status())
             while not self._ended:
                 told = self._told
                 for message in [one for one in self._kept if one.number > number]:
@@ -103,6 +109,10 @@ class Live:
         finally:
             self._viewers -= 1
 
+    def status(self) -> Json:
+        """Whether the cluster answers its watcher, and since when it does not."""
+        return {"cluster": self.cluster, "away": None if self.away is None else self.away._asdict()}
+
     # ---- inside ----
 
     def _kept_since(self, number: int) -> bool:
@@ -112,6 +122,8 @@ class Live:
 
     def _begin(self, history: History) -> int:
         cursor = history.cursor
+        self.cluster = " ".join(filter(None, (history.address, history.cluster_id)))
+        self.away = history.away
         now_ms = _now_ms()
         since_ms = now_ms - HOURS * HOUR_MS
 
@@ -124,25 +136,39 @@ class Live:
 
     async def _follow(self, cursor: int) -> int:
         while True:
-            cursor, changes = await self._desk.ask(lambda history, after=cursor: history.changes(after))  # type: ignore[misc]
+            (cursor, changes), away = await self._desk.ask(
+                lambda history, after=cursor: (history.changes(after), history.away)  # type: ignore[misc]
+            )
+            self._say_away(away)
             if not changes:
                 return cursor
             for change in changes:
                 self.board.tell(change)
                 self._tell(change)
-            self._told.set()
-            self._told = asyncio.Event()
+            self._wake()
             await asyncio.sleep(0)
 
+    def _say_away(self, away: Away | None) -> None:
+        if away != self.away:
+            self.away = away
+            self._keep("cluster", self.status())
+            self._wake()
+
     def _tell(self, change: Change) -> None:
-        self._number += 1
         if isinstance(change, Rebalance):
-            text = _sse(self._number, "rebalance", line(change))
+            self._keep("rebalance", line(change))
         elif isinstance(change, GroupState):
-            text = _sse(self._number, "group", self.board.row(change.group, _now_ms()))
+            self._keep("group", self.board.row(change.group, _now_ms()))
         else:
-            text = _sse(self._number, "event", event_line(change))
-        self._kept.append(_Message(self._number, text))
+            self._keep("event", event_line(change))
+
+    def _keep(self, kind: str, data: Json | None) -> None:
+        self._number += 1
+        self._kept.append(_Message(self._number, _sse(self._number, kind, data)))
+
+    def _wake(self) -> None:
+        self._told.set()
+        self._told = asyncio.Event()
 
     def _measure(self, history: History) -> None:
         for state in self.board.groups():

@@ -37,6 +37,11 @@ class _Groups(Collector):
         up = GaugeMetricFamily(
             "ringleader_watch_history_readable", "1 while the history can be read", int(self._readable())
         )
+        answers = GaugeMetricFamily(
+            "ringleader_watch_cluster_answers",
+            "1 while the cluster answers its watcher",
+            int(self._readable() and self._live.away is None),
+        )
         known = GaugeMetricFamily(
             "ringleader_watch_groups", "Groups of the cluster, by state", labels=["state"]
         )
@@ -50,7 +55,7 @@ class _Groups(Collector):
             f"Groups beyond the first {GROUPS_MAX}, which have no figures of their own",
             max(len(groups) - GROUPS_MAX, 0),
         )
-        yield from (up, known, left_out)
+        yield from (up, answers, known, left_out)
         yield from _families(board, [one.group for one in groups[:GROUPS_MAX]], now_ms)
 
     def _readable(self) -> bool:

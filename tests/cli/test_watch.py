@@ -7,6 +7,8 @@ import os
 import signal
 import socket
 import subprocess
+import time
+import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -107,6 +109,28 @@ class Member:
             self._consumer.poll(0.05)
 
 
+def free_address() -> str:
+    """On which nothing listens."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return f"127.0.0.1:{free.getsockname()[1]}"
+
+
+def health(url: str, status: int) -> Any:
+    """The page's health, once it answers with that status."""
+    deadline_s = time.monotonic() + PATIENCE_S
+    while time.monotonic() < deadline_s:
+        try:
+            with urllib.request.urlopen(f"{url}health", timeout=PATIENCE_S) as answer:
+                found, body = answer.status, answer.read()
+        except urllib.error.HTTPError as error:
+            found, body = error.code, error.read()
+        if found == status:
+            return json.loads(body)
+        time.sleep(0.05)  # of another process
+    raise AssertionError(f"/health is {found}: {body!r}")
+
+
 def test_rebalances_as_lines_and_as_a_history_until_ctrl_c(coordinator: Coordinator, tmp_path: Path) -> None:
     path = tmp_path / "h.sqlite"
     with (
@@ -156,9 +180,7 @@ def test_groups_of_the_consumer_protocol_are_known_from_the_journal(tmp_path: Pa
 
 
 def test_json_and_a_page_and_what_was_there_before(coordinator: Coordinator, tmp_path: Path) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        page = f"127.0.0.1:{free.getsockname()[1]}"
+    page = free_address()
     with (
         Member(coordinator, "billing", "anna"),
         watching(coordinator, tmp_path / "h", "--json", "--page", page) as watch,
@@ -179,12 +201,19 @@ def test_json_and_a_page_and_what_was_there_before(coordinator: Coordinator, tmp
 
 
 def test_a_cluster_that_goes_away_is_said_and_waited_for(coordinator: Coordinator, tmp_path: Path) -> None:
-    with watching(coordinator, tmp_path / "h", "--no-page") as watch:
+    with watching(coordinator, tmp_path / "h", "--page", free_address()) as watch:
+        url = watch.says("the page is at").split()[-1]
         watch.says("watching 0 groups")
+        health(url, 200)
         coordinator._end()
         watch.says("the cluster does not answer")
+        away = health(url, 503)
+        assert coordinator.bootstrap in away["cluster"]
+        assert "the cluster does not answer" in away["why"]
+        assert away["away"]["since_ms"] > 0
         coordinator.start()
-        watch.says("the cluster answers again")
+        watch.says("the cluster answers again, after")
+        assert health(url, 200)["away"] is None
         with Member(coordinator, "billing", "anna"):
             watch.until(lambda line: "billing: member joined: anna" in line)
 

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Self
 
-from ringleader.insight.history import History
+from ringleader.insight.history import Away, History
 from ringleader.insight.history.history import Output
 from ringleader.insight.model import (
     Event,
@@ -105,6 +105,11 @@ class Made:
             outputs += group.present()
         with History.open(self.path, cluster_id=self._of[0], address=self._of[1]) as history:
             history.record(outputs, read_ms=self.now_ms)
+
+    def answers(self, away: Away | None = None) -> None:
+        """From now on the cluster is away, or answers."""
+        with History.open(self.path) as history:
+            history.tell_away(away)
 
     def __enter__(self) -> Self:
         return self

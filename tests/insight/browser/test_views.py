@@ -8,6 +8,7 @@ from pathlib import Path
 
 from playwright.sync_api import Page, expect
 
+from ringleader.insight.history import Away
 from ringleader.insight.model import EventKind
 from tests.insight.browser.conftest import Open
 from tests.insight.browser.served import Served
@@ -207,6 +208,23 @@ def test_events_are_seen_while_they_happen(tmp_path: Path, open_page: Open) -> N
         made.group("shipping", {"shipments": 3}, ["ship-0"])
         made.write()
         expect(groups.get_by_role("link", name="shipping")).to_be_visible()
+
+
+def test_a_cluster_that_is_away_is_not_live(tmp_path: Path, open_page: Open) -> None:
+    made = Made(tmp_path / "away.sqlite", start_ms=time.time_ns() // 1_000_000 - 120_000)
+    made.group("payments", {"payments": 6}, ["pay-0"])
+    made.write()
+    with Served(made.path) as served:
+        page = open_page(served.url)
+        expect(page.locator("#live-text")).to_have_text("Live")
+        expect(page.get_by_role("alert")).to_be_hidden()
+        made.answers(Away(1_700_000_000_000, "connection refused"))
+        for one in (page, open_page(f"{served.url}#/group/payments", size=(390, 800))):
+            expect(one.locator("#live-text")).to_have_text("Cluster away")
+            expect(one.get_by_role("alert")).to_contain_text("has not answered since 14 Nov 2023")
+        made.answers()
+        expect(page.locator("#live-text")).to_have_text("Live")
+        expect(page.get_by_role("alert")).to_be_hidden()
 
 
 def test_principals_of_members_and_refusals_are_shown(tmp_path: Path, open_page: Open) -> None:

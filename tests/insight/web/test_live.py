@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from ringleader.host import http_server
+from ringleader.insight.history import Away
 from ringleader.insight.web import live, page
 from ringleader.insight.web.board import Board, pages
 from tests.insight.made import Made
@@ -39,6 +40,33 @@ async def test_a_rebalance_is_told_to_all_who_look_on(tmp_path: Path) -> None:
         metrics = (await ask(url, "/metrics")).body.decode()
     assert 'ringleader_watch_rebalances_total{cause="member left",group="orders"} 1.0' in metrics
     assert 'ringleader_watch_members{group="orders"} 1.0' in metrics
+
+
+async def test_a_cluster_that_does_not_answer_is_told_with_since_when(tmp_path: Path) -> None:
+    made = _made(tmp_path)
+    made.group("orders", {"orders": 6}, ["app-1"])
+    made.write()
+    async with page(made.path) as url:
+        await ready(url)
+        async with looking_on(url) as stream:
+            assert (await stream.next("cluster"))[2]["away"] is None
+            made.answers(Away(1_700_000_000_000, "connection refused"))
+            told = (await stream.next("cluster"))[2]
+            assert told["cluster"].startswith("prod:9092")
+            assert told["away"] == {"since_ms": 1_700_000_000_000, "why": "connection refused"}
+            health = await ask(url, "/health")
+            assert health.status == 503
+            assert health.json == {
+                "ok": False,
+                "why": "the cluster does not answer: connection refused",
+                **told,
+            }
+            metrics = (await ask(url, "/metrics")).body.decode()
+            assert "ringleader_watch_cluster_answers 0.0" in metrics
+            made.answers()
+            assert (await stream.next("cluster"))[2]["away"] is None
+            assert (await ask(url, "/health")).status == 200
+            assert "ringleader_watch_cluster_answers 1.0" in (await ask(url, "/metrics")).body.decode()
 
 
 async def test_an_open_page_may_be_silent_for_longer_than_a_request_may_take(

@@ -51,10 +51,10 @@ function askForToken() {
   });
 }
 
-const KINDS = ["hello", "reload", "rebalance", "group", "event"];
+const KINDS = ["hello", "reload", "cluster", "rebalance", "group", "event"];
 const AGAIN_MS = 3000;
 
-/** Server-sent events as DOM events of this object: hello, reload, rebalance, group, event; and `status`. */
+/** Server-sent events as DOM events of this object: hello, reload, cluster, rebalance, group, event; and `status`. */
 class Live extends EventTarget {
   start() {
     this.source = new EventSource("/api/live");

@@ -2,7 +2,7 @@
 import { activityView } from "./activity.js";
 import { get, live } from "./api.js";
 import { announce, h } from "./dom.js";
-import { causeWords } from "./format.js";
+import { capital, causeWords, dateTime } from "./format.js";
 import { groupView } from "./group.js";
 import { groupsView } from "./groups.js";
 import { ownersView } from "./owners.js";
@@ -58,10 +58,21 @@ async function cluster() {
   } catch { /* the view says why */ }
 }
 
-live.addEventListener("status", ({ detail }) => {
-  document.getElementById("live").dataset.state = detail;
-  document.getElementById("live-text").textContent = detail === "live" ? "Live" : "Reconnecting";
-});
+const status = { server: "", cluster: { away: null } };
+function showStatus(change) {
+  Object.assign(status, change);
+  const { server, cluster: { cluster: name, away } } = status;
+  const gone = server === "live" && away !== null;
+  document.getElementById("live").dataset.state = gone ? "away" : server;
+  document.getElementById("live-text").textContent = gone ? "Cluster away" : server === "live" ? "Live" : "Reconnecting";
+  const banner = document.getElementById("away");
+  banner.hidden = away === null;
+  // A live region says it again when its text is set again.
+  const text = away === null ? "" : `${name} has not answered since ${dateTime(away.since_ms)}: this page shows what was known before. ${capital(away.why)}`;
+  if (banner.textContent !== text) banner.textContent = text;
+}
+live.addEventListener("status", ({ detail }) => showStatus({ server: detail }));
+live.addEventListener("cluster", ({ detail }) => showStatus({ cluster: detail }));
 live.addEventListener("reload", () => show(true));
 live.addEventListener("rebalance", ({ detail }) => announce(`${detail.group}: ${causeWords(detail.cause)}`));
 document.getElementById("skip").addEventListener("click", (event) => { event.preventDefault(); main.focus(); });
