@@ -92,7 +92,8 @@ async def _groups(live: Live, request: Request) -> Response:
         return refusal(503, f"The history cannot be read: {live.trouble or 'it is being opened'}.")
     gone = params.flag("gone", False)
     now_ms = _now_ms()
-    return _json(_encoded({"groups": live.board.rows(now_ms, gone=gone), "now_ms": now_ms}))
+    rows = live.board.rows(now_ms, gone=gone)
+    return _json(_encoded({"groups": rows, "oldest_ms": live.oldest_ms, "now_ms": now_ms}))
 
 
 async def _live(live: Live, request: Request) -> Response:

@@ -47,6 +47,8 @@ class Live:
         """HOST:PORT and id of the cluster, as far as they are known."""
         self.away: Away | None = None
         """The cluster does not answer its watcher."""
+        self.oldest_ms: int | None = None
+        """The first moment that something is known of."""
         self._desk = desk
         self._kept: deque[_Message] = deque(maxlen=KEPT_MAX)
         self._told = asyncio.Event()
@@ -171,6 +173,7 @@ class Live:
         self._told = asyncio.Event()
 
     def _measure(self, history: History) -> None:
+        self.oldest_ms = history.oldest_ms
         for state in self.board.groups():
             newest_ms = self.board.lags.newest_ms(state.group)
             since_ms = _now_ms() - HOUR_MS if newest_ms is None else newest_ms + 1

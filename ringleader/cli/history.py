@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ringleader.cli.common import NONE, CommandConfigOption, JsonOption, complain, console, table
 from ringleader.cli.looking_back import (
+    FORMAT,
     GroupArgument,
     HistoryOption,
     ServerOption,
@@ -18,6 +19,7 @@ from ringleader.cli.looking_back import (
     UntilOption,
     UtcOption,
     doubt,
+    entry,
     nothing_in,
     plain,
     view_of,
@@ -74,11 +76,12 @@ def history(
             print(
                 json.dumps(
                     {
+                        "format": FORMAT,
                         "group": group,
                         **plain(window),
                         "more": more,
-                        "rebalances": [_as_json(one) for one in found],
-                        "events": plain(events),
+                        "rebalances": [entry(one) for one in found],
+                        "events": [entry(one) for one in events],
                     }
                 )
             )
@@ -171,9 +174,3 @@ def _length(ms: int | None) -> str:
     from ringleader.insight.advice.words import short
 
     return NONE if ms is None else short(ms)
-
-
-def _as_json(one: Rebalance) -> dict[str, Any]:
-    names = {member.member_id: member.name for member in (*one.before, *one.members)}
-    made: dict[str, Any] = plain(one)
-    return {**made, "duration_ms": one.duration_ms, "names": names}

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ringleader.insight.advice import Past
     from ringleader.insight.feed.watcher import Progress
     from ringleader.insight.history import History
-    from ringleader.insight.model import Confidence, Member
+    from ringleader.insight.model import Confidence, Event, GroupState, Member, Rebalance
 
 HistoryOption = Annotated[
     Path | None,
@@ -312,6 +312,25 @@ def plain(value: Any) -> Any:
     from ringleader.insight.plain import plain
 
     return plain(value, _with_times)
+
+
+FORMAT = 1
+"""Of the JSON of `watch` and `history`: raised where a field is renamed, removed or changes its meaning."""
+
+
+def entry(one: Rebalance | Event | GroupState) -> dict[str, Any]:
+    """An entry of a history as JSON's own types, as `watch --json` and `history --json` both print it."""
+    from ringleader.insight.model import Event, Rebalance
+
+    made: dict[str, Any] = plain(one)
+    if isinstance(one, Rebalance):
+        names = {member.member_id: member.name for member in (*one.before, *one.members)}
+        made = {"type": "rebalance", **made, "duration_ms": one.duration_ms, "names": names}
+    elif isinstance(one, Event):
+        made = {"type": "event", **made}
+    else:
+        made = {"type": "group", "at": iso(one.since_ms), **made}
+    return {"format": FORMAT, **made}
 
 
 def _with_times(made: dict[str, Any]) -> dict[str, Any]:

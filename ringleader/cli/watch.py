@@ -8,7 +8,7 @@ import logging
 import signal
 import sys
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,6 +27,7 @@ from ringleader.cli.common import (
     printable,
     utf8,
 )
+from ringleader.cli.looking_back import entry
 from ringleader.cli.times import duration_ms
 
 if TYPE_CHECKING:
@@ -166,7 +167,7 @@ def watch(
     servers_of(bootstrap_server)
     age_ms, size = _age_ms(keep), _size(max_size)
     groups = frozenset(group or ())
-    show = _as_json if as_json else _Text(utc)
+    show = _AsJson() if as_json else _Text(utc)
     served = (
         None if no_page else _page(page, page_name or [], token_file, page_certificate, page_client_authority)
     )
@@ -214,6 +215,9 @@ async def _watch(
         living = sum(one.state != "Dead" for one in watcher.history.groups())
         count = f"{living} group{'' if living == 1 else 's'}"
         complain(f"watching {count} of {server}; the history is in {watcher.path}")
+        if isinstance(show, _AsJson):
+            past = watcher.history.rebalances(limit=REMEMBERED, newest_first=True)
+            show.knows(one.id for one in reversed(past))
         if by_default:
             with suppress(OSError):
                 remember_watched(server)
@@ -301,14 +305,26 @@ async def _until_told(work: Callable[[], Any]) -> None:
 # ---- lines ----
 
 
-def _as_json(one: Any) -> str:
-    """All that is known, also what was said before and is known better now: the same id again."""
-    from ringleader.insight.plain import plain
+class _AsJson:
+    """All that is known, also what was said before and is known better now: the same id again, which
+    revises."""
 
-    kind = {"Rebalance": "rebalance", "Event": "event", "GroupState": "group"}[type(one).__name__]
-    at_ms = one.since_ms if kind == "group" else one.at_ms
-    said = {"type": kind, "at": _clock(at_ms, utc=True), **plain(one)}
-    return json.dumps(said, ensure_ascii=False)
+    def __init__(self) -> None:
+        self._said: OrderedDict[str, None] = OrderedDict()
+
+    def knows(self, ids: Iterable[str]) -> None:
+        """These are in the history: given again, they revise."""
+        for one in ids:
+            self._said[one] = None
+        while len(self._said) > REMEMBERED:
+            self._said.popitem(last=False)
+
+    def __call__(self, one: Any) -> str:
+        said = entry(one)
+        if "id" in said:
+            said["revises"] = said["id"] in self._said
+            self.knows([said["id"]])
+        return json.dumps(said, ensure_ascii=False)
 
 
 class _Text:

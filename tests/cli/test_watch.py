@@ -12,6 +12,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -19,9 +20,9 @@ from typing import Any
 import confluent_kafka
 import pytest
 
-from ringleader.cli.watch import PAGE_ADDRESS
+from ringleader.cli.watch import PAGE_ADDRESS, _AsJson
 from ringleader.insight.history import History
-from ringleader.insight.model import Confidence, Kind
+from ringleader.insight.model import Cause, Confidence, Kind, Rebalance
 from ringleader.testing.coordinator import Coordinator
 from tests.support.command import PATIENCE_S, command_line, environment, run_here
 from tests.support.daemon import Daemon
@@ -195,9 +196,26 @@ def test_json_and_a_page_and_what_was_there_before(coordinator: Coordinator, tmp
             assert said["group"] == "billing"
             assert said["confidence"] == "exact"
             assert said["at"].endswith("Z")
+            assert (said["format"], said["revises"]) == (1, False)
+            # The other command has the same fields.
+            done = run_here(None, "history", "billing", "--json", "--history", str(tmp_path / "h"))
+            found = json.loads(done.out)
+            [same] = [one for one in found["rebalances"] if one["id"] == said["id"]]
+            assert found["format"] == same["format"] == 1
+            assert {*said} == {*same, "revises"}
             assert {one["client_id"] for one in said["members"]} == {"anna", "bert"}
             with urllib.request.urlopen(f"http://{page}/api/groups", timeout=PATIENCE_S) as answer:
                 assert b"billing" in answer.read()
+
+
+def test_a_verdict_given_again_says_that_it_revises() -> None:
+    first = Rebalance("offsets-1-2", "orders", Kind.CLASSIC, 3, 1_000, Cause.UNKNOWN, Confidence.UNKNOWN)
+    before = replace(first, id="offsets-1-1")
+    show = _AsJson()
+    show.knows([before.id])
+    told = [json.loads(show(one)) for one in (first, replace(first, cause=Cause.SESSION_EXPIRED), before)]
+    assert [one["revises"] for one in told] == [False, True, True]
+    assert told[1]["cause"] == "session expired"
 
 
 def test_a_cluster_that_goes_away_is_said_and_waited_for(coordinator: Coordinator, tmp_path: Path) -> None:

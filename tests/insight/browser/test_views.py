@@ -9,7 +9,7 @@ from pathlib import Path
 from playwright.sync_api import Page, expect
 
 from ringleader.insight.history import Away
-from ringleader.insight.model import EventKind
+from ringleader.insight.model import EventKind, GroupState, Kind
 from tests.insight.browser.conftest import Open
 from tests.insight.browser.served import Served
 from tests.insight.made import Made
@@ -225,6 +225,21 @@ def test_a_cluster_that_is_away_is_not_live(tmp_path: Path, open_page: Open) -> 
         made.answers()
         expect(page.locator("#live-text")).to_have_text("Live")
         expect(page.get_by_role("alert")).to_be_hidden()
+
+
+def test_a_group_that_never_rebalanced_says_in_how_long(tmp_path: Path, open_page: Open) -> None:
+    now_ms = time.time_ns() // 1_000_000
+    made = Made(tmp_path / "quiet.sqlite", start_ms=now_ms - 30 * 3_600_000)
+    made.event(EventKind.TOPIC_CREATED, "orders was created.")
+    made.add(GroupState("quiet", Kind.CLASSIC, "Stable", 1, "consumer", "range", "", (), now_ms - 60_000))
+    made.write()
+    with Served(made.path) as served:
+        page = open_page(served.url)
+        expect(page.get_by_role("row").filter(has_text="quiet")).to_contain_text(
+            re.compile(r"none in (30 h|1 d)")
+        )
+        page.get_by_role("link", name="quiet", exact=True).click()
+        expect(page.get_by_text("has not rebalanced while it was watched, since ")).to_be_visible()
 
 
 def test_principals_of_members_and_refusals_are_shown(tmp_path: Path, open_page: Open) -> None:

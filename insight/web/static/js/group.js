@@ -21,7 +21,7 @@ export function groupView(place, [name], query, signal) {
   if (!name) { location.replace("#/"); return {}; }
   let follow = true, span = 360 * MINUTE, from = 0, to = 0;
   let rows = [], cause = null, by = query.get("lanes") === "partition" ? "partition" : "member";
-  let lagOf = null, loaded = false, newest = null;
+  let lagOf = null, loaded = false, newest = null, began = null;
 
   // ---- the parts ----
   const figures = h("dl", { class: "card figures" });
@@ -150,7 +150,10 @@ export function groupView(place, [name], query, signal) {
       if (!answer.more || !fresh.length) break;
       until = found.at(-1).at_ms;
     }
-    if (!found.length) newest = (await get("rebalances", { group: name, limit: 1 }, mine)).rebalances[0] ?? null;
+    if (!found.length) {
+      newest = (await get("rebalances", { group: name, limit: 1 }, mine)).rebalances[0] ?? null;
+      began = (await get("cluster", {}, mine)).oldest_ms;
+    }
     rows = found;
     loaded = true;
     if (rows.length) drawer.enable();
@@ -197,7 +200,7 @@ export function groupView(place, [name], query, signal) {
 
   function emptyList() {
     if (!loaded) return nothing("Reading …");
-    if (!newest) return nothing("This group has not rebalanced while it was watched", "The next time a member joins, leaves or is lost, it is here with the cause.");
+    if (!newest) return nothing(`This group has not rebalanced while it was watched${began ? `, since ${dateTime(began)}` : ""}`, "The next time a member joins, leaves or is lost, it is here with the cause.");
     return nothing("Nothing rebalanced in this time", `The last one was ${ago(newest.at_ms, Date.now())}: ${newest.cause}.`, h("br"), h("button", { type: "button", onclick: () => goTo(span, newest.at_ms + span / 2 > Date.now() ? null : newest.at_ms + span / 2) }, "Go there"));
   }
 

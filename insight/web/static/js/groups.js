@@ -16,6 +16,7 @@ export function groupsView(place, _parts, query, signal) {
   let rows = [];
   let now = Date.now();
   let read = false;
+  let since = null;
   const filter = h("input", { type: "search", placeholder: "Filter by name", "aria-label": "Filter groups by name", value: query.get("q") ?? "", oninput: () => { amend({ q: filter.value }); show(); } });
   const count = h("p", { class: "muted", role: "status" });
   const open = (row) => href(["group", row.group]);
@@ -62,7 +63,7 @@ export function groupsView(place, _parts, query, signal) {
   }
 
   function lastCell(row) {
-    if (!row.last) return h("span", { class: "muted" }, "none known");
+    if (!row.last) return (since === null ? h("span", { class: "muted" }, "none known") : h("span", { class: "muted", title: `Since ${dateTime(since)}, when this history begins` }, `none in ${duration(now - since)}`));
     return [causeChip(row.last.cause), h("span", { class: "second", title: dateTime(row.last.at_ms) }, ago(row.last.at_ms, now))];
   }
 
@@ -79,6 +80,7 @@ export function groupsView(place, _parts, query, signal) {
       calm(place);
       rows = answer.groups;
       now = answer.now_ms;
+      since = answer.oldest_ms;
       read = true;
       show();
     } catch (error) { trouble(place, error); }
