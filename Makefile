@@ -100,7 +100,7 @@ CLIENTS := $(PY) -m pytest tests/interop/clients tests/interop/cluster
 # Each of them has a broker in Java, or several.
 BROKERS := 3
 interop: $(READY) ## Compare with a real Apache Kafka broker (ARGS are passed on), then let real clients work
-	@$(if $(ARGS),$(PY) -m tests.interop $(ARGS),$(MAKE) --no-print-directory -j 2 --output-sync plays plays-secured)
+	@$(if $(ARGS),$(PY) -m tests.interop $(ARGS),$(MAKE) -f $(firstword $(MAKEFILE_LIST)) --no-print-directory -j 2 --output-sync plays plays-secured)
 	@$(if $(ARGS),,$(CLIENTS) -n $(BROKERS) --dist loadgroup \
 		|| { $(ONCE_MORE) && $(CLIENTS) -n 1 --dist loadgroup --second-try; })
 
