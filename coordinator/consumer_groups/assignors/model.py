@@ -26,11 +26,3 @@ class Candidate:
 Assignor: TypeAlias = Callable[[list[Candidate], Mapping[bytes, int]], Shares]
 """Members, and the number of partitions of each topic. Each partition of a topic with a subscriber goes to
 one of its subscribers. The same input gives the same output."""
-
-
-def finished(shares: Mapping[str, Mapping[bytes, set[int]]]) -> Shares:
-    """Shares as an assignor gives them, from those that it was filling."""
-    return {
-        member_id: {topic_id: frozenset(some) for topic_id, some in topics.items() if some}
-        for member_id, topics in shares.items()
-    }

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from heapq import heapify, heappop, heappush, heapreplace
 
-from ringleader.coordinator.consumer_groups.assignors.model import Candidate, Shares, finished
+from ringleader.coordinator.consumer_groups.assignors.model import Candidate, Shares
 
 PASSES = 16
 """Of the balancing of members that subscribe differently, as in Kafka."""
@@ -21,34 +21,52 @@ def assign(members: list[Candidate], topics: Mapping[bytes, int]) -> Shares:
     """See `model.Assignor`."""
     if not members:
         return {}
-    alike = all(one.topics == members[0].topics for one in members)
+    first = members[0].topics
+    alike = all(one.topics is first or one.topics == first for one in members)
     return _alike(members, topics) if alike else _different(members, topics)
 
 
 def _kept(
     members: Iterable[Candidate], topics: Mapping[bytes, int]
-) -> tuple[dict[str, dict[bytes, set[int]]], dict[bytes, set[int]]]:
-    """The partitions that each member had and may keep, and those of each topic that nobody had."""
+) -> tuple[Shares, dict[bytes, set[int]], dict[str, int]]:
+    """The partitions that each member had and may keep, those of each topic that nobody had, and how many
+    each member keeps. A set that stays as it was is not copied: in a large group nearly all do."""
     free = {topic_id: set(range(count)) for topic_id, count in topics.items()}
-    kept: dict[str, dict[bytes, set[int]]] = {}
+    kept: Shares = {}
+    loads: dict[str, int] = {}
     for member in members:
-        own = kept[member.member_id] = {}
+        own: dict[bytes, frozenset[int]] = {}
+        load, subscribed = 0, member.topics
         for topic_id, partitions in member.target.items():
             left = free.get(topic_id)
-            if left is None or topic_id not in member.topics:
+            if left is None or topic_id not in subscribed:
                 continue
-            had = left & partitions
+            had = partitions if partitions <= left else partitions & left
             if had:
                 own[topic_id] = had
                 left -= had
-    return kept, free
+                load += len(had)
+        kept[member.member_id], loads[member.member_id] = own, load
+    return kept, free, loads
+
+
+def _give(own: dict[bytes, frozenset[int]], topic_id: bytes, partition: int) -> None:
+    had = own.get(topic_id)
+    own[topic_id] = frozenset((partition,)) if had is None else had.union((partition,))
+
+
+def _take(own: dict[bytes, frozenset[int]], topic_id: bytes, taken: Iterable[int]) -> None:
+    left = own[topic_id].difference(taken)
+    if left:
+        own[topic_id] = left
+    else:
+        del own[topic_id]
 
 
 def _alike(members: list[Candidate], topics: Mapping[bytes, int]) -> Shares:
     subscribed = {topic_id: topics[topic_id] for topic_id in sorted(members[0].topics) if topic_id in topics}
-    kept, free = _kept(members, subscribed)
+    kept, free, loads = _kept(members, subscribed)
     least, extras = divmod(sum(subscribed.values()), len(members))
-    loads = {member_id: sum(map(len, own.values())) for member_id, own in kept.items()}
     # The extra partition goes to those that have it already, then to those that have most.
     bearers = sorted(kept, key=lambda member_id: -min(loads[member_id], least + 1))[:extras]
     quotas = dict.fromkeys(kept, least) | dict.fromkeys(bearers, least + 1)
@@ -56,7 +74,7 @@ def _alike(members: list[Candidate], topics: Mapping[bytes, int]) -> Shares:
         surplus = loads[member_id] - quotas[member_id]
         for topic_id in sorted(own, key=lambda one: -len(own[one])) if surplus > 0 else ():
             taken = sorted(own[topic_id])[-surplus:]
-            own[topic_id].difference_update(taken)
+            _take(own, topic_id, taken)
             free[topic_id].update(taken)
             loads[member_id] -= len(taken)
             surplus -= len(taken)
@@ -68,59 +86,87 @@ def _alike(members: list[Candidate], topics: Mapping[bytes, int]) -> Shares:
         for partition in sorted(left):
             place %= len(hungry)
             member_id = hungry[place]
-            kept[member_id].setdefault(topic_id, set()).add(partition)
+            _give(kept[member_id], topic_id, partition)
             loads[member_id] += 1
             if loads[member_id] == quotas[member_id]:
                 del hungry[place]
             else:
                 place += 1
-    return finished(kept)
+    return kept
 
 
 def _different(members: list[Candidate], topics: Mapping[bytes, int]) -> Shares:
-    kept, free = _kept(members, topics)
-    subscribers: dict[bytes, list[str]] = {}
-    for member in members:
-        for topic_id in member.topics:
-            subscribers.setdefault(topic_id, []).append(member.member_id)
+    kept, free, loads = _kept(members, topics)
+    subscribers = _subscribers(members)
     ordered = sorted(
         (topic_id for topic_id in subscribers if topic_id in topics),
         key=lambda one: (-topics[one] / len(subscribers[one]), len(subscribers[one]), one),
     )
-    loads = {member_id: sum(map(len, own.values())) for member_id, own in kept.items()}
+    # One number for a member's load and its place by id: numbers are cheaper to order than pairs.
+    names = sorted(kept)
+    step = len(names)
+    keys = {member_id: loads[member_id] * step + place for place, member_id in enumerate(names)}
     for topic_id in ordered:
-        heap = [(loads[member_id], member_id) for member_id in subscribers[topic_id]]
+        if not free[topic_id]:
+            continue
+        heap = [keys[member_id] for member_id in subscribers[topic_id]]
         heapify(heap)
         for partition in sorted(free[topic_id]):
-            load, member_id = heap[0]
-            heapreplace(heap, (load + 1, member_id))
-            kept[member_id].setdefault(topic_id, set()).add(partition)
-            loads[member_id] = load + 1
+            key = heap[0]
+            member_id = names[key % step]
+            keys[member_id] = key + step
+            heapreplace(heap, key + step)
+            _give(kept[member_id], topic_id, partition)
+            loads[member_id] += 1
+    owners: dict[bytes, set[str]] = {topic_id: set() for topic_id in ordered}
+    for member_id, own in kept.items():
+        for topic_id in own:
+            owners[topic_id].add(member_id)
     for _ in range(PASSES):
-        moved = [_balance(topic_id, subscribers[topic_id], kept, loads) for topic_id in ordered]
+        least = min(loads.values())  # moves go to those that have less: it never falls
+        moved = [
+            _balance(topic_id, subscribers[topic_id], owners[topic_id], kept, loads, least)
+            for topic_id in ordered
+        ]
         if not any(moved):
             break
-    return finished(kept)
+    return kept
+
+
+def _subscribers(members: Iterable[Candidate]) -> dict[bytes, list[str]]:
+    """The members of each topic. Members that subscribe alike are seen to together."""
+    alike: dict[frozenset[bytes], list[str]] = {}
+    for member in members:
+        alike.setdefault(member.topics, []).append(member.member_id)
+    found: dict[bytes, list[str]] = {}
+    for topics, some in alike.items():
+        for topic_id in topics:
+            found.setdefault(topic_id, []).extend(some)
+    return found
 
 
 def _balance(
     topic_id: bytes,
     subscribers: list[str],
-    kept: dict[str, dict[bytes, set[int]]],
+    owners: set[str],
+    kept: Shares,
     loads: dict[str, int],
+    least: int,
 ) -> bool:
-    """Move partitions of a topic from its most to its least loaded subscriber, while that evens them out."""
-    givers = [(-loads[one], one) for one in subscribers if kept[one].get(topic_id)]
-    takers = [(loads[one], one) for one in subscribers]
-    if not givers or -min(givers)[0] - min(takers)[0] <= 1:
+    """Move partitions of a topic from its most to its least loaded subscriber, while that evens them out.
+    `owners`: those that have any of it; `least`: no member has fewer in all."""
+    most = max(map(loads.__getitem__, owners), default=least)
+    if most - least <= 1 or most - min(map(loads.__getitem__, subscribers)) <= 1:
         return False
+    givers = [(-loads[one], one) for one in owners]
+    takers = [(loads[one], one) for one in subscribers]
     heapify(givers)
     heapify(takers)
     while givers:
         giver, taker = givers[0][1], takers[0][1]
-        if loads[giver] != -givers[0][0] or not kept[giver][topic_id]:
+        if loads[giver] != -givers[0][0] or topic_id not in kept[giver]:
             heappop(givers)
-            if kept[giver][topic_id]:
+            if topic_id in kept[giver]:
                 heappush(givers, (-loads[giver], giver))
             continue
         if loads[taker] != takers[0][0]:
@@ -129,8 +175,11 @@ def _balance(
         if loads[giver] - loads[taker] <= 1:
             break
         partition = max(kept[giver][topic_id])
-        kept[giver][topic_id].remove(partition)
-        kept[taker].setdefault(topic_id, set()).add(partition)
+        _take(kept[giver], topic_id, (partition,))
+        _give(kept[taker], topic_id, partition)
+        owners.add(taker)
+        if topic_id not in kept[giver]:
+            owners.remove(giver)
         loads[giver] -= 1
         loads[taker] += 1
     return True

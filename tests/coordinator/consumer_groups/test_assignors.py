@@ -19,7 +19,7 @@ assignors = st.sampled_from(sorted(ASSIGNORS)).map(ASSIGNORS.__getitem__)
 
 def members_of(some: list[frozenset[bytes]], topics: dict[bytes, int], old: Shares) -> list[Candidate]:
     return [
-        Candidate(f"m{number}", topics_of & topics.keys(), old.get(f"m{number}", {}))
+        Candidate(f"m{number}", topics_of.intersection(topics), old.get(f"m{number}", {}))
         for number, topics_of in enumerate(some)
     ]
 
