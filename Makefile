@@ -111,6 +111,7 @@ plays-secured: $(READY)
 	@$(PY) -m tests.interop --secured
 
 # Some six minutes where nothing else runs: over two hundred incidents, in an order drawn by a seed that it prints.
+# ARGS="--drawn 24 --parallel 24" draws the groups, too: clients, timeouts, commits and what is done to them.
 incidents: $(READY) ## Make incidents in groups of real clients, then judge what insight says of them; ARGS are passed on
 	@JAVA_HOME="$$($(PY) -m tools.java_home)" && export JAVA_HOME && $(PY) -m tests.incidents $(ARGS)
 

@@ -105,8 +105,10 @@ class _Silence:
             poll_ms - blur_ms - SLACK_MS, poll_ms + blur_ms + POLL_LATE_MS
         )
         self.in_a_row = False
-        """Its poll interval was over, and then its session: librdkafka sends no more heartbeats then."""
-        if not seen.commits_count and poll_ms is not None and session_ms is not None and not self.busy:
+        """Its poll interval was over, and then its session: librdkafka of the consumer protocol and static
+        members do not leave, and send no more heartbeats then."""
+        in_a_row = seen.static or not seen.commits_count
+        if in_a_row and poll_ms is not None and session_ms is not None and not self.busy:
             both_ms = poll_ms + session_ms
             self.busy = self.in_a_row = self._fits(
                 both_ms - blur_ms - self.early_ms, both_ms + blur_ms + POLL_LATE_MS

@@ -26,15 +26,21 @@ from tests.incidents import ledger
 from tests.incidents.advised import advised
 from tests.incidents.asked import disagreements
 from tests.incidents.director import KAFKA, TARGETS, direct
+from tests.incidents.drawn import ENDED, drawn
 from tests.incidents.judge import CALIBRATED, ENOUGH, Judged, Score, Verdict, calibrated, calibration, judge
-from tests.incidents.said import HISTORY, Said, concluded, from_history
+from tests.incidents.said import BROKER_LOG, HISTORY, Said, concluded, from_history
 from tests.incidents.steps import QUICK, SPECS
 from tests.incidents.team import Spec
+from tests.incidents.truth import corrected, logged
 from tests.interop.maven import InteropError
 from tests.support.daemon import DaemonError
 
 OUT = Path(__file__).resolve().parent / "out"
 LONGEST_S = 15 * 60.0
+DRAWN_S = 30.0
+"""For each group that is drawn."""
+COMMAND = "command"
+"""The file in which the command stands that drew the groups."""
 EXACT = 1.0
 """Of what the coordinator itself knows, everything has to be right."""
 _console = Console(width=160)
@@ -44,6 +50,9 @@ def _arguments(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.incidents", description=__doc__)
     parser.add_argument("--seed", type=int, help="the order of the incidents; drawn when it is not given")
     parser.add_argument("--target", choices=TARGETS, default=KAFKA)
+    parser.add_argument(
+        "--drawn", type=int, default=0, metavar="N", help="N groups drawn by the seed, not the fixed ones"
+    )
     parser.add_argument("--only", default="", metavar="TEXT", help="groups or steps with this in their name")
     parser.add_argument("--quick", action="store_true", help="a handful, in about a minute")
     parser.add_argument("--parallel", type=int, default=10, help="how many groups at once")
@@ -72,8 +81,10 @@ def chosen_specs(only: str, *, quick: bool) -> list[Spec]:
     return found
 
 
-def show(found: Sequence[Judged], unsettled: Sequence[ledger.Incident], enough: float) -> bool:
-    """Tables on the screen; whether it is as it has to be."""
+def show(
+    found: Sequence[Judged], unsettled: Sequence[ledger.Incident], enough: float, drawn_by: str = ""
+) -> bool:
+    """Tables on the screen; whether it is as it has to be. `drawn_by`: the command that drew the groups."""
     for one in found:
         if not one.good:
             _disagreement(one)
@@ -89,6 +100,9 @@ def show(found: Sequence[Judged], unsettled: Sequence[ledger.Incident], enough: 
         f" {score.count(Verdict.RIGHT, shown=True)} told right ({score.right:.1%});"
         f" {score.count(Verdict.WRONG)} confidently wrong"
     )
+    if drawn_by:
+        for group in dict.fromkeys(one.incident.group for one in found if not one.good):
+            _say(f"once more: {drawn_by} --only {group.split('-')[0]}-")
     return score.good(enough) and calibrated(found)
 
 
@@ -170,12 +184,20 @@ def _judged(said: Said, directory: Path, *, exact: bool) -> int:
     incidents = ledger.read(directory / "ledger.jsonl")
     if exact:
         incidents = [ledger.heard(one) for one in incidents]
+    if (directory / BROKER_LOG).exists() and any(one.kind == ENDED for one in incidents):
+        members = [member for one in said.rebalances for member in (*one.before, *one.members)]
+        clients = {member.member_id: member.client_id for member in members}
+        incidents = corrected(incidents, logged(directory / BROKER_LOG), clients)
     found = judge(incidents, said.rebalances, said.events, exact=exact)
-    unsettled = [one for one in incidents if not one.settled]
-    good = show(found, unsettled, EXACT if exact else ENOUGH)
+    unsettled = [one for one in incidents if not one.settled and one.kind != ENDED]
+    command = directory / COMMAND
+    drawn_by = command.read_text() if command.exists() else ""
+    good = show(found, unsettled, EXACT if exact else ENOUGH, drawn_by)
     for why in (others := disagreements(directory / HISTORY, sorted({one.group for one in incidents}))):
         _say(why)
     good = good and not others
+    if drawn_by:  # its acts are not those that advice is asked about
+        return 0 if good else 1
     return 0 if _advice(directory, incidents, ENOUGH) and good else 1
 
 
@@ -187,25 +209,31 @@ def main(arguments: list[str] | None = None) -> int:
         said = from_history(chosen.again) if not chosen.tape else concluded(chosen.again, exact=exact)
         return _judged(said, chosen.again, exact=exact)
     seed = random.randrange(1_000_000) if chosen.seed is None else chosen.seed
-    specs = chosen_specs(chosen.only, quick=chosen.quick)
-    if chosen.target != KAFKA:
-        specs = [spec for spec in specs if spec.protocol != "consumer"]  # the daemon does not speak KIP-848
+    if chosen.drawn:
+        specs = [spec for number in range(chosen.drawn) if chosen.only in (spec := drawn(seed, number)).name]
+    else:
+        specs = chosen_specs(chosen.only, quick=chosen.quick)
     if not specs:
         _say(f"there is neither a group nor a step with {chosen.only!r} in its name")
         return 2
     directory = (chosen.out or OUT / f"{chosen.target}-{seed}").resolve()
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
+    draws = f"--drawn {chosen.drawn} --seed {seed} --target {chosen.target}"
     repeat = f"python -m tests.incidents --seed {seed} --target {chosen.target}"
     repeat += f" --only {chosen.only}" if chosen.only else ""
     repeat += " --quick" if chosen.quick else ""
+    repeat += f" --drawn {chosen.drawn}" if chosen.drawn else ""
     _say(f"{repeat}; in {directory}")
+    if chosen.drawn:
+        (directory / COMMAND).write_text(f"python -m tests.incidents {draws}")
+    longest_s = max(LONGEST_S, DRAWN_S * len(specs)) if chosen.drawn else LONGEST_S
     try:
         asyncio.run(
-            asyncio.wait_for(direct(chosen.target, specs, seed, directory, chosen.parallel, _say), LONGEST_S)
+            asyncio.wait_for(direct(chosen.target, specs, seed, directory, chosen.parallel, _say), longest_s)
         )
     except (InteropError, DaemonError, TimeoutError) as error:
-        _say(str(error) or f"the run was not over after {LONGEST_S / 60:.0f} minutes")
+        _say(str(error) or f"the run was not over after {longest_s / 60:.0f} minutes")
         return 2
     code = _judged(from_history(directory), directory, exact=chosen.target != KAFKA)
     _say(f"{'as it has to be' if code == 0 else 'NOT AS IT HAS TO BE'}: {repeat}")

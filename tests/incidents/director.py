@@ -12,9 +12,9 @@ from pathlib import Path
 import confluent_kafka
 
 from ringleader.clients.admin import Admin
-from tests.incidents import ledger
+from tests.incidents import drawn, ledger
 from tests.incidents.ledger import Incident
-from tests.incidents.said import watching
+from tests.incidents.said import BROKER_LOG, watching
 from tests.incidents.steps import STEPS, restarted, start
 from tests.incidents.team import SESSION_MS, Hosts, Looker, Spec, Team, World, now_ms
 from tests.interop.kafka import KafkaBroker
@@ -50,6 +50,8 @@ class Writer:
     def _write(self) -> None:
         while not self._stop.wait(WRITE_EVERY_S):
             for team in self._teams:
+                if not team.live or team.spec.idle:
+                    continue
                 for topic, partitions in team.partitions.items():
                     for partition in range(partitions):
                         # A partition that was added a moment ago may not be known yet.
@@ -67,8 +69,13 @@ class Writer:
 
 def _cluster(target: str, directory: Path) -> KafkaBroker | Daemon:
     if target == KAFKA:
-        return KafkaBroker(directory / "broker", properties={**SETTINGS, **CONSUMER_SETTINGS})
-    words = [word for name, value in SETTINGS.items() for word in ("--" + name.replace(".", "-"), value)]
+        return KafkaBroker(
+            directory / "broker",
+            properties={**SETTINGS, **CONSUMER_SETTINGS},
+            keep_log=directory / BROKER_LOG,
+        )
+    settings = {**SETTINGS, **CONSUMER_SETTINGS}
+    words = [word for name, value in settings.items() for word in ("--" + name.replace(".", "-"), value)]
     return Daemon(directory / "daemon", options=[*words, "--log-level", "warning"])
 
 
@@ -85,6 +92,9 @@ async def _live(team: Team, order: random.Random, places: asyncio.Semaphore) -> 
     steps = list(team.spec.steps)
     order.shuffle(steps)
     async with places:
+        if team.spec.drawn:
+            await drawn.live(team)
+            return
         for step in (start, *(STEPS[step] for step in steps)):
             await step(team)
             if not all(one.settled for one in team.done):
@@ -110,14 +120,18 @@ async def direct(
                 looking = background.create_task(looker.run())
                 for library in dict.fromkeys(team.spec.library for team in teams):
                     await asyncio.to_thread(hosts.shared, library)
-                with Writer(cluster.bootstrap, teams):
-                    places = asyncio.Semaphore(parallel)
-                    async with asyncio.TaskGroup() as group:
-                        for team in teams:
-                            order = random.Random(f"{seed} {team.group}")
-                            group.create_task(_live(team, order, places))
-                    await _restart(cluster, teams, incidents, say)
-                ledger.write(directory / "ledger.jsonl", incidents)
+                try:
+                    with Writer(cluster.bootstrap, teams):
+                        places = asyncio.Semaphore(parallel)
+                        async with asyncio.TaskGroup() as group:
+                            for team in teams:
+                                order = random.Random(f"{seed} {team.group}")
+                                group.create_task(_live(team, order, places))
+                        await _restart(cluster, teams, incidents, say)
+                finally:
+                    for one in incidents:
+                        one.settled = one.settled and one.ended_ms > 0
+                    ledger.write(directory / "ledger.jsonl", incidents)
                 looking.cancel()
 
 
@@ -127,11 +141,13 @@ async def _restart(
     incidents: list[Incident],
     say: Callable[[str], None],
 ) -> None:
+    sound = [team for team in teams if team.live and all(done.settled for done in team.done)]
+    if not sound:
+        return
     say("the broker restarts")
     began_ms = now_ms()
     await asyncio.to_thread(cluster.stop)
     await asyncio.to_thread(cluster.start)
-    sound = [team for team in teams if all(done.settled for done in team.done)]
     for team, settled in zip(sound, await asyncio.gather(*(team.rests() for team in sound)), strict=True):
         one = restarted(team, began_ms)
         one.settled, one.ended_ms = settled, now_ms()

@@ -17,6 +17,7 @@ from ringleader.insight.inference.engine import Inference
 from ringleader.insight.model import Event, Rebalance
 
 HISTORY, TAPE = "history.sqlite", "tape.pickle"
+BROKER_LOG = "broker.log"
 CAUGHT_UP_S = 90.0
 WORKS = ("record", "tell", "tick")
 

@@ -29,7 +29,7 @@ FIGHT_S = 15.0
 Step = Callable[[Team], Awaitable[None]]
 
 
-def _also(team: Team) -> list[Cause]:
+def also(team: Team) -> list[Cause]:
     """The consequences of any rebalance, by the way a library works."""
     # The leaders of some rejoin by themselves, up to five times; Java's when the topics of the group change.
     found = [] if team.spec.protocol == "consumer" else [Cause.LEADER_REJOINED]
@@ -46,7 +46,7 @@ async def start(team: Team) -> None:
     """Members 1 and 2."""
     who = [team.client_id("1"), team.client_id("2")]
     async with team.incident(
-        "start", "two members start", who, causes=[Cause.MEMBER_JOINED], also=_also(team)
+        "start", "two members start", who, causes=[Cause.MEMBER_JOINED], also=also(team)
     ):
         await team.start("1")
         await team.start("2")
@@ -59,7 +59,7 @@ async def _joins(team: Team, name: str, what: str, **options: Any) -> None:
         f"{who} {what}",
         [who],
         causes=[Cause.MEMBER_JOINED],
-        also=_also(team),
+        also=also(team),
         # Of those that share a client id, one that comes may be one that went.
         shown=not team.spec.same_client_id,
     ):
@@ -74,7 +74,7 @@ async def _leaves(team: Team, name: str) -> None:
         f"{who} stops as it should",
         [who],
         causes=[Cause.MEMBER_LEFT],
-        also=_also(team),
+        also=also(team),
         gone={who: [Departure.LEFT]},
         shown=_why_shown(team, rare=True),
     ):
@@ -96,7 +96,7 @@ async def two_applications(team: Team) -> None:
 def _expires(team: Team, who: str) -> dict[str, Any]:
     return {
         "causes": [Cause.SESSION_EXPIRED],
-        "also": _also(team),
+        "also": also(team),
         "gone": {who: [Departure.SESSION_EXPIRED]},
         "shown": _why_shown(team, rare=False),
     }
@@ -111,7 +111,7 @@ async def victim(team: Team) -> None:
     async with team.incident("SIGSTOP", f"{who} is stopped past its session", [who], **_expires(team, who)):
         client = team.members.pop("v")
         os.kill(host.pid, signal.SIGSTOP)
-    async with team.incident("SIGCONT", f"{who} goes on", [who], causes=list(CAME_BACK), also=_also(team)):
+    async with team.incident("SIGCONT", f"{who} goes on", [who], causes=list(CAME_BACK), also=also(team)):
         team.members["v"] = client
         os.kill(host.pid, signal.SIGCONT)
     await team.works()
@@ -132,12 +132,12 @@ async def busy(team: Team) -> None:
         f"{who} does not poll for {BUSY_S:.0f} s",
         [who],
         causes=[Cause.POLL_INTERVAL_EXCEEDED, *([Cause.MEMBER_LEFT] if commits else [])],
-        also=_also(team),
+        also=also(team),
         gone={who: [Departure.POLL_INTERVAL_EXCEEDED, *([Departure.LEFT] if commits else [])]},
         shown=_why_shown(team, rare=False) and not commits,
     ):
         working = asyncio.create_task(client.call("busy", seconds=BUSY_S))
-    async with team.incident("back", f"{who} polls again", [who], causes=list(CAME_BACK), also=_also(team)):
+    async with team.incident("back", f"{who} polls again", [who], causes=list(CAME_BACK), also=also(team)):
         team.members["2"] = client
         await working
 
@@ -154,7 +154,7 @@ async def subscribe(team: Team) -> None:
             f"{client.client_id} subscribes to {what}",
             [client.client_id],
             causes=[Cause.MEMBER_CHANGED],
-            also=_also(team),
+            also=also(team),
         ):
             client.topics = topics
             await client.call("subscribe", topics=topics)
@@ -167,7 +167,7 @@ async def partitions(team: Team) -> None:
         f"{team.topic} has three partitions more",
         [],
         causes=[Cause.TOPICS_CHANGED],
-        also=_also(team),
+        also=also(team),
     ):
         team.partitions[team.topic] += 3
         await team.world.admin.create_partitions(team.topic, team.partitions[team.topic])
@@ -183,7 +183,7 @@ async def deploy(team: Team) -> None:
             f"{who} stops and starts again",
             [who],
             causes=[Cause.MEMBER_RESTARTED, Cause.MEMBER_LEFT, Cause.MEMBER_JOINED],
-            also=_also(team),
+            also=also(team),
             gone={who: [Departure.LEFT, Departure.RESTARTED]} if _why_shown(team, rare=True) else {},
         ):
             await team.stop(name)
@@ -203,7 +203,7 @@ async def slow_leader(team: Team) -> None:
             f"{who} {what}, and the leader computes for {team.spec.slow_ms / 1000:g} s",
             [who],
             causes=[cause],
-            also=_also(team),
+            also=also(team),
             phases={"leader_ms": int(AT_LEAST * team.spec.slow_ms)},
         ):
             await deed()
@@ -217,7 +217,7 @@ async def slow_joiner(team: Team) -> None:
         f"{who} joins while {slow.client_id} does not poll for {SHORT_BUSY_S:g} s",
         [who],
         causes=[Cause.MEMBER_JOINED],
-        also=_also(team),
+        also=also(team),
         phases={"join_ms": int(AT_LEAST * 1000 * (SHORT_BUSY_S - 2))},
         slowest=slow.client_id,
     ):
@@ -239,7 +239,7 @@ async def static_deploy(team: Team) -> None:
             f"static {who} stops and starts again",
             [who],
             causes=[Cause.STATIC_MEMBER_REPLACED],
-            also=_also(team),
+            also=also(team),
             quiet=True,
         ):
             await team.stop(name)
@@ -257,7 +257,7 @@ async def static_crash(team: Team) -> None:
         f"static {who} is killed and starts again",
         [who],
         causes=[Cause.STATIC_MEMBER_REPLACED],
-        also=_also(team),
+        also=also(team),
         quiet=True,
     ):
         await asyncio.to_thread(host.kill)
@@ -278,7 +278,7 @@ async def fence(team: Team) -> None:
         f"{' and '.join(who)} have the instance id {instance}",
         who,
         causes=[Cause.INSTANCE_FENCED],
-        also=[Cause.STATIC_MEMBER_REPLACED, *_also(team)],
+        also=[Cause.STATIC_MEMBER_REPLACED, *also(team)],
     ) as one:
         if team.spec.library == AIOKAFKA:
             # It does not understand that it was fenced, and joins again: the two go on by themselves.
@@ -379,9 +379,20 @@ def restarted(team: Team, began_ms: int) -> Incident:
         who=[],
         began_ms=began_ms,
         causes=[Cause.COORDINATOR_CHANGED],
-        also=_also(team),
+        also=also(team),
         quiet=True,
     )
 
 
-__all__ = ["QUICK", "SPECS", "STEPS", "now_ms", "restarted", "start"]
+__all__ = [
+    "COOPERATIVE",
+    "QUICK",
+    "SPECS",
+    "START_S",
+    "STEPS",
+    "also",
+    "fence",
+    "now_ms",
+    "restarted",
+    "start",
+]

@@ -22,7 +22,7 @@ from tests.incidents.ledger import Incident
 from tests.incidents.libraries import JAVA, java_config
 from tests.interop.clients.java_clients import JavaClients, JavaError, LineClients
 
-SESSION_MS = 6_000
+SESSION_MS = CONSUMER_SESSION_MS = 6_000
 HEARTBEAT_MS = 1_500
 MAX_POLL_MS = 10_000
 PARTITIONS = 6
@@ -151,6 +151,13 @@ class Spec:
     same_client_id: bool = False
     """All of its members have one client id, as those have that nobody named."""
     steps: tuple[str, ...] = ()
+    session_ms: int = SESSION_MS
+    heartbeat_ms: int = HEARTBEAT_MS
+    max_poll_ms: int = MAX_POLL_MS
+    idle: bool = False
+    """Nobody writes to its topics."""
+    drawn: str = ""
+    """Of a group that was drawn: what its acts draw from."""
 
 
 @dataclass(slots=True)
@@ -176,6 +183,8 @@ class Team:
         self.partitions = {self.topic: PARTITIONS, self.other_topic: 2}
         self.members: dict[str, Client] = {}
         self.done: list[Incident] = []
+        self.live = not spec.drawn
+        """Its topics get records."""
 
     @property
     def group(self) -> str:
@@ -194,9 +203,9 @@ class Team:
             "group": self.group,
             "client_id": self.client_id(name),
             "instance_id": instance_id,
-            "session_ms": SESSION_MS,
-            "heartbeat_ms": HEARTBEAT_MS,
-            "max_poll_ms": MAX_POLL_MS,
+            "session_ms": self.spec.session_ms,
+            "heartbeat_ms": self.spec.heartbeat_ms,
+            "max_poll_ms": self.spec.max_poll_ms,
             "commit_ms": self.spec.commit_ms,
             "assignor": "slow" if self.spec.slow_ms else self.spec.protocol if classic else "",
             "protocol": "classic" if classic else "consumer",
@@ -279,7 +288,7 @@ class Team:
             for number in range(self.partitions[topic])
         ]
         began_s = time.monotonic()
-        for _ in range(2 if self.spec.commit_ms else 0):
+        for _ in range(2 if self.spec.commit_ms and not self.spec.idle else 0):
             before = await self._offsets()
             while time.monotonic() - began_s < SETTLE_S:
                 await asyncio.sleep(LOOK_S)

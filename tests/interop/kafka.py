@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import os
 import secrets
 import shutil
 import signal
@@ -82,7 +83,7 @@ class KafkaBroker:
     up to `properties`. `scram_users`: whom SCRAM-SHA-256 and SCRAM-SHA-512 know, with their passwords.
     `cluster_id`: that of a cluster of several, which also call `choose_ports` and `format`. `pom`: which
     version it is. `advertise`: the port of the same host that clients of a further listener are directed to,
-    from its name and its own port.
+    from its name and its own port. `keep_log`: a file that gets all it logs.
     """
 
     def __init__(
@@ -97,8 +98,10 @@ class KafkaBroker:
         cluster_id: str | None = None,
         pom: Path = POM,
         advertise: Callable[[str, int], int] | None = None,
+        keep_log: Path | None = None,
     ) -> None:
         self.directory = directory
+        self._keep_log = Path(os.devnull) if keep_log is None else keep_log
         self.host = "127.0.0.1"
         self.port = 0
         self.ports: dict[str, int] = {}
@@ -271,11 +274,13 @@ class KafkaBroker:
 
     def _read(self, process: subprocess.Popen[str]) -> None:
         assert process.stdout is not None
-        for line in process.stdout:
-            self.log.append(line.rstrip())
-            del self.log[:-200]
-            if _STARTED in line:
-                self._started.set()
+        with self._keep_log.open("a") as kept:
+            for line in process.stdout:
+                kept.write(line)
+                self.log.append(line.rstrip())
+                del self.log[:-200]
+                if _STARTED in line:
+                    self._started.set()
         self._started.set()  # it ended: a caller that waits for its start need not wait longer
 
     def _end(self, how: signal.Signals) -> None:

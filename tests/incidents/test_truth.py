@@ -1,0 +1,75 @@
+"""A broker's log says how members went, whatever was meant."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+
+from ringleader.insight.model import Cause, Departure
+from tests.incidents.drawn import drawn, told_apart
+from tests.incidents.ledger import Incident
+from tests.incidents.team import Spec
+from tests.incidents.truth import Went, corrected, logged
+
+LOG = """\
+2026-11-27 06:00:01,250 INFO [GroupCoordinator id=1] Member a-1 in group g has failed, removing it from the group. (x)
+2026-11-27 06:00:02,000 INFO Group g removed dynamic members who haven't joined: [b-1, c-1] (x)
+2026-11-27 06:00:03,000 INFO [Group g] Member d-1 has left group through explicit `LeaveGroup` request; client reason: the consumer is being closed (x)
+2026-11-27 06:00:04,000 INFO [GroupId m] Member e fenced from the group because the member session expired. (x)
+2026-11-27 06:00:05,000 INFO [GroupId m] Member f fenced from the group because it failed to transition from epoch 3 within 9000ms. (x)
+2026-11-27 06:00:06,000 INFO [GroupId m] Member h left the consumer group. (x)
+2026-11-27 06:00:07,000 INFO [GroupId m] Member h joins the consumer group using the consumer protocol. (x)
+"""  # noqa: E501  # as it stands there
+
+
+def test_a_log_says_how_each_member_went(tmp_path: Path) -> None:
+    (tmp_path / "log").write_text(LOG)
+    found = list(logged(tmp_path / "log"))
+    assert [(one.group, one.member_id, one.why) for one in found] == [
+        ("g", "a-1", Departure.SESSION_EXPIRED),
+        ("g", "b-1", Departure.NOT_REJOINED),
+        ("g", "c-1", Departure.NOT_REJOINED),
+        ("g", "d-1", Departure.LEFT),
+        ("m", "e", Departure.SESSION_EXPIRED),
+        ("m", "f", Departure.NOT_REJOINED),
+        ("m", "h", Departure.LEFT),
+    ]
+    assert found[0].at_ms == datetime(2026, 11, 27, 6, 0, 1, 250_000).timestamp() * 1000
+
+
+def _incident(gone: dict[str, list[Departure]], causes: list[Cause]) -> Incident:
+    return Incident("g", "x", "x", "java", "range", "1 s", ["a"], 1_000, causes=causes, gone=gone)
+
+
+def test_what_the_broker_saw_goes_over_what_was_meant() -> None:
+    meant = _incident({"a": [Departure.SESSION_EXPIRED]}, [Cause.SESSION_EXPIRED])
+    went = [
+        Went(2_000, "g", "a-1", Departure.NOT_REJOINED),
+        Went(2_500, "g", "b-1", Departure.SESSION_EXPIRED),
+        Went(3_000, "other", "a-1", Departure.LEFT),
+    ]
+    [found] = corrected([meant], went, {"a-1": "a", "b-1": "b"})
+    assert found.gone == {"a": [Departure.NOT_REJOINED], "b": [Departure.SESSION_EXPIRED]}
+    assert Cause.POLL_INTERVAL_EXCEEDED in found.causes
+    assert Cause.SESSION_EXPIRED in found.also
+    assert found.who == ["a", "b"]
+
+
+def test_a_busy_member_that_left_was_busy() -> None:
+    meant = _incident({"a": [Departure.POLL_INTERVAL_EXCEEDED]}, [Cause.POLL_INTERVAL_EXCEEDED])
+    [found] = corrected([meant], [Went(2_000, "g", "a-1", Departure.LEFT)], {"a-1": "a"})
+    assert found.gone["a"] == [Departure.LEFT, Departure.POLL_INTERVAL_EXCEEDED]
+
+
+def test_a_number_draws_the_same_whatever_else_is_drawn(seed: int) -> None:
+    assert drawn(seed, 7) == drawn(seed, 7)
+    assert len({drawn(seed, number) for number in range(20)}) == 20
+
+
+def test_commits_tell_departures_apart_where_their_silences_differ() -> None:
+    rare = Spec("g", "java", session_ms=6_000, max_poll_ms=6_500, commit_ms=500)
+    often = Spec("g", "java", session_ms=6_000, max_poll_ms=16_000, commit_ms=500)
+    assert told_apart(often, Departure.SESSION_EXPIRED)
+    assert not told_apart(rare, Departure.SESSION_EXPIRED)
+    assert told_apart(rare, Departure.LEFT)
+    assert not told_apart(Spec("g", "java", commit_ms=0), Departure.LEFT)
