@@ -106,6 +106,7 @@ def _commit(request: OffsetCommitRequest, version: int, error_code: int) -> Offs
         topics=[
             OffsetCommitResponseTopic(
                 topic.name,
+                topic.topic_id,
                 [OffsetCommitResponsePartition(one.partition_index, error_code) for one in topic.partitions],
             )
             for topic in request.topics

@@ -225,6 +225,7 @@ class ClusterNode(ServingNode):
             spawn=self._spawn,
             cluster=self,
             find_topics=relay.topology.find,
+            find_topic_ids=relay.topology.find_ids,
             withheld_ids=relay.withheld_ids,
             authorizer=security.authorizer,
             security=security,

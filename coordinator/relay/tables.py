@@ -14,7 +14,17 @@ from ringleader.coordinator.server.call import Call
 from ringleader.coordinator.server.handlers import versions
 from ringleader.coordinator.server.services import Handler, Services
 from ringleader.coordinator.server.tables import of_every_node
-from ringleader.protocol.messages import ConsumerGroupHeartbeatRequest, FindCoordinatorRequest
+from ringleader.protocol.messages import (
+    ConsumerGroupHeartbeatRequest,
+    FindCoordinatorRequest,
+    MetadataRequest,
+    OffsetCommitRequest,
+    OffsetFetchRequest,
+)
+
+METADATA_BY_ID_VERSION = 12
+"""The first version of Metadata that looks topics up by their ids: with older brokers no offsets are
+committed or fetched by them."""
 
 Family = Callable[[Services, Relay], dict[int, Handler]]
 """Makes the handlers of some APIs, by API key."""
@@ -28,6 +38,8 @@ def build(services: Services, relay: Relay, *more: Family) -> dict[int, Handler]
     for family in (*families, *more):
         table.update(family(services, relay))
     narrowed = {key: relay.versions[key] for key in table if key in relay.versions}
+    if relay.versions.get(MetadataRequest.API_KEY, (0, 0))[1] < METADATA_BY_ID_VERSION:
+        narrowed |= {OffsetCommitRequest.API_KEY: (2, 9), OffsetFetchRequest.API_KEY: (1, 9)}
     table.update(of_every_node(services))
     find_coordinator = table[FindCoordinatorRequest.API_KEY]
     table[FindCoordinatorRequest.API_KEY] = _once_mapped(services, relay, find_coordinator)

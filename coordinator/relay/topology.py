@@ -69,7 +69,8 @@ class Topology:
         self.controller_id = -1
         self._topics: dict[str, Topic] = {}
         self._stale: set[str] = set()
-        self._absent: BoundedCache[str, float] = BoundedCache(ABSENT_MAX_BYTES)
+        self._ids: dict[bytes, str] = {}
+        self._absent: BoundedCache[str | bytes, float] = BoundedCache(ABSENT_MAX_BYTES)
         self._asking: asyncio.Task[None] | None = None
         self._next: tuple[set[str], asyncio.Future[None]] | None = None
         self._coordinators: BoundedCache[str, int] = BoundedCache(ABSENT_MAX_BYTES)
@@ -81,6 +82,10 @@ class Topology:
     def describe(self, name: str) -> Topic | None:
         """See `TopicDirectory`."""
         return self._topics.get(name)
+
+    def describe_id(self, topic_id: bytes) -> Topic | None:
+        """See `TopicDirectory`."""
+        return self._topics.get(self._ids.get(topic_id, ""))
 
     def all(self) -> Sequence[Topic]:
         """Those that are known."""
@@ -103,6 +108,18 @@ class Topology:
             await self._look_up(names)
         except ClientError as error:
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, str(error)) from error
+
+    async def find_ids(self, ids: Sequence[bytes]) -> None:
+        """See `FindTopicIds`: look up the topics with these ids, now."""
+        now_s = asyncio.get_running_loop().time()
+        due = [one for one in ids if now_s - self._absent.get(one, -ABSENT_S) >= ABSENT_S]
+        try:
+            found = await self.names(due) if due else {}
+        except ClientError as error:
+            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, str(error)) from error
+        for one, name in found.items():
+            if name is None:
+                self._absent.remember(one, now_s)
 
     async def ensure(self, names: Iterable[str]) -> None:
         """Look up those of these topics whose leaders are not known. Raises ClientError."""
@@ -188,7 +205,7 @@ class Topology:
                 continue
             self._stale.discard(name)
             if topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-                self._topics.pop(name, None)
+                self._forget(name)
                 self._absent.remember(name, now_s)
             elif not topic.error_code:
                 count = 1 + max((one.partition_index for one in topic.partitions), default=-1)
@@ -200,14 +217,22 @@ class Topology:
                     for kept, found in (replicas, one.replica_nodes), (offline, one.offline_replicas):
                         brokers = tuple(found)
                         kept[one.partition_index] = shared.setdefault(brokers, brokers)
+                self._forget(name)
                 known = self._topics[name] = Topic(
                     name, topic.topic_id or ZERO_UUID, tuple(leaders), tuple(replicas), tuple(offline)
                 )
+                if known.id != ZERO_UUID:
+                    self._ids[known.id] = name
                 if self.on_topic is not None:
                     self.on_topic(known)
                 self._see(dict.fromkeys((one for one in leaders if one >= 0 and one not in self.seen), ""))
                 if -1 in leaders:
                     self._stale.add(name)
+
+    def _forget(self, name: str) -> None:
+        known = self._topics.pop(name, None)
+        if known is not None:
+            self._ids.pop(known.id, None)
 
     def _see(self, racks: Mapping[int, str]) -> None:
         if not self.seen.items() >= racks.items():

@@ -20,6 +20,7 @@ from ringleader.protocol.messages import (
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
 )
+from ringleader.protocol.schema import ZERO_UUID
 
 if TYPE_CHECKING:
     from ringleader.coordinator.groups.shard import Shard
@@ -67,10 +68,16 @@ class Plan:
         "shard_partition",
         "success",
         "topic",
+        "topic_id",
     )
 
     def __init__(
-        self, shard_partition: int, request: OffsetCommitRequest, version: int, client_id: str | None
+        self,
+        shard_partition: int,
+        request: OffsetCommitRequest,
+        topic_name: str,
+        version: int,
+        client_id: str | None,
     ) -> None:
         [topic] = request.topics
         [entry] = topic.partitions
@@ -79,7 +86,9 @@ class Plan:
         self.generation = request.generation_id_or_member_epoch
         self.member_id = request.member_id
         self.instance_id = request.group_instance_id
-        self.topic = topic.name
+        self.topic = topic_name
+        self.topic_id = topic.topic_id
+        """Zero where the request has the name."""
         self.partition = entry.partition_index
         self.leader_epoch = entry.committed_leader_epoch
         self.client_id = client_id
@@ -89,7 +98,7 @@ class Plan:
     def response(self, error: int) -> OffsetCommitResponse:
         """The answer as a message."""
         result = OffsetCommitResponsePartition(partition_index=self.partition, error_code=error)
-        return OffsetCommitResponse(topics=[OffsetCommitResponseTopic(name=self.topic, partitions=[result])])
+        return OffsetCommitResponse(topics=[OffsetCommitResponseTopic(self.topic, self.topic_id, [result])])
 
 
 class PlainCommit(Call):
@@ -145,7 +154,7 @@ class CommitCache:
         if not self._authorizer.is_open and not self._may(connection, host, plan):
             return None
         info = self._topics.describe(plan.topic)
-        if info is None or plan.partition >= info.partitions:
+        if info is None or plan.partition >= info.partitions or plan.topic_id not in (ZERO_UUID, info.id):
             return None
         call = PlainCommit(connection, API_KEY, version, correlation_id, plan.client_id, host)
         call.plan = plan
@@ -194,6 +203,11 @@ class CommitCache:
         )
         if not plain:
             return
-        plan = Plan(self._runtime.partition_of(request.group_id), request, version, client_id)
+        [topic] = topics
+        info = None if topic.topic_id == ZERO_UUID else self._topics.describe_id(topic.topic_id)
+        name = topic.name if info is None else info.name
+        if not name:  # an id that no topic has
+            return
+        plan = Plan(self._runtime.partition_of(request.group_id), request, name, version, client_id)
         parts = (plan.group_id, plan.member_id, plan.instance_id, plan.topic, client_id, plan.success)
         self._known[version].remember(frame[8:at] + frame[at + 8 :], plan, *parts)

@@ -39,6 +39,10 @@ class KnownTopic(Protocol):
     """A topic that exists."""
 
     @property
+    def name(self) -> str:
+        """Its name."""
+
+    @property
     def partitions(self) -> int:
         """Their number."""
 
@@ -53,10 +57,16 @@ class TopicDirectory(Protocol):
     def describe(self, name: str) -> KnownTopic | None:
         """The topic; None: there is none, as far as is known."""
 
+    def describe_id(self, topic_id: bytes) -> KnownTopic | None:
+        """Likewise the topic that has this id."""
+
 
 FindTopics = Callable[[Sequence[str]], Coroutine[Any, Any, None]]
 """Asks the cluster whether these topics exist; afterwards the directory of topics has the answer. Raises
 KafkaError while the cluster cannot be asked."""
+
+FindTopicIds = Callable[[Sequence[bytes]], Coroutine[Any, Any, None]]
+"""Likewise whether topics with these ids exist."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -79,6 +89,8 @@ class Services:
     """Of several nodes; None: this one is the only one."""
     find_topics: FindTopics | None = None
     """Where topics live elsewhere. None: `topics` knows all there are."""
+    find_topic_ids: FindTopicIds | None = None
+    """Likewise."""
     security: Security | None = None
     """Users, ACLs and quotas that clients may change; None: they are not kept, and their APIs not served."""
     audit: Audit | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ringleader.protocol.fields import LAST, array, field
-from ringleader.protocol.schema import Message, message, struct
+from ringleader.protocol.schema import ZERO_UUID, Message, message, struct
 
 
 @struct
@@ -20,18 +20,19 @@ class OffsetCommitRequestPartition:
 class OffsetCommitRequestTopic:
     """One of `OffsetCommitRequest.topics`."""
 
-    name: str = field("string", default="", ignorable=True)
+    name: str = field("string", versions=(2, 9), default="", ignorable=True)
+    topic_id: bytes = field("uuid", versions=(10, LAST), default=ZERO_UUID, ignorable=True)
     partitions: list[OffsetCommitRequestPartition] = array(OffsetCommitRequestPartition, factory=list)
 
 
-@message(key=8, versions=(2, 9), flexible=8, kind="request")
+@message(key=8, versions=(2, 10), flexible=8, kind="request")
 class OffsetCommitRequest(Message):
     """Store the offsets up to which a group has processed partitions.
 
     Generation -1 with an empty member id is a commit from outside a group. `retention_time_ms` -1 leaves
     expiry to the node.
 
-    OffsetCommit, API 8, v2-9; KIP-211, KIP-320, KIP-345.
+    OffsetCommit, API 8, v2-10; KIP-211, KIP-320, KIP-345, KIP-848.
     """
 
     group_id: str = field("string", default="")
@@ -54,13 +55,14 @@ class OffsetCommitResponsePartition:
 class OffsetCommitResponseTopic:
     """One of `OffsetCommitResponse.topics`."""
 
-    name: str = field("string", default="", ignorable=True)
+    name: str = field("string", versions=(2, 9), default="", ignorable=True)
+    topic_id: bytes = field("uuid", versions=(10, LAST), default=ZERO_UUID, ignorable=True)
     partitions: list[OffsetCommitResponsePartition] = array(OffsetCommitResponsePartition, factory=list)
 
 
-@message(key=8, versions=(2, 9), flexible=8, kind="response")
+@message(key=8, versions=(2, 10), flexible=8, kind="response")
 class OffsetCommitResponse(Message):
-    """The outcome for each partition (OffsetCommit, API 8, v2-9; KIP-211, KIP-320, KIP-345)."""
+    """The outcome for each partition (OffsetCommit, API 8, v2-10; KIP-211, KIP-320, KIP-345, KIP-848)."""
 
     throttle_time_ms: int = field("int32", versions=(3, LAST), default=0, ignorable=True)
     topics: list[OffsetCommitResponseTopic] = array(OffsetCommitResponseTopic, factory=list)
@@ -78,7 +80,8 @@ class OffsetFetchRequestTopic:
 class OffsetFetchRequestTopics:
     """One of `OffsetFetchRequestGroup.topics`."""
 
-    name: str = field("string", versions=(8, LAST), default="", ignorable=True)
+    name: str = field("string", versions=(8, 9), default="", ignorable=True)
+    topic_id: bytes = field("uuid", versions=(10, LAST), default=ZERO_UUID, ignorable=True)
     partition_indexes: list[int] = array("int32", versions=(8, LAST), factory=list)
 
 
@@ -96,14 +99,14 @@ class OffsetFetchRequestGroup:
     )
 
 
-@message(key=9, versions=(1, 9), flexible=6, kind="request")
+@message(key=9, versions=(1, 10), flexible=6, kind="request")
 class OffsetFetchRequest(Message):
     """Ask for committed offsets.
 
     One group up to version 7, `groups` from version 8 on. Null topics ask for all that the group has.
     `require_stable` waits out open transactions (KIP-447).
 
-    OffsetFetch, API 9, v1-9; KIP-320, KIP-447, KIP-709.
+    OffsetFetch, API 9, v1-10; KIP-320, KIP-447, KIP-709, KIP-848.
     """
 
     group_id: str = field("string", versions=(1, 7), default="")
@@ -150,7 +153,8 @@ class OffsetFetchResponsePartitions:
 class OffsetFetchResponseTopics:
     """One of `OffsetFetchResponseGroup.topics`."""
 
-    name: str = field("string", versions=(8, LAST), default="", ignorable=True)
+    name: str = field("string", versions=(8, 9), default="", ignorable=True)
+    topic_id: bytes = field("uuid", versions=(10, LAST), default=ZERO_UUID, ignorable=True)
     partitions: list[OffsetFetchResponsePartitions] = array(
         OffsetFetchResponsePartitions, versions=(8, LAST), factory=list
     )
@@ -167,11 +171,11 @@ class OffsetFetchResponseGroup:
     error_code: int = field("int16", versions=(8, LAST), default=0)
 
 
-@message(key=9, versions=(1, 9), flexible=6, kind="response")
+@message(key=9, versions=(1, 10), flexible=6, kind="response")
 class OffsetFetchResponse(Message):
     """The committed offset of each partition; -1 where there is none.
 
-    OffsetFetch, API 9, v1-9; KIP-320, KIP-447, KIP-709.
+    OffsetFetch, API 9, v1-10; KIP-320, KIP-447, KIP-709, KIP-848.
     """
 
     throttle_time_ms: int = field("int32", versions=(3, LAST), default=0, ignorable=True)

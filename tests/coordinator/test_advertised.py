@@ -18,14 +18,14 @@ from ringleader.protocol.messages import ApiVersionsRequest
 from tests.support.served import Client
 
 ADVERTISED = {
-    # Topic ids in Produce, Fetch and offsets are left out: names go everywhere. Produce 0-2 is said and
+    # Topic ids in Produce and Fetch are left out: names go there. Produce 0-2 is said and
     # refused, as by Kafka 4 (KAFKA-18659).
     "Produce": (0, 0, 9),
     "Fetch": (1, 4, 12),
     "ListOffsets": (2, 1, 7),
     "Metadata": (3, 0, 12),
-    "OffsetCommit": (8, 2, 9),
-    "OffsetFetch": (9, 1, 9),
+    "OffsetCommit": (8, 2, 10),
+    "OffsetFetch": (9, 1, 10),
     "FindCoordinator": (10, 0, 4),
     "JoinGroup": (11, 0, 9),
     "Heartbeat": (12, 0, 4),

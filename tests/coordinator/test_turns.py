@@ -72,7 +72,9 @@ class Bench:
     async def commit(self, group: str, count: int, topic: str = "many") -> set[int]:
         """Offsets of that many partitions of a topic; the error codes."""
         entries = [m.OffsetCommitRequestPartition(one, 1, committed_metadata="") for one in range(count)]
-        request = m.OffsetCommitRequest(group, topics=[m.OffsetCommitRequestTopic(topic, entries)])
+        request = m.OffsetCommitRequest(
+            group, topics=[m.OffsetCommitRequestTopic(name=topic, partitions=entries)]
+        )
         answer = await self.client.call(request, 8)
         return {one.error_code for topic in answer.topics for one in topic.partitions}
 

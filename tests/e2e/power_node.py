@@ -56,7 +56,9 @@ class Client:
 
     async def commit(self, group: str, topic: str, offset: int) -> None:
         part = m.OffsetCommitRequestPartition(partition_index=0, committed_offset=offset)
-        request = m.OffsetCommitRequest(group, topics=[m.OffsetCommitRequestTopic(topic, [part])])
+        request = m.OffsetCommitRequest(
+            group, topics=[m.OffsetCommitRequestTopic(name=topic, partitions=[part])]
+        )
         await self.until_possible(request, 7, lambda answer: answer.topics[0].partitions[0].error_code)
 
     async def committed(self, group: str, topic: str) -> int:

@@ -104,7 +104,9 @@ async def test_a_full_disk_refuses_what_writes_and_opens_again(disk: Disk) -> No
     disk.fail("write groups.db ENOSPC")
     last = await commit_until_refused(client, 1)
     part = m.OffsetCommitRequestPartition(partition_index=0, committed_offset=999_999_999)
-    request = m.OffsetCommitRequest("other", topics=[m.OffsetCommitRequestTopic("orders", [part])])
+    request = m.OffsetCommitRequest(
+        "other", topics=[m.OffsetCommitRequestTopic(name="orders", partitions=[part])]
+    )
     for _ in range(3):
         answer = await client.ask(request, 7)
         assert answer.topics[0].partitions[0].error_code in RETRIABLE

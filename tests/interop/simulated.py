@@ -126,6 +126,9 @@ class _Catalogue:
     def describe(self, name: str) -> TopicInfo | None:
         return self._topics.get(name)
 
+    def describe_id(self, topic_id: bytes) -> TopicInfo | None:
+        return next((info for info in self._topics.values() if info.id == topic_id), None)
+
     async def new_producer_id(self) -> int:
         self._producers += 1
         return self._producers

@@ -73,7 +73,9 @@ def _commit(group: str, partitions: Iterable[int]) -> kafka.OffsetCommitRequest:
         )
         for index in partitions
     ]
-    return kafka.OffsetCommitRequest(group, topics=[kafka.OffsetCommitRequestTopic(WIDE, offsets)])
+    return kafka.OffsetCommitRequest(
+        group, topics=[kafka.OffsetCommitRequestTopic(name=WIDE, partitions=offsets)]
+    )
 
 
 def acls() -> kafka.CreateAclsRequest:
@@ -206,7 +208,7 @@ def fetch(times: int, partition_max_bytes: int) -> kafka.FetchRequest:
 
 def _about_groups() -> list[Amplified]:
     def offsets(times: int) -> kafka.OffsetFetchRequest:
-        topics = [kafka.OffsetFetchRequestTopics(WIDE, list(range(COMMITTED)) * times)]
+        topics = [kafka.OffsetFetchRequestTopics(name=WIDE, partition_indexes=list(range(COMMITTED)) * times)]
         return kafka.OffsetFetchRequest(groups=[kafka.OffsetFetchRequestGroup("many", topics=topics)])
 
     commit = kafka.OffsetCommitRequestPartition(partition_index=0, committed_offset=1)
@@ -243,9 +245,11 @@ def _about_groups() -> list[Amplified]:
         Amplified(8, offsets(1), offsets(400)),
         Amplified(
             8,
-            kafka.OffsetCommitRequest("none", topics=[kafka.OffsetCommitRequestTopic("nowhere", [commit])]),
             kafka.OffsetCommitRequest(
-                "none", topics=[kafka.OffsetCommitRequestTopic("nowhere", [commit] * MANY)]
+                "none", topics=[kafka.OffsetCommitRequestTopic(name="nowhere", partitions=[commit])]
+            ),
+            kafka.OffsetCommitRequest(
+                "none", topics=[kafka.OffsetCommitRequestTopic(name="nowhere", partitions=[commit] * MANY)]
             ),
         ),
         Amplified(

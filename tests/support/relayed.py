@@ -145,6 +145,7 @@ async def _node(
             spawn=spawn,
             cluster=directory,
             find_topics=relay.topology.find,
+            find_topic_ids=relay.topology.find_ids,
             security=security,
             withheld=frozenset(withheld),
             withheld_ids=relay.withheld_ids,

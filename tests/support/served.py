@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
 import struct
 import traceback
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping
@@ -38,17 +39,26 @@ class TopicTable:
     """Which topics there are, with their numbers of partitions."""
 
     partitions: dict[str, int] = field(default_factory=lambda: {"orders": 8})
+    ids: dict[str, bytes] = field(default_factory=dict)
+    """Of topics that were deleted and created again."""
 
     def describe(self, name: str) -> Any:
         """As `Topics.describe`."""
         count = self.partitions.get(name)
-        return None if count is None else _Info(count)
+        topic_id = self.ids.get(name, hashlib.sha256(name.encode()).digest()[:16])
+        return None if count is None else _Info(name, count, topic_id)
+
+    def describe_id(self, topic_id: bytes) -> Any:
+        """As `Topics.describe_id`."""
+        found = (self.describe(name) for name in self.partitions)
+        return next((info for info in found if info.id == topic_id), None)
 
 
 @dataclass
 class _Info:
+    name: str
     partitions: int
-    id: bytes = bytes(16)
+    id: bytes
 
 
 @dataclass

@@ -14,6 +14,7 @@ from ringleader.coordinator.server.call import Call, Message
 from ringleader.coordinator.server.gather import Gather, Part
 from ringleader.protocol.errors import ErrorCode, KafkaError
 from ringleader.protocol.refusals import refusal
+from ringleader.protocol.schema import ZERO_UUID
 
 if TYPE_CHECKING:
     from ringleader.coordinator.server.services import Services, TopicDirectory
@@ -62,6 +63,45 @@ def _allowed_first(
         request.topics = [topic for topic in request.topics if topic.name not in refused]
     answer = then(refused)
     return (yield from answer) if isinstance(answer, Generator) else answer
+
+
+def named_first(
+    services: Services, call: Call, topics: Sequence[Any], then: Callable[[], Message | Slices | None]
+) -> Message | Slices | None:
+    """`then()`, after these topics of a request, which have ids, have got their names; "" where no topic has
+    the id."""
+    work = _named_first(services, call, topics, then)
+    return work if len(topics) > SLICE_ELEMENTS else whole(work)
+
+
+def _named_first(
+    services: Services, call: Call, topics: Sequence[Any], then: Callable[[], Message | Slices | None]
+) -> Slices:
+    unknown = yield from _give_names(services.topics, topics)
+    if not unknown or services.find_topic_ids is None:
+        answer = then()
+        return (yield from answer) if isinstance(answer, Generator) else answer
+
+    def again() -> Slices:
+        yield from _give_names(services.topics, topics)
+        answer = then()
+        return (yield from answer) if isinstance(answer, Generator) else answer
+
+    after(services, call, services.find_topic_ids(unknown), again)
+    return None
+
+
+def _give_names(directory: TopicDirectory, topics: Sequence[Any]) -> Slices:
+    """The ids that no topic has, as far as is known here."""
+    unknown: dict[bytes, None] = {}
+    for number, topic in enumerate(topics, 1):
+        info = directory.describe_id(topic.topic_id)
+        topic.name = "" if info is None else info.name
+        if info is None and topic.topic_id != ZERO_UUID:
+            unknown[topic.topic_id] = None
+        if not number % SLICE_ELEMENTS:
+            yield
+    return list(unknown)
 
 
 def found_first(

@@ -1,15 +1,15 @@
 """Committed offsets.
 
-OffsetCommit (8) v2-9: v2-4 retention time, v3 throttle, v6 leader epoch, v7 instance id, v8 flexible.
-OffsetFetch (9) v1-9: v2 all topics and a top-level error, v3 throttle, v5 leader epoch, v6 flexible, v7
-stable offsets only, v8 several groups. OffsetDelete (47) v0.
+OffsetCommit (8) v2-10: v2-4 retention time, v3 throttle, v6 leader epoch, v7 instance id, v8 flexible, v10
+topic ids. OffsetFetch (9) v1-10: v2 all topics and a top-level error, v3 throttle, v5 leader epoch, v6
+flexible, v7 stable offsets only, v8 several groups, v10 topic ids. OffsetDelete (47) v0.
 
 The group machine knows groups, not topics: whether a topic and its partition exist is checked here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from typing import Any, cast
@@ -24,7 +24,10 @@ from ringleader.coordinator.server.services import Handler, Services
 from ringleader.protocol import messages as kafka
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.refusals import SEVERAL_GROUPS_VERSION, refusal
+from ringleader.protocol.schema import ZERO_UUID
 
+TOPIC_IDS_VERSION = 10
+"""The first version of OffsetCommit and of OffsetFetch in which topics have ids instead of names."""
 PLAIN_NUMBERS = 100
 """Partitions of a request that take as long to look through as one entry of another kind."""
 
@@ -33,6 +36,27 @@ def register(services: Services) -> dict[int, Handler]:
     """Handlers of this family."""
     family = _Offsets(services)
     return {8: family.commit, 9: family.fetch, 47: family.delete}
+
+
+class _ById:
+    """The ids of the topics of a commit, which its answer gives instead of their names."""
+
+    def __init__(self, topics: Sequence[kafka.OffsetCommitRequestTopic]) -> None:
+        self._ids = {topic.name: topic.topic_id for topic in topics if topic.name}
+        self._unknown = [topic for topic in topics if not topic.name]
+
+    def complete(self, topics: list[kafka.OffsetCommitResponseTopic]) -> None:
+        """Set the ids of the topics of an answer, and refuse those that no topic has."""
+        for topic in topics:
+            topic.topic_id = self._ids[topic.name]
+        refused, code = kafka.OffsetCommitResponsePartition, ErrorCode.UNKNOWN_TOPIC_ID
+        topics += [
+            kafka.OffsetCommitResponseTopic(
+                topic_id=topic.topic_id,
+                partitions=[refused(entry.partition_index, code) for entry in topic.partitions],
+            )
+            for topic in self._unknown
+        ]
 
 
 class _Offsets:
@@ -48,22 +72,44 @@ class _Offsets:
         """Entries of unknown topics and partitions are refused, the others go on."""
         if not self._services.may(call, Operation.READ, ResourceType.GROUP, request.group_id):
             return refusal(request, call.api_version, ErrorCode.GROUP_AUTHORIZATION_FAILED)
+        if call.api_version < TOPIC_IDS_VERSION:
+            return self._commit_named(call, request)
+        then = partial(self._commit_by_id, call, request)
+        return existing.named_first(self._services, call, request.topics, then)
+
+    def _commit_by_id(self, call: Call, request: kafka.OffsetCommitRequest) -> Message | Slices | None:
+        """Ids that no topic has are refused, whatever the caller may."""
+        by_id = _ById(request.topics)
+        request.topics = [topic for topic in request.topics if topic.name]
+        return self._commit_named(call, request, by_id)
+
+    def _commit_named(
+        self, call: Call, request: kafka.OffsetCommitRequest, by_id: _ById | None = None
+    ) -> Message | Slices | None:
         refused_class = kafka.OffsetCommitResponsePartition
-        then = partial(self._commit_allowed, call, request)
+        then = partial(self._commit_allowed, call, request, by_id)
         return existing.allowed_first(self._services, call, request, refused_class, then)
 
     def _commit_allowed(
-        self, call: Call, request: kafka.OffsetCommitRequest, forbidden: existing.Refused
+        self,
+        call: Call,
+        request: kafka.OffsetCommitRequest,
+        by_id: _ById | None,
+        forbidden: existing.Refused,
     ) -> Message | Slices | None:
-        if forbidden or existing.missing_topics(self._topics, request):
-            then = partial(self._commit_apart, call, request, forbidden)
+        if forbidden or by_id is not None or existing.missing_topics(self._topics, request):
+            then = partial(self._commit_apart, call, request, by_id, forbidden)
             return existing.found_first(self._services, call, request, then)
         if existing.is_long(request.topics):
             return existing.commit(self._services, call, request)
         return self._runtime.handle(request, call)
 
     def _commit_apart(
-        self, call: Call, request: kafka.OffsetCommitRequest, forbidden: existing.Refused
+        self,
+        call: Call,
+        request: kafka.OffsetCommitRequest,
+        by_id: _ById | None,
+        forbidden: existing.Refused,
     ) -> Message | Slices:
         unknown = self._unknown(request.group_id)
         accepted, refused = existing.split(
@@ -72,6 +118,8 @@ class _Offsets:
 
         def merged(response: kafka.OffsetCommitResponse) -> kafka.OffsetCommitResponse:
             existing.merge(response.topics, {**refused, **forbidden}, kafka.OffsetCommitResponseTopic)
+            if by_id is not None:
+                by_id.complete(response.topics)
             return response
 
         if not accepted:
@@ -129,15 +177,35 @@ class _Offsets:
 
     # ---- OffsetFetch ----
 
-    def fetch(self, call: Call, request: kafka.OffsetFetchRequest) -> Slices:
+    def fetch(self, call: Call, request: kafka.OffsetFetchRequest) -> Message | Slices | None:
         """May wait: what it shows must be durable."""
+        if call.api_version < TOPIC_IDS_VERSION:
+            return self._fetch_named(call, request)
+        named = [topic for group in request.groups for topic in group.topics or ()]
+        then = partial(self._fetch_by_id, call, request)
+        return existing.named_first(self._services, call, named, then)
+
+    def _fetch_by_id(self, call: Call, request: kafka.OffsetFetchRequest) -> Slices | None:
+        """After the ids of all topics were looked up of which a group is to show its offsets."""
+        find = self._services.find_topics
+        then = partial(self._fetch_named, call, request)
+        every = [group.group_id for group in request.groups if group.topics is None]
+        committed = (name for one in every for name, _ in self._runtime.committed_partitions(one))
+        unknown = [] if find is None else [name for name in committed if self._topics.describe(name) is None]
+        if find is None or not unknown:
+            return then()
+        existing.after(self._services, call, find(unknown), then)
+        return None
+
+    def _fetch_named(self, call: Call, request: kafka.OffsetFetchRequest) -> Slices:
         version = call.api_version
         groups = request.groups
         if version < SEVERAL_GROUPS_VERSION:
-            # The topics of both forms have the same fields; so have those of the answers.
+            # The topics of both forms have the same fields, but for ids; so have those of the answers.
             topics = cast(Any, request.topics)
             groups = [kafka.OffsetFetchRequestGroup(group_id=request.group_id, topics=topics)]
         groups = yield from _once(groups)
+        ids = {topic.name: topic.topic_id for group in groups for topic in group.topics or ()}
         asked: list[list[existing.Slice | None]] = []
         """Of each group, its slices."""
         hidden: list[list[kafka.OffsetFetchResponseTopics] | None] = []
@@ -148,6 +216,8 @@ class _Offsets:
             found = [_joined(some, list(islice(left, len(some)))) for some in asked]
             for group, refused in zip(found, hidden, strict=True):
                 if not group.error_code:
+                    if version >= TOPIC_IDS_VERSION:
+                        group.topics = self._with_ids(group.topics, ids)
                     group.topics = (
                         self._seen(call, group.topics) if refused is None else group.topics + refused
                     )
@@ -193,18 +263,30 @@ class _Offsets:
     def _take_hidden(
         self, call: Call, group: kafka.OffsetFetchRequestGroup
     ) -> list[kafka.OffsetFetchResponseTopics] | None:
-        """Take topics that the caller may not see out of a request; a refusal for each. None: no topics."""
+        """Take topics that the caller may not see, and ids that no topic has, out of a request; a refusal for
+        each. None: no topics."""
         if group.topics is None:
             return None
-        hidden = [
-            topic
-            for topic in group.topics
-            if not self._services.may(call, Operation.DESCRIBE, ResourceType.TOPIC, topic.name)
-        ]
-        if hidden:
-            names = {topic.name for topic in hidden}
-            group.topics = [topic for topic in group.topics if topic.name not in names]
-        return [_hidden(topic) for topic in hidden]
+        seen, refused = [], []
+        by_id = call.api_version >= TOPIC_IDS_VERSION
+        for topic in group.topics:
+            if by_id and not topic.name:
+                refused.append(_refused_topic(topic, ErrorCode.UNKNOWN_TOPIC_ID))
+            elif self._services.may(call, Operation.DESCRIBE, ResourceType.TOPIC, topic.name):
+                seen.append(topic)
+            else:
+                refused.append(_refused_topic(topic, ErrorCode.TOPIC_AUTHORIZATION_FAILED))
+        group.topics = seen
+        return refused
+
+    def _with_ids(
+        self, topics: list[kafka.OffsetFetchResponseTopics], ids: Mapping[str, bytes]
+    ) -> list[kafka.OffsetFetchResponseTopics]:
+        """The topics with the ids that were asked for, or their current ones; those without are left out."""
+        for topic in topics:
+            info = None if topic.name in ids else self._topics.describe(topic.name)
+            topic.topic_id = ids.get(topic.name, ZERO_UUID) if info is None else info.id
+        return [topic for topic in topics if topic.topic_id != ZERO_UUID]
 
     def _seen(
         self, call: Call, topics: list[kafka.OffsetFetchResponseTopics]
@@ -228,7 +310,7 @@ class _Offsets:
 def _once(groups: list[kafka.OffsetFetchRequestGroup]) -> Slices:
     """The groups, each once, with each topic and partition once: an offset may have much metadata, which one
     request must not fetch over and over. The member that the last entry of a group names asks for all."""
-    found: dict[str, dict[str, dict[int, None]] | None] = {}
+    found: dict[str, dict[tuple[str, bytes], dict[int, None]] | None] = {}
     members: dict[str, tuple[str | None, int]] = {}
     work = 0
     for group in groups:
@@ -237,7 +319,9 @@ def _once(groups: list[kafka.OffsetFetchRequestGroup]) -> Slices:
         if group.topics is None:
             topics = found[group.group_id] = None
         for topic in group.topics or ():
-            indexes: dict[int, None] = {} if topics is None else topics.setdefault(topic.name, {})
+            # Topics of the older form have no ids.
+            key = topic.name, getattr(topic, "topic_id", ZERO_UUID)
+            indexes: dict[int, None] = {} if topics is None else topics.setdefault(key, {})
             for start in range(0, len(topic.partition_indexes), PLAIN_NUMBERS):
                 indexes.update(dict.fromkeys(topic.partition_indexes[start : start + PLAIN_NUMBERS]))
                 work += PLAIN_NUMBERS
@@ -251,7 +335,7 @@ def _once(groups: list[kafka.OffsetFetchRequestGroup]) -> Slices:
             *members[group_id],
             topics=None
             if topics is None
-            else [wanted(name, list(indexes)) for name, indexes in topics.items()],
+            else [wanted(*topic, list(indexes)) for topic, indexes in topics.items()],
         )
         for group_id, topics in found.items()
     ]
@@ -274,10 +358,10 @@ def _not_seen(group_id: str, part: Part) -> kafka.OffsetFetchResponseGroup:
     return _refused(group_id, ErrorCode.GROUP_AUTHORIZATION_FAILED)
 
 
-def _hidden(topic: kafka.OffsetFetchRequestTopics) -> kafka.OffsetFetchResponseTopics:
-    code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+def _refused_topic(topic: kafka.OffsetFetchRequestTopics, code: int) -> kafka.OffsetFetchResponseTopics:
     return kafka.OffsetFetchResponseTopics(
         name=topic.name,
+        topic_id=topic.topic_id,
         partitions=[
             kafka.OffsetFetchResponsePartitions(
                 partition_index=index, committed_offset=-1, metadata="", error_code=code

@@ -97,7 +97,9 @@ class Desk:
 
     def commit(self, member: str, epoch: int, *partitions: int, version: int = 9) -> list[int]:
         rows = [OffsetCommitRequestPartition(one, 5) for one in partitions]
-        request = OffsetCommitRequest("g", epoch, member, topics=[OffsetCommitRequestTopic("orders", rows)])
+        request = OffsetCommitRequest(
+            "g", epoch, member, topics=[OffsetCommitRequestTopic(name="orders", partitions=rows)]
+        )
         response = self.ask(request, version)
         return [one.error_code for topic in response.topics for one in topic.partitions]
 

@@ -139,7 +139,7 @@ class World:
             version = 4
             name = rng.choice([GROUP, "simple", "other"])
             place = kafka.OffsetCommitRequestPartition(0, 7, committed_metadata=rng.choice(["", "m"]))
-            topics = [kafka.OffsetCommitRequestTopic("t", [place])]
+            topics = [kafka.OffsetCommitRequestTopic(name="t", partitions=[place])]
             retention = rng.choice([-1, 2**63 - 1])
             request = kafka.OffsetCommitRequest(name, generation, member, None, retention, topics)
         ticket = Ticket(version)

@@ -160,7 +160,7 @@ async def test_a_node_looks_again_by_itself_once_a_group_needs_it() -> None:
         try:
             async with connected("127.0.0.1", node.port) as client:
                 rows = [OffsetCommitRequestPartition(0, 7)]
-                topics = [OffsetCommitRequestTopic("orders", rows)]
+                topics = [OffsetCommitRequestTopic(name="orders", partitions=rows)]
                 await client.call(OffsetCommitRequest("classic", topics=topics), 8)
             assert not node.services.runtime.topics.complete
             await join(node, "orders")

@@ -65,6 +65,26 @@ async def test_same_bytes_and_effects_in_every_version(version: int, monkeypatch
         assert ways == [False, True, True, True]
 
 
+async def test_a_remembered_commit_by_id_is_not_for_the_next_topic_of_that_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ways = counted(monkeypatch)
+    async with serving() as served, served.connect() as client:
+        member = await form(client, "group")
+        answers = []
+        for offset in (1, 2, 3):
+            request = member.commit(offset)
+            request.topics[0].topic_id = served.topics.describe("orders").id
+            answers.append(await answer_bytes(client, request, 10))
+            assert await fetched(client) == (offset, -1, "")
+        assert len(set(answers)) == 1
+        assert ways == [False, True, True]
+        served.topics.ids["orders"] = b"another".ljust(16)  # deleted and created again
+        [topic] = (await client.call(request, 10)).topics
+        assert topic.topic_id == request.topics[0].topic_id
+        assert [one.error_code for one in topic.partitions] == [ErrorCode.UNKNOWN_TOPIC_ID]
+
+
 async def test_null_metadata_is_as_good_as_none(monkeypatch: pytest.MonkeyPatch) -> None:
     ways = counted(monkeypatch)
     async with serving() as served, served.connect() as client:

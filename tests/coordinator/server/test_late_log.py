@@ -92,12 +92,14 @@ async def test_what_waits_for_a_late_log_counts_as_an_answer_in_the_making(named
     async with serving(store, acquired=range(50)) as server, server.connect() as client:
         for group in ("one", "two"):
             entries = [OffsetCommitRequestPartition(index, 7, -1, metadata) for index in indexes]
-            request = OffsetCommitRequest(group, topics=[OffsetCommitRequestTopic("orders", entries)])
+            request = OffsetCommitRequest(
+                group, topics=[OffsetCommitRequestTopic(name="orders", partitions=entries)]
+            )
             assert set(codes(await client.call(request, FETCHED))) == {ErrorCode.NONE}
         held = server.runtime.partition_of("two")
         assert held != server.runtime.partition_of("one")
         store.hold(held)
-        topics = [OffsetFetchRequestTopics("orders", indexes)] if named else None
+        topics = [OffsetFetchRequestTopics(name="orders", partition_indexes=indexes)] if named else None
         asked = [OffsetFetchRequestGroup(group, topics=topics) for group in ("one", "two")]
         client.send(OffsetFetchRequest(groups=asked), FETCHED)
         least = 2 * len(indexes) * HELD_ENTRY_BYTES + len(indexes) * len(metadata)

@@ -24,7 +24,9 @@ REQUESTS = [
         kafka.OffsetCommitRequest(
             group_id="work",
             topics=[
-                kafka.OffsetCommitRequestTopic(name, [kafka.OffsetCommitRequestPartition(0, 1)])
+                kafka.OffsetCommitRequestTopic(
+                    name=name, partitions=[kafka.OffsetCommitRequestPartition(0, 1)]
+                )
                 for name in NAMES
             ],
         ),
@@ -45,7 +47,10 @@ REQUESTS = [
         kafka.OffsetFetchRequest(
             groups=[
                 kafka.OffsetFetchRequestGroup(
-                    "work", topics=[kafka.OffsetFetchRequestTopics(name, [0]) for name in NAMES]
+                    "work",
+                    topics=[
+                        kafka.OffsetFetchRequestTopics(name=name, partition_indexes=[0]) for name in NAMES
+                    ],
                 )
             ]
         ),

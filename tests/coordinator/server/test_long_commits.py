@@ -94,7 +94,7 @@ def plain(offset: int) -> m.OffsetCommitRequest:
     entries = [
         m.OffsetCommitRequestPartition(one, offset, committed_metadata="") for one in range(PARTITIONS)
     ]
-    return m.OffsetCommitRequest(GROUP, topics=[m.OffsetCommitRequestTopic("a", entries)])
+    return m.OffsetCommitRequest(GROUP, topics=[m.OffsetCommitRequestTopic(name="a", partitions=entries)])
 
 
 async def offsets(talk: Talk) -> set[int]:

@@ -128,6 +128,10 @@ class Catalogue:
         """As `Topics.describe`."""
         return self._topics.get(name)
 
+    def describe_id(self, topic_id: bytes) -> TopicInfo | None:
+        """As `Topics.describe_id`."""
+        return next((info for info in self._topics.values() if info.id == topic_id), None)
+
     def partition(self, name: str, index: int) -> Any:
         """As `Topics.partition`, of which none is there."""
         raise KafkaError(3)

@@ -139,13 +139,15 @@ async def create(client: AsyncRawConnection) -> int:
 
 
 async def commit(client: AsyncRawConnection) -> None:
-    asked = OffsetCommitRequestTopic("orders", [OffsetCommitRequestPartition(0, OFFSET)])
+    asked = OffsetCommitRequestTopic(name="orders", partitions=[OffsetCommitRequestPartition(0, OFFSET)])
     answer = await client.call(OffsetCommitRequest(GROUP, topics=[asked]), 8)
     assert answer.topics[0].partitions[0].error_code == 0
 
 
 async def committed(client: AsyncRawConnection) -> int:
-    asked = OffsetFetchRequestGroup(group_id=GROUP, topics=[OffsetFetchRequestTopics("orders", [0])])
+    asked = OffsetFetchRequestGroup(
+        group_id=GROUP, topics=[OffsetFetchRequestTopics(name="orders", partition_indexes=[0])]
+    )
     answer = await client.call(OffsetFetchRequest(groups=[asked]), 8)
     return int(answer.groups[0].topics[0].partitions[0].committed_offset)
 

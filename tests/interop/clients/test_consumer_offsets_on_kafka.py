@@ -63,13 +63,13 @@ class Wire:
 
     async def commit(self, member: str, epoch: int, *partitions: int, version: int = COMMIT) -> list[int]:
         rows = [kafka.OffsetCommitRequestPartition(one, 5) for one in partitions]
-        topics = [kafka.OffsetCommitRequestTopic(self.topic, rows)]
+        topics = [kafka.OffsetCommitRequestTopic(name=self.topic, partitions=rows)]
         answer = await self.ask(kafka.OffsetCommitRequest(self.group, epoch, member, topics=topics), version)
         return [one.error_code for topic in answer.topics for one in topic.partitions]
 
     async def read(self, member: str | None, epoch: int, *, named: bool = True) -> int:
         """The offset of partition 0, or an error code as a negative number below -1."""
-        topics = [kafka.OffsetFetchRequestTopics(self.topic, [0])] if named else None
+        topics = [kafka.OffsetFetchRequestTopics(name=self.topic, partition_indexes=[0])] if named else None
         asked = kafka.OffsetFetchRequestGroup(self.group, member, epoch, topics)
         [group] = (await self.ask(kafka.OffsetFetchRequest(groups=[asked]), FETCH)).groups
         return int(-group.error_code or group.topics[0].partitions[0].committed_offset)

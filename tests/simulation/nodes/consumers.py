@@ -237,7 +237,7 @@ class Consumer:
             return
         topic_id, partition = world.rng.choice(sorted(model.owned))
         entry = OffsetCommitRequestPartition(partition, world.checks.fresh_offset())
-        topics = [OffsetCommitRequestTopic(_NAMES[topic_id], [entry])]
+        topics = [OffsetCommitRequestTopic(name=_NAMES[topic_id], partitions=[entry])]
         request = OffsetCommitRequest(GROUP, model.epoch, model.member_id, topics=topics)
         world.send(self, request, _COMMIT_VERSION, self.name, _nothing)
 

@@ -224,7 +224,7 @@ class Committer(Client):
             group = rng.choice(GROUPS)
             offsets = self.fresh(group)
             parts = [kafka.OffsetCommitRequestPartition(one[2], value) for one, value in offsets.items()]
-            topics = [kafka.OffsetCommitRequestTopic(ORDERS, parts)]
+            topics = [kafka.OffsetCommitRequestTopic(name=ORDERS, partitions=parts)]
             try:
                 await self.ask(
                     self.world.coordinator(group), kafka.OffsetCommitRequest(group, topics=topics), 8

@@ -236,6 +236,7 @@ class TxnNode(Node):
             now_ms=lambda: world.now_ms,
             wall_ms=lambda: 1_700_000_000_000 + world.now_ms,
             find_topics=relay.topology.find,
+            find_topic_ids=relay.topology.find_ids,
             withheld_ids=relay.withheld_ids,
             authorizer=self.authorizer,
             security=security,
