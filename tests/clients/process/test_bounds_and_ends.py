@@ -1,0 +1,188 @@
+"""`consumer.process` at its bounds, and what is left when records, partitions or all of it end early."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from ringleader import GroupConsumer, Producer, Record, dead_letters
+from ringleader.clients.fetch.errors import RecordDeserializationError
+from ringleader.clients.fetch.partition_state import PartitionState
+from ringleader.clients.metrics import ProcessMetrics
+from ringleader.clients.process.lanes import Lanes, Work
+from ringleader.clients.process.policies import Retry, Skip
+from ringleader.testing.coordinator import Coordinator
+from tests.clients.process.test_process import QUICK, Log, fill, idle, processing
+from tests.support.consuming import consumer, until
+
+
+def figures(one: GroupConsumer) -> ProcessMetrics:
+    """Those of the present run; nothing before it begins."""
+    return one.metrics().processing or ProcessMetrics(0, 0, 0, 0, 0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "most"),
+    [
+        # Four partitions share the room: each asks for more than is left of it.
+        ({"max_waiting_records": 20, "concurrency": 20}, 20),
+        # One at a time; two of five bytes are as many as there may be.
+        ({"max_waiting_records": 8, "concurrency": 2, "max_waiting_bytes": 10}, 2),
+    ],
+)
+async def test_no_more_is_asked_for_than_may_wait(
+    coordinator: Coordinator, bounds: dict[str, Any], most: int
+) -> None:
+    for partition in range(4):
+        for number in range(100):
+            coordinator.produce("t", b"%02d" % number, key=b"%03d" % number, partition=partition)
+    log, waiting = Log(), Counter[int]()
+
+    async def handler(record: Record) -> None:
+        await log(record)
+        waiting[figures(one).records_waiting] += 1
+
+    async with consumer(coordinator) as one, processing(one, handler, **bounds):
+        await until(lambda: log.once_each(100))
+    assert max(waiting) == most
+
+
+async def test_a_record_of_a_partition_that_goes_is_not_tried_again_here(coordinator: Coordinator) -> None:
+    """The handlers that the rebalance waits for raise; their records are the next owner's."""
+    fill(coordinator, 5)
+    release, calls = asyncio.Event(), Counter[tuple[int, int]]()
+
+    async def handler(record: Record) -> None:
+        calls[record.partition, record.offset] += 1
+        await release.wait()
+        if record.offset == 1:
+            raise ValueError("not yet")
+
+    options: Any = {
+        "concurrency": 200,
+        "order": "none",
+        "failures": {ValueError: Retry(3, **QUICK, then=Skip())},
+    }
+    async with consumer(coordinator, "a") as one, processing(one, handler, **options):
+        await until(lambda: calls.total() == 20)
+        states = one._reader.states  # type: ignore[union-attr]
+        async with consumer(coordinator, "b") as two:
+            await until(lambda: any(state.suspended and state.running for state in states.values()))
+            gone = {place[1] for place, state in states.items() if state.suspended and state.running}
+            release.set()
+            # Those that stay are tried to the end, long after those that go would have been.
+            await until(lambda: gone <= {place[1] for place in two.assignment()})
+            staying = {place[1] for place in one.assignment()}
+            await until(lambda: all(calls[number, 1] == 4 for number in staying))
+        assert {calls[number, 1] for number in gone} == {1}
+
+
+async def test_what_ended_while_a_rebalance_waited_is_not_processed_again(coordinator: Coordinator) -> None:
+    fill(coordinator, 5)
+    release, ended = asyncio.Event(), Counter[tuple[int, int]]()
+
+    async def handler(record: Record) -> None:
+        await release.wait()
+        ended[record.partition, record.offset] += 1
+
+    async with consumer(coordinator, "a") as one, processing(one, handler, concurrency=200, order="none"):
+        await until(lambda: figures(one).records_running == 20)
+        states = one._reader.states  # type: ignore[union-attr]
+        async with consumer(coordinator, "b") as two:
+            await until(lambda: any(state.suspended and state.running for state in states.values()))
+            gone = [place for place, state in states.items() if state.suspended and state.running]
+            release.set()
+            await until(lambda: set(gone) <= set(two.assignment()))
+            assert {await two.position(place) for place in gone} == {5}
+    assert set(ended.values()) == {1}
+
+
+async def test_the_pause_of_a_record_ends_with_its_partition(
+    coordinator: Coordinator, caplog: pytest.LogCaptureFixture
+) -> None:
+    fill(coordinator, 1, partitions=2)
+    calls, at_drop = Counter[int](), Counter[int]()
+
+    async def handler(record: Record) -> None:
+        calls[record.partition] += 1
+        if len(calls) == 2 and not at_drop:
+            at_drop.update(calls)
+            one._processing.drop([("t", 1 - record.partition)])  # type: ignore[union-attr]
+        raise ValueError("no")
+
+    failures = {ValueError: Retry(1_000, backoff_ms=5, backoff_max_ms=5)}
+    async with consumer(coordinator) as one, processing(one, handler, failures=failures):
+        # Long after the pause of the other one would have been over.
+        await until(lambda: bool(at_drop) and (calls - at_drop).total() >= 5)
+        assert len(calls - at_drop) == 1
+    assert not [line for line in caplog.messages if "exception" in line.lower()]
+
+
+async def test_the_first_exception_is_the_one_that_is_raised(coordinator: Coordinator) -> None:
+    fill(coordinator, 1, partitions=2)
+    both, raised = asyncio.Barrier(2), list[int]()
+
+    async def handler(record: Record) -> None:
+        await both.wait()
+        raised.append(record.partition)
+        raise ValueError(f"of {record.partition}")
+
+    async with consumer(coordinator) as one:
+        with pytest.raises(ValueError, match="of ") as found:
+            await one.process(handler)
+    assert str(found.value) == f"of {raised[0]}"
+    assert len(raised) == 2
+
+
+async def test_records_that_nobody_can_read_are_counted(coordinator: Coordinator) -> None:
+    fill(coordinator, 2, partitions=1)
+    coordinator.produce("t", b"poison", key=b"k", partition=0)
+    fill(coordinator, 2, partitions=1)
+    log = Log()
+    failures = {RecordDeserializationError: Skip()}
+    async with consumer(coordinator, value_deserializer=int) as one, processing(one, log, failures=failures):
+        await until(lambda: len(log.ended) == 4 and idle(one))
+        counted = figures(one)
+    assert (counted.records_done, counted.records_skipped, counted.calls_failed) == (5, 1, 0)
+
+
+def test_records_of_a_lane_that_come_again_wait_for_the_one_that_runs() -> None:
+    """A partition that was lost comes back while a handler still has one of its records."""
+    lanes, place = Lanes(), ("t", 0)
+
+    def work(offset: int) -> Work:
+        state = PartitionState(place)
+        record = Record("t", 0, offset, -1, None, b"k", b"", ())
+        one = Work(record, state, state.progress, lane=b"k", size_bytes=1)
+        lanes.add(one)
+        return one
+
+    running, waiting = work(0), work(1)
+    assert lanes.next() is running
+    assert lanes.drop({place}) == {waiting}
+    again = work(0)
+    assert lanes.next() is None
+    lanes.end(running)
+    assert lanes.next() is again
+
+
+async def test_a_dead_letter_that_fails_again_says_why_once(coordinator: Coordinator) -> None:
+    coordinator.create_topic("dead", 1)
+    headers = [("dead-letter.topic", b"old"), ("dead-letter.error", b"Before"), ("own", b"1")]
+    async with Producer(coordinator.bootstrap) as producer:
+        await producer.send_and_wait("t", b"v", key=b"k", headers=headers, partition=0)
+
+        async def handler(_: Record) -> None:
+            raise ValueError("again")
+
+        failures = {ValueError: dead_letters(producer, "dead")}
+        async with consumer(coordinator) as one, processing(one, handler, failures=failures):
+            await until(lambda: figures(one).dead_letters == 1)
+    [letter] = coordinator.records("dead")
+    names = Counter(name for name, _ in letter.headers)
+    assert set(names.values()) == {1}
+    assert dict(letter.headers)["dead-letter.error"] == b"builtins.ValueError"
+    assert dict(letter.headers)["own"] == b"1"
