@@ -1,4 +1,4 @@
-"""What a group of the consumer protocol counts and accepts at the bounds."""
+"""A group of the consumer protocol at its bounds: what it counts, and what it accepts."""
 
 from __future__ import annotations
 
