@@ -59,6 +59,7 @@ ONE_CONCEPT = {
     "clients/admin.py": "calls of one class, a few lines each",
     "clients/fetch/reader.py": "one class: partitions come, are read, and are handed out",
     "tests/clients/process/test_process.py": "one call, by what may happen to it",
+    "coordinator/cluster/node.py": "one class: the parts of a node, put together, started and ended",
     "coordinator/http.py": "every metric: how it is counted, and how it is told",
     "coordinator/groups/consumer.py": "one request and its group, a step of Kafka's order each",
     "coordinator/groups/core.py": "what the parts of a shard share: durable state, deadlines, outbox",

@@ -290,7 +290,7 @@ class Officer(Client):
             self.world.checks.counts["denied"] += 1
             await asyncio.sleep(rng.choice([0.0, 0.3, 1.0]))
             await self._make(row, False)
-        # A node that stood still may have taken a request that was given up on: its ACL comes when it goes on.
+        # A node that stood still may have taken a request that was given up: its ACL comes when it goes on.
         await asyncio.sleep(_OVER_S)
         for row in denied:
             await self._make(row, False)
