@@ -17,7 +17,7 @@ TYPED := bench demo tools tests
 export PYTHONDONTWRITEBYTECODE :=
 export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/bytecode
 
-.PHONY: help demo cluster test test-bench nightly small-worlds spec mutants simulate fuzz interop plays plays-secured incidents chaos soak lint audit bench spark-versions site wheels clean
+.PHONY: help demo cluster test test-bench nightly small-worlds spec mutants simulate fuzz interop incidents chaos soak lint audit bench spark-versions site wheels clean
 
 help: ## Say what there is
 	@echo "make demo    a consumer group of aiokafka, kafka-python and Spark on Ringleader, live (about 3 minutes)"
@@ -72,9 +72,9 @@ nightly: $(READY) ## Run the tests that draw a share, on all of it, and many see
 		&& export JAVA_HOME CC && RINGLEADER_TESTS_WHOLE=1 $(TESTS) -m share $(ARGS)
 	@$(if $(ARGS),,$(MAKE) simulate SEEDS=1000)
 
-# Nothing is measured here: two at a time.
+# Nothing is measured here, but for who reads along: one after the other, so that no broker is in another's way.
 test-bench: $(READY) ## Run every benchmark in its smallest size; ARGS="-k name" chooses some
-	@CC="$$($(PY) -m tools.c_compiler)" && export CC && $(PY) -m pytest tests/bench -m bench -n 2 $(ARGS)
+	@CC="$$($(PY) -m tools.c_compiler)" && export CC && $(PY) -m pytest tests/bench -m bench $(ARGS)
 
 small-worlds: $(READY) ## Every state of a small world of the consumer protocol; ARGS="--depth 8 --seconds 600"
 	@$(PY) -m tests.simulation.small $(ARGS)
@@ -100,18 +100,12 @@ CLIENTS := $(PY) -m pytest tests/interop/clients tests/interop/cluster
 # Each of them has a broker in Java, or several.
 BROKERS := 3
 interop: $(READY) ## Compare with a real Apache Kafka broker (ARGS are passed on), then let real clients work
-	@$(if $(ARGS),$(PY) -m tests.interop $(ARGS),$(MAKE) -f $(firstword $(MAKEFILE_LIST)) --no-print-directory -j 2 --output-sync plays plays-secured)
+	@$(PY) -m tests.interop $(ARGS)
+	@$(if $(ARGS),,$(PY) -m tests.interop --secured)
 	@$(if $(ARGS),,$(CLIENTS) -n $(BROKERS) --dist loadgroup \
 		|| { $(ONCE_MORE) && $(CLIENTS) -n 1 --dist loadgroup --second-try; })
 
-# Both wait for brokers most of the time: side by side.
-plays: $(READY)
-	@$(PY) -m tests.interop
-plays-secured: $(READY)
-	@$(PY) -m tests.interop --secured
-
 # Some six minutes where nothing else runs: over two hundred incidents, in an order drawn by a seed that it prints.
-# ARGS="--drawn 24 --parallel 24" draws the groups, too: clients, timeouts, commits and what is done to them.
 incidents: $(READY) ## Make incidents in groups of real clients, then judge what insight says of them; ARGS are passed on
 	@JAVA_HOME="$$($(PY) -m tools.java_home)" && export JAVA_HOME && $(PY) -m tests.incidents $(ARGS)
 
