@@ -218,21 +218,24 @@ def test_a_verdict_given_again_says_that_it_revises() -> None:
     assert told[1]["cause"] == "session expired"
 
 
-def test_a_cluster_that_goes_away_is_said_and_waited_for(coordinator: Coordinator, tmp_path: Path) -> None:
-    with watching(coordinator, tmp_path / "h", "--page", free_address()) as watch:
+def test_a_cluster_that_goes_away_is_said_and_waited_for(tmp_path: Path) -> None:
+    with (
+        Daemon(tmp_path / "data", topics=[f"{TOPIC}:6"]) as daemon,
+        watching(daemon, tmp_path / "h", "--page", free_address()) as watch,
+    ):
         url = watch.says("the page is at").split()[-1]
         watch.says("watching 0 groups")
         health(url, 200)
-        coordinator._end()
+        daemon.kill()
         watch.says("the cluster does not answer")
         away = health(url, 503)
-        assert coordinator.bootstrap in away["cluster"]
+        assert daemon.bootstrap in away["cluster"]
         assert "the cluster does not answer" in away["why"]
         assert away["away"]["since_ms"] > 0
-        coordinator.start()
+        daemon.start()
         watch.says("the cluster answers again, after")
         assert health(url, 200)["away"] is None
-        with Member(coordinator, "billing", "anna"):
+        with Member(daemon, "billing", "anna"):
             watch.until(lambda line: "billing: member joined: anna" in line)
 
 
