@@ -24,6 +24,12 @@ BEYOND_THE_EDGE = """() => [...document.querySelectorAll("main *")]
   .filter((one) => !one.closest(".scroll-x, svg, .visually-hidden"))
   .filter((one) => one.getBoundingClientRect().right > innerWidth + 1)
   .map((one) => one.outerHTML.slice(0, 120))"""
+CUT = """() => [...document.querySelectorAll(".virtual :is(.cause > span, .second, th > a, th > button)")]
+  .filter((one) => one.checkVisibility())
+  .filter((one) => one.scrollWidth > one.clientWidth + 1 || one.scrollHeight > one.clientHeight + 3)
+  .map((one) => one.textContent)"""
+ROW_HEIGHTS = """() => [...new Set([...document.querySelectorAll("tbody tr:not(.space)")]
+  .map((one) => Math.round(one.getBoundingClientRect().height)))]"""
 LONG_TASKS = """() => {
   window.longest = 0;
   new PerformanceObserver((list) => {
@@ -69,6 +75,20 @@ def test_nothing_is_cut_off_on_a_small_screen(shop: Served, open_page: Open, vie
     assert page.evaluate("document.documentElement.scrollWidth") <= NARROW[0]
     wide = page.evaluate(BEYOND_THE_EDGE)
     assert not wide
+
+
+CAUSES_WRAP = ("Downgraded to the classic protocol", "Cooperative rebalance went on", "Member restarted")
+
+
+@pytest.mark.parametrize("view", ["groups", "activity"])
+def test_causes_and_titles_are_read_whole_at_390_px(shop: Served, open_page: Open, view: str) -> None:
+    page = open_page(f"{shop.url}{VIEWS[view]}", size=(390, 844))
+    _shown(page, view)
+    causes = page.locator("tbody .cause > span").all()
+    for cause, text in zip(causes, CAUSES_WRAP, strict=False):
+        cause.evaluate("(span, text) => { span.textContent = text; }", text)
+    assert not page.evaluate(CUT)
+    assert len(page.evaluate(ROW_HEIGHTS)) == 1
 
 
 def test_ten_thousand_rebalances_of_two_hundred_groups_scroll(tmp_path: Path, open_page: Open) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 import time
+from itertools import combinations
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from ringleader.insight.history import Away
@@ -21,6 +23,33 @@ def _from(page: Page) -> int:
     found = re.search(r"from=(\d+)", page.url)
     assert found is not None
     return int(found[1])
+
+
+OWNERS = """() => [...document.querySelectorAll(".block[data-owner]")].map((block) => {
+  const pen = Object.assign(document.createElement("canvas"), { width: 1, height: 1 }).getContext("2d");
+  const rgb = (colour) => {
+    pen.fillStyle = colour;
+    pen.fillRect(0, 0, 1, 1);
+    return [...pen.getImageData(0, 0, 1, 1).data].slice(0, 3);
+  };
+  const { owner, hatch } = block.dataset;
+  const text = getComputedStyle(document.body).color;
+  return { owner, hatch, fill: rgb(getComputedStyle(block).fill), text: rgb(text) };
+})"""
+DARK = {"light": False, "dark": True}
+OWNERS_APART = 10
+"""Of 255, in red, green or blue: less than this is the same colour to most."""
+
+
+def _luminance(rgb: list[int]) -> float:
+    """WCAG 2's relative luminance."""
+    parts = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in (one / 255 for one in rgb)]
+    return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
+
+
+def _contrast(one: list[int], other: list[int]) -> float:
+    dark, light = sorted((_luminance(one), _luminance(other)))
+    return (light + 0.05) / (dark + 0.05)
 
 
 def _open_orders(shop: Served, open_page: Open, more: str = "") -> Page:
@@ -84,6 +113,48 @@ def test_a_group_has_figures_a_timeline_advice_and_its_rebalances(shop: Served, 
     expect(table).to_have_attribute("aria-rowcount", "2")
     chip.click()
     expect(table).to_have_attribute("aria-rowcount", everything)
+
+
+@pytest.mark.parametrize("theme", DARK)
+def test_no_two_owners_share_a_colour(tmp_path: Path, open_page: Open, theme: str) -> None:
+    owners = 50
+    made = Made(tmp_path / "many.sqlite", start_ms=time.time_ns() // 1_000_000 - 120_000)
+    made.group("many", {"many": owners}, [f"many-{one}" for one in range(owners)])
+    made.wait(60)
+    made.write()
+    with Served(made.path) as served:
+        page = open_page(f"{served.url}#/group/many?lanes=partition&minutes=15", dark=DARK[theme])
+        expect(page.locator(".block[data-owner]")).to_have_count(owners)
+        looks = page.evaluate(OWNERS)
+    assert len({look["owner"] for look in looks}) == owners
+    for one, other in combinations(looks, 2):
+        apart = max(abs(a - b) for a, b in zip(one["fill"], other["fill"], strict=True))
+        assert one["hatch"] != other["hatch"] or apart >= OWNERS_APART, (one, other)
+    assert min(_contrast(look["fill"], look["text"]) for look in looks) >= 4.5
+
+
+def test_a_link_opens_what_it_names_in_an_open_tab(shop: Served, open_page: Open) -> None:
+    page = _open_orders(shop, open_page, "?minutes=10080")
+    go = "address => { location.hash = address; }"
+    day = page.get_by_role("button", name="24 h")
+    page.evaluate(go, "#/group/orders?lanes=partition&minutes=1440")
+    expect(day).to_have_attribute("aria-pressed", "true")
+    expect(page.get_by_role("button", name="Partitions")).to_have_attribute("aria-pressed", "true")
+    expect(page.locator(".timeline .label", has_text="orders:11")).to_be_visible()
+    page.evaluate(go, "#/group/orders?from=1700000000000&to=1700000600000")
+    expect(page.get_by_text("14 Nov 2023")).to_be_visible()
+    expect(page.get_by_role("button", name="Members")).to_have_attribute("aria-pressed", "true")
+    page.evaluate(go, "#/group/orders")
+    expect(page.get_by_role("button", name="6 h")).to_have_attribute("aria-pressed", "true")
+    expect(page.locator(".mark").first).to_be_visible()
+
+
+def test_what_happened_in_a_day_is_large_enough_to_read(shop: Served, open_page: Open) -> None:
+    spark = open_page(shop.url).locator(".spark").first
+    expect(spark).to_be_visible()
+    box = spark.bounding_box()
+    assert box is not None
+    assert (box["width"], box["height"]) == (144, 32)
 
 
 def test_a_click_opens_a_rebalance_and_its_link_leads_back_to_it(shop: Served, open_page: Open) -> None:

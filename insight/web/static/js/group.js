@@ -17,10 +17,13 @@ const ROWS_MAX = 500;
 const REST_MS = 15_000;
 const EVIDENCE_MAX = 12;
 
+const lanesOf = (asked) => (asked.get("lanes") === "partition" ? "partition" : "member");
+const minutesOf = (asked) => Number(asked.get("minutes")) || 360;
+
 export function groupView(place, [name], query, signal) {
   if (!name) { location.replace("#/"); return {}; }
   let follow = true, span = 360 * MINUTE, from = 0, to = 0;
-  let rows = [], cause = null, by = query.get("lanes") === "partition" ? "partition" : "member";
+  let rows = [], cause = null, by = lanesOf(query);
   let lagOf = null, loaded = false, newest = null, began = null;
 
   // ---- the parts ----
@@ -87,7 +90,7 @@ export function groupView(place, [name], query, signal) {
   function readWindow(asked) {
     const [since, until] = [Number(asked.get("from")), Number(asked.get("to"))];
     if (since && until > since) fix(since, until);
-    else { span = (Number(asked.get("minutes")) || 360) * MINUTE; follow = true; to = Date.now(); from = to - span; }
+    else { span = minutesOf(asked) * MINUTE; follow = true; to = Date.now(); from = to - span; }
     timeline.show(from, to);
     pressed();
   }
@@ -260,7 +263,13 @@ export function groupView(place, [name], query, signal) {
       if (!id && drawer.id) drawer.close();
       else if (id && id !== drawer.id) { drawer.open(id); mark(id); }
       const since = Number(asked.get("from"));
-      if (since && (since !== from || Number(asked.get("to")) !== to)) { readWindow(asked); load(); }
+      const same = since ? since === from && Number(asked.get("to")) === to : follow && minutesOf(asked) === Math.max(1, Math.round(span / MINUTE));
+      const lanes = lanesOf(asked);
+      if (same && lanes === by) return;
+      by = lanes;
+      if (!same) readWindow(asked);
+      pressed();
+      load();
     },
   };
 }

@@ -8,6 +8,7 @@ import { calm, causeChip, nothing, stateChip, trouble } from "./words.js";
 
 const AGAIN_MS = 15_000;
 const BEHIND_MS = 60_000;
+const SPARK = 32, SPARK_STEP = 6;
 const MOVING = ["PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling"];
 /** Trouble first: groups that move, then those that are behind, then those whose partitions had no owner for longest. */
 const urgency = (row) => (MOVING.includes(row.state) ? 4e15 : 0) + ((row.lag_ms ?? 0) >= BEHIND_MS ? 2e15 : 0) + (row.unowned_ms ?? 0);
@@ -55,10 +56,10 @@ export function groupsView(place, _parts, query, signal) {
     const most = Math.max(...row.hours, 4);
     const causes = Object.entries(row.causes).map(([cause, times]) => `${times} × ${cause}`).join(", ");
     const text = total ? `${total} in 24 h, ${row.hours.at(-1)} in the last hour: ${causes}` : "None in 24 h";
-    return svg("svg", { class: "spark", viewBox: "0 0 96 22", role: "img", "aria-label": text }, svg("title", null, text),
+    return svg("svg", { class: "spark", viewBox: `0 0 ${row.hours.length * SPARK_STEP} ${SPARK}`, role: "img", "aria-label": text }, svg("title", null, text),
       row.hours.map((times, index) => {
-        const height = times ? Math.max(3, (times / most) * 22) : 1.5;
-        return svg("rect", { x: index * 4, y: 22 - height, width: 3, height, class: times ? "some" : null });
+        const height = times ? Math.max(4, (times / most) * SPARK) : 2;
+        return svg("rect", { x: index * SPARK_STEP, y: SPARK - height, width: SPARK_STEP - 1, height, class: times ? "some" : null });
       }));
   }
 

@@ -15,8 +15,8 @@ export class Table {
     this.live = new Map();
     this.rowHeight = 44;
     this.heads = new Map();
-    this.above = h("tr", { class: "space", "aria-hidden": "true" }, h("td", { colspan: columns.length }));
-    this.below = h("tr", { class: "space", "aria-hidden": "true" }, h("td", { colspan: columns.length }));
+    this.above = h("tr", { class: "space", "aria-hidden": "true" }, h("td"));
+    this.below = h("tr", { class: "space", "aria-hidden": "true" }, h("td"));
     this.body = h("tbody", { onkeydown: (event) => this.walk(event) });
     this.table = h("table", { "aria-label": label }, h("thead", null, h("tr", null, columns.map((column) => this.head(column)))), this.body);
     this.nothing = h("div", { class: "empty", hidden: true });
@@ -24,7 +24,7 @@ export class Table {
     let frame = 0;
     const look = () => { frame ||= requestAnimationFrame(() => { frame = 0; this.draw(); }); };
     addEventListener("scroll", look, { passive: true, signal });
-    addEventListener("resize", () => { this.measured = false; look(); }, { signal });
+    addEventListener("resize", () => { this.measured = false; this.range = null; look(); }, { signal });
   }
 
   head(column) {

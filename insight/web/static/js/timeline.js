@@ -2,6 +2,7 @@
 // drawn anew, one path for each colour of a lane, so that its size hangs on what is seen and not on what happened.
 import { h, svg } from "./dom.js";
 import { causeWords, clock, dateTime, day, duration, family, FAMILY_WORDS, capital, minute, number, plural, short } from "./format.js";
+import { Colours, hatches } from "./colours.js";
 import { levels, Scale } from "./scale.js";
 import { settings } from "./settings.js";
 
@@ -15,6 +16,7 @@ export class Timeline {
   constructor({ move, open, signal }) {
     Object.assign(this, { move, open });
     this.since = 0; this.until = 1; this.rebalances = []; this.events = []; this.lag = null; this.data = null; this.selected = null;
+    this.colours = new Colours();
     this.marks = svg("svg", { height: MARKS, "aria-hidden": "true" });
     this.lagPicture = svg("svg", { height: LAG, "aria-hidden": "true" });
     this.axis = svg("svg", { height: AXIS, "aria-hidden": "true" });
@@ -109,8 +111,9 @@ export class Timeline {
     const lanes = this.lanes();
     const height = Math.max(lanes.length, 1) * LANE;
     this.lanePicture.setAttribute("height", height);
-    const shapes = [this.grid(height)];
+    const shapes = [hatches(), this.grid(height)];
     const names = this.data?.names ?? {};
+    if (this.data?.by === "partition") this.colours.give(lanes.flatMap((lane) => lane.blocks).filter(([, , what]) => what !== null).map(([, , what]) => names[what] ?? what));
     lanes.forEach((lane, index) => this.drawLane(shapes, lane, index * LANE + (LANE - BAR) / 2, names));
     if (!lanes.length && this.data) shapes.push(svg("text", { class: "tick", x: 8, y: 17 }, this.data.by === "member" ? "No member was in the group in this time." : "Nobody owned a partition in this time."));
     this.lanePicture.replaceChildren(...shapes);
@@ -137,26 +140,19 @@ export class Timeline {
     for (const span of lane.spans ?? []) add("idle", span.since_ms, span.until_ms, 0, 6);
     const texts = [];
     for (const [from, to, what] of lane.blocks) {
-      const kind = lane.topic === undefined || what === null ? "block" : `block ${this.colour(names[what] ?? what)}`;
-      const drawn = add(kind, from, to, 0.5);
+      const owner = lane.topic === undefined || what === null ? null : names[what] ?? what;
+      const drawn = add(owner === null ? "block" : `owner ${owner}`, from, to, 0.5);
       const text = what === null ? "" : lane.topic === undefined ? plural(what, "partition") : names[what] ?? what;
       if (drawn && text && drawn[1] - drawn[0] > 34) texts.push([drawn, text]);
     }
     for (const gap of lane.gaps) add(`gap ${family(gap.cause)}`, gap.since_ms, gap.until_ms, 2.5);
-    for (const [kind, d] of paths) shapes.push(svg("path", { class: kind, d }));
+    for (const [kind, d] of paths) shapes.push(...(kind.startsWith("owner ") ? this.colours.paths(kind.slice(6), d) : [svg("path", { class: kind, d })]));
     for (const [[from, to], text] of texts) {
       const room = Math.floor((to - from - 10) / 6.3);
       const brief = lane.topic === undefined ? text.split(" ")[0] : text.split("@")[0];
       const cut = text.length <= room ? text : brief.length <= room ? brief : room > 4 ? `…${brief.slice(1 - room)}` : "";
       if (cut && cut.length <= room) shapes.push(svg("text", { class: "block-text", x: round(from + 5), y: y + 13 }, cut));
     }
-  }
-
-  /** The same member has the same colour as long as the page is open. */
-  colour(member) {
-    this.colours ??= new Map();
-    if (!this.colours.has(member)) this.colours.set(member, `b${(this.colours.size % 6) + 1}`);
-    return this.colours.get(member);
   }
 
   extent(from, to, least) {
