@@ -113,3 +113,29 @@ async def test_a_batch_that_comes_again_while_it_is_written_is_there_when_the_fi
         await gates.open(0)
         assert [one.base_offset for one in await asyncio.gather(*both)] == [0, 0]
         assert (await everything(topics, "orders")).offsets == list(range(10))
+
+
+async def test_a_file_that_a_failed_write_took_back_leaves_no_producers_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else what its producer sends again would be taken for a duplicate, and be nowhere."""
+    async with topic_log(tmp_path / "live") as topics:
+        await topics.create("orders", 1, {"segment.bytes": str(len(produced(7, 10, 10)))})
+        gates = Gates(monkeypatch, 1)
+        first = begun(topics.append("orders", 0, produced(7, 0, 10)))
+        await gates.open(0)
+        await first
+        refused = [begun(topics.append("orders", 0, produced(7, number, 10))) for number in (10, 20)]
+        await gates.open(1)
+        for one in refused:
+            with pytest.raises(KafkaError):
+                await one
+        for number in range(2):
+            other = begun(topics.append("orders", 0, produced(8, number * 10, 10)))
+            await gates.open(2 + number)
+            await other
+        left = await killed(topics, tmp_path / "left")
+    async with topic_log(left) as topics:
+        again = begun(topics.append("orders", 0, produced(7, 10, 10)))
+        await gates.open(4)
+        assert (await again).base_offset == 30

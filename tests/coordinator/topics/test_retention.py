@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import random
 from pathlib import Path
 
@@ -144,6 +145,41 @@ async def test_producers_are_remembered_beyond_the_files_with_their_records(tmp_
     async with topic_log(tmp_path, clock) as topics:
         assert (await topics.append("orders", 0, produced(7, 0, 3))).base_offset == 0
         assert bounds(topics) == (3, 4)
+
+
+async def test_producers_are_remembered_by_starts_that_append_nothing(tmp_path: Path) -> None:
+    clock = WallClock()
+    async with topic_log(tmp_path, clock, log_retention_ms=HOUR_MS) as topics:
+        await topics.create("orders", 1)
+        await topics.append("orders", 0, produced(7, 0, 3))
+        clock.now_ms += 2 * HOUR_MS
+        await topics.enforce_retention()
+        assert bounds(topics) == (3, 3)
+    for _ in range(2):
+        async with topic_log(tmp_path, clock) as topics:
+            assert bounds(topics) == (3, 3)
+    async with topic_log(tmp_path, clock) as topics:
+        assert (await topics.append("orders", 0, produced(7, 0, 3))).base_offset == 0
+        assert bounds(topics) == (3, 3)
+
+
+async def test_between_two_looks_at_what_may_go_is_the_interval(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loop, looked_s, enough = asyncio.get_running_loop(), list[float](), asyncio.Event()
+    enforce = Topics.enforce_retention
+
+    async def looked(topics: Topics) -> int:
+        looked_s.append(loop.time())
+        if len(looked_s) == 6:
+            enough.set()
+        return await enforce(topics)
+
+    monkeypatch.setattr(Topics, "enforce_retention", looked)
+    async with topic_log(tmp_path, log_retention_check_interval_ms=50):
+        await asyncio.wait_for(enough.wait(), 20)
+    # A sleep may be longer than it was asked for, and is never shorter (but for what the clock cannot tell).
+    assert min(after - before for before, after in itertools.pairwise(looked_s)) > 0.045
 
 
 async def test_delete_records_moves_the_start(tmp_path: Path) -> None:
