@@ -372,3 +372,42 @@ def test_without_an_event_loop(coordinator: Coordinator, out: str) -> None:
     values = asyncio.run(visible(coordinator))
     assert len(values) == len(set(values)) == 41
     assert asyncio.run(committed(coordinator)) == {0: 10, 1: 10, 2: 10, 3: 10}
+
+
+async def test_what_was_read_for_a_producer_that_is_shut_out_comes_again(
+    coordinator: Coordinator, out: str
+) -> None:
+    Source(coordinator).fill(batches=1, count=10)
+    async with consumer(coordinator, **ONCE) as one:
+        async with writer(coordinator) as former:
+            coordinator.faults.error("EndTxn", ErrorCode.PRODUCER_FENCED)
+            with pytest.raises(ProducerFencedError):
+                await copy(former, one, 40)
+        async with writer(coordinator) as producer:
+            done = 0
+            while done < 40:
+                done += await copy(producer, one, 40 - done)
+    values = await visible(coordinator)
+    assert len(values) == len(set(values)) == 40
+
+
+async def test_offsets_alone_are_a_transaction_whose_end_may_be_refused(coordinator: Coordinator) -> None:
+    async with writer(coordinator) as producer:
+        coordinator.faults.error("EndTxn", ErrorCode.INVALID_TXN_STATE)
+        with pytest.raises(FatalProducerError, match="INVALID_TXN_STATE"):
+            async with producer.transaction():
+                await producer.send_offsets_to_transaction({("t", 0): 7}, GroupMetadata("g"))
+    assert await committed(coordinator) == {}
+
+
+async def test_a_coordinator_that_moved_is_looked_for(coordinator: Coordinator, out: str) -> None:
+    async with writer(coordinator) as producer:
+        async with producer.transaction():
+            await producer.send(out, b"1")
+        coordinator.faults.forget_seen()
+        coordinator.faults.error("EndTxn", ErrorCode.NOT_COORDINATOR)
+        async with producer.transaction():
+            await producer.send(out, b"2")
+        asked = [seen.api for seen in coordinator.faults.seen() if seen.api in ("EndTxn", "FindCoordinator")]
+        assert asked == ["EndTxn", "FindCoordinator", "EndTxn"]
+    assert await visible(coordinator) == [b"1", b"2"]

@@ -1,0 +1,171 @@
+"""Producers at their bounds: room in memory, sizes of requests, epochs, and records that cannot go."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from ringleader import DeliveryTimeoutError, ProduceError, Producer
+from ringleader.protocol.errors import ErrorCode
+from ringleader.protocol.messages import (
+    InitProducerIdResponse,
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+    ProduceResponse,
+    ProduceResponsePartitionProduceResponse,
+    ProduceResponseTopicProduceResponse,
+)
+from ringleader.protocol.records import iter_batches
+from ringleader.testing.coordinator import Coordinator
+from tests.clients.test_producer import SOON, written
+from tests.support.consuming import until
+from tests.support.scripted_broker import VERSIONS, ScriptedBroker
+from tests.support.tables import turns
+
+PRODUCED = VERSIONS | {0: (3, 9), 22: (0, 4)}
+PATIENT: dict[str, Any] = {"request_timeout_ms": 60_000, "delivery_timeout_ms": 120_000}
+
+
+def sent_batches(coordinator: Coordinator) -> list[list[bytes]]:
+    """The batches of each Produce request."""
+    return [
+        [part.records for topic in seen.request.topic_data for part in topic.partition_data]
+        for seen in coordinator.faults.seen("Produce")
+    ]
+
+
+async def test_who_waits_for_room_gets_all_there_is(coordinator: Coordinator) -> None:
+    """A record takes 29 bytes more than its value."""
+    coordinator.faults.delay("Produce", 3_600)
+    async with Producer(
+        coordinator.bootstrap, buffer_memory=1_290, max_block_ms=10_000, linger_ms=0, **SOON
+    ) as producer:
+        await producer.partitions("t")
+        sent = [await producer.send("t", bytes(100), partition=0)]
+        large = asyncio.create_task(producer.send("t", bytes(1_261), partition=0))
+        await turns()
+        small = asyncio.create_task(producer.send("t", bytes(100), partition=0))
+        await turns()
+        assert not large.done()
+        assert not small.done()
+        large.cancel()
+        sent.append(await small)  # nobody is before it any more
+        large = asyncio.create_task(producer.send("t", bytes(1_261), partition=0))
+        await turns()
+        assert not large.done()
+        coordinator.faults.clear()
+        coordinator.faults.disconnect()
+        sent.append(await large)
+        await asyncio.gather(*sent)
+
+
+async def test_a_batch_does_not_linger_while_a_record_waits_for_room(coordinator: Coordinator) -> None:
+    async with Producer(
+        coordinator.bootstrap, buffer_memory=1_290, max_block_ms=10_000, linger_ms=60_000, **PATIENT
+    ) as producer:
+        sent = [await producer.send("t", bytes(100), partition=0) for _ in range(25)]
+        await producer.flush()
+        assert [found.result().offset for found in sent] == list(range(25))
+
+
+async def test_batches_of_several_partitions_go_together_as_far_as_a_request_may_be(
+    coordinator: Coordinator,
+) -> None:
+    async with Producer(
+        coordinator.bootstrap, max_request_size=2_000, linger_ms=60_000, **PATIENT
+    ) as producer:
+        sent = [await producer.send("t", bytes(800), partition=number) for number in range(4)]
+        await producer.flush()
+        assert all(found.result() for found in sent)
+    sizes = [[len(data) for data in batches] for batches in sent_batches(coordinator)]
+    assert [len(batches) for batches in sizes] == [2, 2]
+    assert all(sum(batches) <= 2_000 for batches in sizes)
+
+
+async def test_one_request_at_a_time_goes_to_a_node_that_has_not_answered(coordinator: Coordinator) -> None:
+    """Over a connection that is just being opened they may come in any order."""
+    async with Producer(coordinator.bootstrap, linger_ms=0, **PATIENT, **SOON) as producer:
+        sent = [await producer.send("t", b"0", partition=0)]
+        await sent[0]
+        coordinator.faults.drop("Produce")
+        coordinator.faults.delay("Produce", 3_600)
+        sent.append(await producer.send("t", b"1", partition=0))
+        await until(lambda: len(coordinator.faults.seen("Produce")) == 3)
+        sent.append(await producer.send("t", b"2", partition=1))
+        await turns()
+        assert producer.metrics().requests == 3
+        coordinator.faults.clear()
+        coordinator.faults.disconnect()
+        await asyncio.gather(*sent)
+    assert [record.value for record in await written(coordinator, 3)] == [b"0", b"1", b"2"]
+
+
+async def test_a_new_epoch_begins_when_nothing_of_the_old_one_is_on_its_way(coordinator: Coordinator) -> None:
+    async with Producer(coordinator.bootstrap, batch_size=200, linger_ms=0, **PATIENT, **SOON) as producer:
+        await producer.send_and_wait("t", b"0", partition=0)
+        coordinator.faults.error("Produce", ErrorCode.INVALID_RECORD)
+        # The first behind the gap is refused long before the second is answered.
+        coordinator.faults.delay("Produce", 0.3, nth=2, times=1)
+        gone, *sent = [await producer.send("t", b"%0150d" % number, partition=0) for number in range(1, 4)]
+        with pytest.raises(ProduceError, match="INVALID_RECORD"):
+            await gone
+        assert [(await found).offset for found in sent] == [1, 2]
+    batches = [data for of in sent_batches(coordinator) for data in of]
+    assert len(batches) == 6
+    headers = [next(iter_batches(data)).header for data in batches]
+    assert [(header.producer_epoch, header.base_sequence) for header in headers] == [
+        *((0, sequence) for sequence in range(4)),
+        (1, 0),
+        (1, 1),
+    ]
+
+
+class Alone(ScriptedBroker):
+    """A broker with one partition, whose answers to Produce are those given."""
+
+    def __init__(self, leader: int = 1, epoch: int = 0, **answer: Any) -> None:
+        super().__init__({0: self._produce, 3: self._metadata, 22: self._init}, PRODUCED)
+        self._leader = leader
+        self._epoch = epoch
+        self._answer = answer
+
+    def _metadata(self, *_: Any) -> MetadataResponse:
+        broker = MetadataResponseBroker(node_id=1, host="127.0.0.1", port=self.port)
+        partition = MetadataResponsePartition(partition_index=0, leader_id=self._leader)
+        topic = MetadataResponseTopic(name="t", partitions=[partition])
+        return MetadataResponse(brokers=[broker], controller_id=1, topics=[topic])
+
+    def _init(self, *_: Any) -> InitProducerIdResponse:
+        return InitProducerIdResponse(producer_id=7, producer_epoch=self._epoch)
+
+    def _produce(self, *_: Any) -> ProduceResponse:
+        part = ProduceResponsePartitionProduceResponse(index=0, **self._answer)
+        topic = ProduceResponseTopicProduceResponse(name="t", partition_responses=[part])
+        return ProduceResponse(responses=[topic])
+
+
+async def test_records_of_a_partition_without_a_leader_have_an_end() -> None:
+    timeouts: dict[str, Any] = {"linger_ms": 0, "request_timeout_ms": 100, "delivery_timeout_ms": 100}
+    async with Alone(leader=-1) as broker, Producer(broker.address, **timeouts, **SOON) as producer:
+        with pytest.raises(DeliveryTimeoutError, match="not confirmed within 100 ms"):
+            await producer.send_and_wait("t", b"0")
+        assert "Produce" not in broker.names()
+
+
+async def test_behind_the_last_epoch_is_none() -> None:
+    forgotten = ErrorCode.UNKNOWN_PRODUCER_ID
+    async with (
+        Alone(epoch=2**15 - 1, error_code=forgotten) as broker,
+        Producer(broker.address, linger_ms=0, **SOON) as producer,
+    ):
+        with pytest.raises(ProduceError, match="UNKNOWN_PRODUCER_ID"):
+            await asyncio.wait_for(await producer.send("t", b"0"), 20)
+
+
+async def test_a_time_that_a_broker_gave_is_the_record_s() -> None:
+    async with Alone(base_offset=5, log_append_time_ms=0) as broker, Producer(broker.address) as producer:
+        assert await producer.send_and_wait("t", b"0", timestamp_ms=77) == ("t", 0, 5, 0)
