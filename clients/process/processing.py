@@ -162,7 +162,6 @@ class Processing:
                 self._lanes.add(Work(record, state, state.progress, lane, size, (key, value)))
                 self._bytes += size
             self._count(state, len(records))
-            self._changed.add(state)
         self._reader.processed()  # what is in progress says how far each partition is
         self._start()
 

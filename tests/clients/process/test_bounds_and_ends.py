@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import threading
 from collections import Counter
 from typing import Any
 
@@ -13,10 +15,11 @@ from ringleader.clients.fetch.errors import RecordDeserializationError
 from ringleader.clients.fetch.partition_state import PartitionState
 from ringleader.clients.metrics import ProcessMetrics
 from ringleader.clients.process.lanes import Lanes, Work
-from ringleader.clients.process.policies import Retry, Skip
+from ringleader.clients.process.policies import RecordTimedOutError, Retry, Skip
 from ringleader.testing.coordinator import Coordinator
 from tests.clients.process.test_process import QUICK, Log, fill, idle, processing
 from tests.support.consuming import consumer, until
+from tests.support.tables import turns
 
 
 def figures(one: GroupConsumer) -> ProcessMetrics:
@@ -135,6 +138,48 @@ async def test_the_first_exception_is_the_one_that_is_raised(coordinator: Coordi
             await one.process(handler)
     assert str(found.value) == f"of {raised[0]}"
     assert len(raised) == 2
+
+
+async def test_the_exception_of_a_call_that_was_given_up_is_nobody_s(
+    coordinator: Coordinator, caplog: pytest.LogCaptureFixture
+) -> None:
+    fill(coordinator, 1, partitions=1)
+    release, calls = threading.Event(), list[int]()
+
+    def handler(record: Record) -> None:
+        calls.append(record.offset)
+        if len(calls) == 1:
+            release.wait()
+            raise ValueError("late")
+
+    # There is one thread: the first call is over when the second one begins. (A policy that gives the record
+    # up would have a line in the log, which keeps all that the exception has seen.)
+    failures = {RecordTimedOutError: Retry(1_000, **QUICK)}
+    options: Any = {"concurrency": 1, "record_timeout_s": 0.1, "failures": failures}
+    async with consumer(coordinator) as one, processing(one, handler, **options):
+        await until(lambda: figures(one).calls_failed > 0)
+        release.set()
+        await until(lambda: figures(one).records_done == 1)
+    await turns()
+    gc.collect()
+    assert not [line for line in caplog.messages if "never retrieved" in line]
+
+
+async def test_a_record_that_has_rested_is_the_next(coordinator: Coordinator) -> None:
+    fill(coordinator, 20, partitions=1)
+    calls = list[int]()
+
+    async def handler(record: Record) -> None:
+        calls.append(record.offset)
+        if calls == [0]:
+            raise ValueError("once")
+        if calls == [0, 1]:
+            await until(lambda: figures(one).records_resting == 0)
+
+    options: Any = {"concurrency": 1, "order": "none", "failures": {ValueError: Retry(1, **QUICK)}}
+    async with consumer(coordinator) as one, processing(one, handler, **options):
+        await until(lambda: len(calls) == 21 and idle(one))
+    assert calls == [0, 1, 0, *range(2, 20)]
 
 
 async def test_records_that_nobody_can_read_are_counted(coordinator: Coordinator) -> None:
