@@ -26,7 +26,7 @@ from ringleader.coordinator.consumer_groups.reconciliation import Reported, reco
 from ringleader.coordinator.consumer_groups.target import AssignorError
 from ringleader.coordinator.consumer_groups.topics import metadata_hash
 from ringleader.coordinator.groups.changes import Changes, subscribe
-from ringleader.coordinator.groups.configs import HEARTBEAT, SESSION
+from ringleader.coordinator.groups.configs import HEARTBEAT
 from ringleader.coordinator.groups.core import STORE_FULL
 from ringleader.coordinator.groups.deadlines import Kind, MemberDeadline, MemberDeadlines
 from ringleader.coordinator.groups.delegated import Task
@@ -99,7 +99,7 @@ class ConsumerHandler(Membership):
         known = instance_id is None or consumer.static_members.get(instance_id) == member_id
         if member is None or not known or member.current.epoch != request.member_epoch:
             return None
-        self._arm_session(group, member_id, now_ms)
+        self.arm_session(group, member, now_ms)
         interval_ms = self.core.config(group.group_id, HEARTBEAT)
         return requests.answer(request, member, member.current.assigned, interval_ms, None)
 
@@ -137,7 +137,7 @@ class ConsumerHandler(Membership):
         is_told = is_delegated(changes.consumer.preferred_assignor())
         told_news = is_told and fresh.leader_user_data != told_before
         member = changes.consumer.member(member_id)
-        self._arm_session(group, member_id, now_ms)
+        self.arm_session(group, member, now_ms)
         owned = request.topic_partitions
         reported = None if owned is None else [(one.topic_id, one.partitions) for one in owned]
         self.targets.delegations.heard(group, member_id, request)
@@ -188,7 +188,7 @@ class ConsumerHandler(Membership):
         if consumer.exists:
             changes.add(*records.all_records(consumer))
         for member in consumer.members.values():
-            self.arm_classic_session(group, member, now_ms)
+            self.arm_session(group, member, now_ms)
         return changes
 
     def _find(
@@ -437,7 +437,7 @@ class ConsumerHandler(Membership):
             return
         consumer.index()
         for member in consumer.members.values():
-            self._arm_session(group, member.member_id, now_ms)
+            self.arm_session(group, member, now_ms)
             if member.current.state is MemberState.UNREVOKED_PARTITIONS:
                 self._arm_revocation(group, member, member.current, now_ms)
 
@@ -483,14 +483,9 @@ class ConsumerHandler(Membership):
         for deadline in group.consumer_deadlines.pop(member_id, ()):
             self.core.deadlines.cancel(deadline)
 
-    def _arm_session(self, group: Group, member_id: str, now_ms: int) -> None:
-        due_ms = now_ms + self.core.config(group.group_id, SESSION)
-        self.core.arm(self.deadlines(group, member_id).session, due_ms)
-
-    def arm_classic_session(self, group: Group, member: ConsumerMember, now_ms: int) -> None:
-        """The session of a classic member, which asked for its length."""
-        assert member.subscription.classic is not None
-        due_ms = now_ms + member.subscription.classic.session_timeout_ms
+    def arm_session(self, group: Group, member: ConsumerMember, now_ms: int) -> None:
+        """Start the member's session afresh."""
+        due_ms = now_ms + self.core.session_ms(group.group_id, member.subscription)
         self.core.arm(self.deadlines(group, member.member_id).session, due_ms)
 
     def _arm_revocation(self, group: Group, member: ConsumerMember, current: Current, now_ms: int) -> None:

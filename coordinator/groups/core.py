@@ -29,6 +29,7 @@ from typing import Any
 
 from ringleader.coordinator.consumer_groups import records as consumer_records
 from ringleader.coordinator.consumer_groups.group import ConsumerGroup
+from ringleader.coordinator.consumer_groups.member import Subscription
 from ringleader.coordinator.consumer_groups.topics import Topics
 from ringleader.coordinator.deadlines import DeadlineHeap
 from ringleader.coordinator.groups import records
@@ -105,7 +106,7 @@ class Core:
             self.deadlines,
             self.unix_time,
             self.topics,
-            lambda group_id: self.config(group_id, SESSION),
+            self.session_ms,
         )
         self._order = 0
         # Start of offset keys -> partitions of that group and topic; not of groups with open transactions.
@@ -228,6 +229,11 @@ class Core:
         """A configuration of a group of the consumer protocol; see `GroupConfigs.value`."""
         return self.configs.value(self.settings, group_id, name)
 
+    def session_ms(self, group_id: str, described: Subscription) -> int:
+        """The session of a member of a group of the consumer protocol. A classic one asked for its length."""
+        classic = described.classic
+        return self.config(group_id, SESSION) if classic is None else classic.session_timeout_ms
+
     # ---- deadlines ----
 
     def arm_session(self, member: Member, now_ms: int) -> None:
@@ -240,8 +246,9 @@ class Core:
             for member in group.members.values():
                 if not member.is_new:  # no session yet, but a longer time for its first join phase
                     self.arm_session(member, now_ms)
-            for deadlines in group.consumer_deadlines.values():
-                self.arm(deadlines.session, now_ms + self.config(group.group_id, SESSION))
+            for one in group.consumer.members.values() if group.consumer is not None else ():
+                due_ms = now_ms + self.session_ms(group.group_id, one.subscription)
+                self.arm(group.consumer_deadlines[one.member_id].session, due_ms)
 
     def arm(self, deadline: GroupDeadline, due_ms: int) -> None:
         """Start or move any deadline."""

@@ -63,7 +63,7 @@ class Epochs:
         deadlines: DeadlineHeap[GroupDeadline],
         unix_time: UnixTime,
         topics: Topics,
-        session_ms: Callable[[str], int],
+        session_ms: Callable[[str, Subscription], int],
     ) -> None:
         self._reports = reports
         self._groups = groups
@@ -104,8 +104,7 @@ class Epochs:
 
     def going(self, group: Group, member: ConsumerMember, why: Departure, due_ms: int, now_ms: int) -> None:
         """A member is about to be removed. `due_ms`: of its session."""
-        classic = member.subscription.classic
-        session_ms = self._session_ms(group.group_id) if classic is None else classic.session_timeout_ms
+        session_ms = self._session_ms(group.group_id, member.subscription)
         heard_ms = min(now_ms, (now_ms if due_ms == NEVER else due_ms) - session_ms)
         self._event(group).going[member.member_id] = why, heard_ms
 
@@ -231,9 +230,7 @@ class Epochs:
             described.client_id,
             described.client_host,
             described.instance_id,
-            self._session_ms(consumer.group_id)
-            if described.classic is None
-            else described.classic.session_timeout_ms,
+            self._session_ms(consumer.group_id, described),
             described.rebalance_timeout_ms,
             described.topic_names,
             current.epoch,

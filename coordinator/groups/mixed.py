@@ -122,7 +122,7 @@ class MixedHandler(Part):
         deadlines = handler.deadlines(group, member_id)
         self.core.deadlines.cancel(deadlines.join)
         self.core.arm(deadlines.sync, now_ms + max(0, rebalance_timeout_ms))
-        handler.arm_classic_session(group, member, now_ms)
+        handler.arm_session(group, member, now_ms)
         handler.advance(group, changes, member, owned, subscription_changed, now_ms)
         return _joined(member)
 
@@ -178,7 +178,7 @@ class MixedHandler(Part):
             self._ask_to_join(group, member, now_ms)
             return SyncGroupResponse(error_code=int(ErrorCode.REBALANCE_IN_PROGRESS))
         self.core.deadlines.cancel(handler.deadlines(group, member.member_id).sync)
-        handler.arm_classic_session(group, member, now_ms)
+        handler.arm_session(group, member, now_ms)
         return SyncGroupResponse(
             protocol_type=kind,
             protocol_name=name,
@@ -193,7 +193,7 @@ class MixedHandler(Part):
             member, _ = _member(group, member_id, instance_id, generation)
         except KafkaError as error:
             return int(error.code)
-        self._handler.arm_classic_session(group, member, now_ms)
+        self._handler.arm_session(group, member, now_ms)
         if not self._is_behind(_consumer(group), member):
             return int(ErrorCode.NONE)
         self._ask_to_join(group, member, now_ms)

@@ -18,7 +18,7 @@ from tests.coordinator.groups.mixed_desk import (
     mixed_group,
     with_settings,
 )
-from tests.coordinator.groups.test_consumer import ORDERS, partitions
+from tests.coordinator.groups.test_consumer import ORDERS, Ticket, partitions
 
 
 @pytest.fixture
@@ -30,6 +30,13 @@ def desk() -> MixedDesk:
 def mixed(desk: MixedDesk) -> tuple[MixedDesk, str]:
     """See `mixed_group`."""
     return desk, mixed_group(desk)
+
+
+def described_members(desk: MixedDesk) -> list[str]:
+    """The ids of the members, without a request of theirs."""
+    described = desk.shard.describe_consumer("g", Ticket())
+    assert described is not None
+    return [one.member_id for one in described.members]
 
 
 def test_a_new_classic_member_gets_an_id_that_is_not_remembered(mixed: tuple[MixedDesk, str]) -> None:
@@ -183,13 +190,31 @@ def test_the_session_of_a_classic_member_is_its_own(mixed: tuple[MixedDesk, str]
     assert partitions(desk.beat("new", 2)) == [0, 1, 2, 3]
 
 
-def test_after_a_load_it_is_the_groups_until_its_next_heartbeat(mixed: tuple[MixedDesk, str]) -> None:
+@pytest.mark.parametrize("how", ["loaded", "store is not full any more"])
+@pytest.mark.parametrize("session_ms", [SESSION_MS, 10 * SESSION_MS])
+def test_a_session_that_starts_afresh_is_as_long_as_its_member_asked_for(
+    mixed: tuple[MixedDesk, str], how: str, session_ms: int
+) -> None:
+    """Shorter or longer than what the group gives a member of the consumer protocol."""
     desk, member_id = mixed
-    desk.restart()
-    desk.wait(desk.settings.group_consumer_session_timeout_ms - 1)
-    assert desk.beats(member_id, 2) == 0
-    desk.wait(SESSION_MS)
-    assert desk.beats(member_id, 2) == ErrorCode.UNKNOWN_MEMBER_ID
+    generation = desk.joins(member_id, [0, 1], session_timeout_ms=session_ms).generation_id
+    desk.syncs(member_id, generation)
+    if how == "loaded":
+        desk.restart()
+    else:
+        desk.shard.set_full(True, desk.now_ms)
+        desk.wait(SESSION_MS - 1)
+        desk.shard.set_full(False, desk.now_ms)
+    left_ms = session_ms
+    while left_ms > REBALANCE_MS:
+        desk.wait(REBALANCE_MS)
+        desk.beat("new", generation)
+        left_ms -= REBALANCE_MS
+    desk.wait(left_ms - 1)
+    desk.beat("new", generation)
+    assert member_id in described_members(desk)
+    desk.wait(1)
+    assert member_id not in described_members(desk)
 
 
 def test_who_is_asked_to_join_again_has_its_rebalance_timeout_for_that(mixed: tuple[MixedDesk, str]) -> None:
