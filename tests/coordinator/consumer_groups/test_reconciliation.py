@@ -91,3 +91,9 @@ def test_the_target_of_a_topic_that_it_left_does_not_count() -> None:
     current = Current(3, 2, STABLE, {}, {})
     moved = step(current, {**of(0), **of(1, topic=B)}, 4, subscribed=frozenset((B,)))
     assert moved == Current(4, 3, STABLE, had(1, epoch=4, topic=B), {})
+
+
+def test_of_a_topic_that_it_left_it_gives_up_all() -> None:
+    current = Current(3, 3, UNREVOKED, had(0), had(1))
+    left = step(current, {}, 4, subscribed=frozenset((B,)), changed=True, owned=[(A, [0, 1])])
+    assert left == Current(3, 3, UNREVOKED, {}, had(0, 1))

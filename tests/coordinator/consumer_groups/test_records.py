@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 from ringleader.coordinator.consumer_groups import records
-from ringleader.coordinator.consumer_groups.group import ConsumerGroup, Regex, TwoHoldersError
+from ringleader.coordinator.consumer_groups.group import FIRST_EPOCH, ConsumerGroup, Regex, TwoHoldersError
 from ringleader.coordinator.consumer_groups.member import (
     ClassicMember,
     Current,
@@ -16,6 +16,10 @@ from ringleader.coordinator.consumer_groups.member import (
 )
 from ringleader.coordinator.consumer_groups.records import Record
 from ringleader.protocol.errors import MalformedError
+from ringleader.protocol.messages import (
+    ConsumerGroupCurrentMemberAssignmentValue,
+    ConsumerGroupCurrentMemberAssignmentValueTopicPartitions,
+)
 
 A = b"a" * 16
 
@@ -136,3 +140,15 @@ def test_a_state_that_there_is_not() -> None:
     broken = row[1][:10] + b"\7" + row[1][11:]
     with pytest.raises(MalformedError, match="state"):
         records.apply(ConsumerGroup("g"), records.CURRENT, "m", broken)
+
+
+def test_without_an_epoch_of_each_partition_the_members_own_stands_for_them() -> None:
+    topic = ConsumerGroupCurrentMemberAssignmentValueTopicPartitions(A, [0, 1], [4])
+    value = ConsumerGroupCurrentMemberAssignmentValue(6, 5, int(MemberState.STABLE), [topic], [])
+    group = read([(records.key(records.CURRENT, "g", "m"), b"\0\0" + value.encode(0))])
+    assert group.members["m"].current.assigned == {A: {0: 6, 1: 6}}
+
+
+def test_without_a_record_of_its_epoch_a_group_is_in_its_first() -> None:
+    group = read([(records.key(records.GROUP_EPOCH, "g"), None)], whole())
+    assert (group.epoch, group.metadata_hash) == (FIRST_EPOCH, 0)

@@ -204,6 +204,12 @@ def test_the_answer_to_a_full_request_has_the_whole_assignment(desk: Desk) -> No
     assert partitions(again) == [0, 1, 2, 3]
 
 
+def test_a_request_that_does_not_say_what_its_member_has_is_no_full_one(desk: Desk) -> None:
+    desk.beat("a", 0)
+    said = desk.beat("a", 2, rebalance_timeout_ms=30_000, subscribed_topic_names=["orders"])
+    assert (said.error_code, partitions(said)) == (0, None)
+
+
 def test_the_first_version_gives_ids(desk: Desk) -> None:
     response = desk.beat("", 0, version=0)
     assert (response.error_code, response.member_id) == (0, "consumer-fresh")
@@ -317,6 +323,26 @@ def test_a_restart_gives_every_member_a_full_session_and_keeps_its_epoch(desk: D
     assert desk.beat("a", 2, [0, 1, 2, 3]).member_epoch == 2
 
 
+def test_a_restart_gives_the_whole_time_for_what_is_still_to_be_given_up(desk: Desk) -> None:
+    desk.beat("a", 0)
+    desk.beat("b", 0)
+    desk.beat("a", 2, [0, 1, 2, 3])
+    desk.wait(20_000)
+    desk.restart()
+    desk.wait(29_999)
+    assert desk.beat("a", 2, [0, 1, 2, 3]).error_code == 0
+    desk.wait(1)
+    assert desk.beat("a", 2, [0, 1, 2, 3]).error_code == ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_a_clock_that_was_set_back_holds_no_target_up() -> None:
+    desk = Desk(GroupSettings(group_consumer_assignment_interval_ms=1_000))
+    desk.beat("a", 0)
+    desk.now_ms -= 500_000
+    desk.restart()
+    assert desk.beat("b", 0).member_epoch == 3
+
+
 # ---- commits ----
 
 
@@ -386,6 +412,16 @@ def test_describing_and_deleting(desk: Desk) -> None:
     assert desk._settle()[ticket].error_code == 0
     desk.restart()
     assert desk.listed() == []
+
+
+def test_what_a_member_has_still_to_give_up_is_described_with_what_it_keeps(desk: Desk) -> None:
+    desk.beat("a", 0)
+    desk.beat("b", 0)
+    assert partitions(desk.beat("a", 2, [0, 1, 2, 3])) == [0, 1]
+    described = desk.shard.describe_consumer("g", Ticket())
+    assert described is not None
+    [topic] = described.members[0].assignment.topic_partitions
+    assert topic.partitions == [0, 1, 2, 3]
 
 
 def test_a_full_store_refuses_before_anything_changes(desk: Desk) -> None:

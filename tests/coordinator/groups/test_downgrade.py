@@ -232,3 +232,27 @@ def test_an_operator_removes_a_static_member_by_its_instance_id(mixed: tuple[Mix
     assert desk.leaves("", instance_id="j") == [ErrorCode.UNKNOWN_MEMBER_ID]
     assert desk.leaves("c", instance_id="i") == [ErrorCode.FENCED_INSTANCE_ID]
     assert desk.leaves("", instance_id="i") == [0]
+
+
+def test_a_group_as_large_as_a_classic_one_may_be_is_downgraded(mixed: tuple[MixedDesk, str]) -> None:
+    desk, _ = mixed
+    desk.settings = SETTINGS.model_copy(update={"group_max_size": 1})
+    desk.restart()
+    assert desk.beat("new", -1).error_code == 0
+    assert desk.listed()[0][2] == "classic"
+
+
+def test_who_says_no_rebalance_timeout_keeps_its_own_or_has_its_session(mixed: tuple[MixedDesk, str]) -> None:
+    desk, member_id = mixed
+    assert desk.joins(member_id, [0, 1], rebalance_timeout_ms=-1).error_code == 0
+    assert desk.joins("b", rebalance_timeout_ms=-1).error_code == 0
+    desk.beat("new", -1)
+    value = records.decode_group_value(desk.log[-1][1] or b"")
+    found = {one.member_id: one.rebalance_timeout for one in value.members}
+    assert found == {member_id: REBALANCE_MS, "b": SESSION_MS}
+
+
+def test_a_dynamic_member_that_becomes_a_classic_one_downgrades_nothing(desk: MixedDesk) -> None:
+    desk.beat("m", 0)
+    assert desk.joins("m", [0, 1, 2, 3]).error_code == 0
+    assert desk.listed()[0][2] == "consumer"

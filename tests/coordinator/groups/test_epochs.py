@@ -25,7 +25,7 @@ from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import ConsumerGroupHeartbeatRequest
 from tests.coordinator.groups.mixed_desk import SETTINGS as MIXED
 from tests.coordinator.groups.mixed_desk import MixedDesk
-from tests.coordinator.groups.test_consumer import ORDERS, SESSION_MS, Desk, Ticket
+from tests.coordinator.groups.test_consumer import ORDERS, SESSION_MS, Desk, Ticket, partitions
 
 
 @pytest.fixture
@@ -252,3 +252,69 @@ def test_a_classic_group_goes_over_to_the_protocol_and_back() -> None:
     assert going["outcome"] == "superseded"
     assert [one["member_id"] for one in going["before"]] == [ids["a"], ids["b"]]
     assert going["moves"] == []
+
+
+def test_a_static_member_that_did_not_leave_was_not_away() -> None:
+    """It has been away before, under the same member id."""
+    desk = MixedDesk(MIXED)
+    desk.beat("other", 0)
+    desk.beat("a", 0, instance_id="i")
+    went_ms = desk.now_ms
+    desk.beat("a", -2, instance_id="i")
+    desk.wait(2_000)
+    for _ in range(2):
+        assert desk.joins("", group_instance_id="i").error_code == 0
+        assert desk.beat("a", 0, instance_id="i").error_code == 0
+    heard = [one.last_heard_ms for one in incidents(desk, IncidentKind.STATIC_RETURNED)]
+    assert heard == [went_ms, -1, -1, -1]
+
+
+def test_a_static_member_that_is_back_belongs_to_the_rebalance_again(desk: Desk) -> None:
+    desk.beat("a", 0)
+    desk.beat("b", 0, instance_id="i")
+    desk.beat("b", -2, instance_id="i")
+    desk.beat("b2", 0, instance_id="i")
+    desk.beat("a", 2, [0, 1, 2, 3])
+    desk.beat("a", 2, [0, 1])
+    assert len(entries(desk)) == 1
+    desk.beat("b2", 3, [], instance_id="i")
+    _, entry = entries(desk)
+    assert (entry["outcome"], [one[3] for one in entry["moves"]]) == ("stable", ["b2", "b2"])
+
+
+def test_who_waits_for_several_waits_for_each_as_long_as_it_has_what_is_wanted(desk: Desk) -> None:
+    desk.topics.put(Topic("orders", ORDERS.topic_id, 6))
+    desk.beat("a", 0)
+    desk.beat("b", 0)
+    desk.beat("a", 2, [0, 1, 2, 3, 4, 5])
+    kept = {"a": [0, 1, 2], "b": [3, 4, 5]}
+    desk.beat("a", 2, kept["a"])
+    desk.beat("b", 3, [])
+    desk.beat("c", 0)
+    had: list[int] = []
+    for name, own in kept.items():
+        left = partitions(desk.beat(name, 3, own)) or []
+        desk.wait(1_000)
+        desk.beat(name, 3, left)
+        had = partitions(desk.beat("c", 4, had)) or had
+    waits = entries(desk)[-1]["waits"]
+    assert sorted((one[0], one[1], one[4]) for one in waits) == [("c", "a", 1_000), ("c", "b", 2_000)]
+
+
+def test_who_left_before_the_target_came_has_not_joined() -> None:
+    desk = Desk(GroupSettings(group_consumer_assignment_interval_ms=1_000))
+    desk.beat("a", 0)
+    desk.beat("b", 0)
+    desk.beat("b", -1)
+    desk.wait(1_000)
+    desk.beat("a", 2, [0, 1, 2, 3])
+    entry = entries(desk)[-1]
+    assert (entry["joined"], list(entry["left"])) == ([], ["b"])
+
+
+def test_what_an_earlier_life_of_the_group_gave_up_is_nobodys(desk: Desk) -> None:
+    desk.beat("a", 0)
+    desk.beat("a", -1)
+    desk.wait(5_000)
+    desk.beat("b", 0)
+    assert entries(desk)[-1]["moves"] == [["orders", one, None, "b", None] for one in range(4)]

@@ -262,3 +262,18 @@ def test_a_member_says_no_more_than_it_may(desk: Desk) -> None:
     assert refused.error_code == ErrorCode.INVALID_REQUEST
     for name in ("client:", "client:" + "n" * 250, "clients:mine"):
         assert desk.beat("a", 0, server_assignor=name).error_code == ErrorCode.UNSUPPORTED_ASSIGNOR
+
+
+def test_a_member_that_is_away_is_not_awaited_as_the_leader(desk: Desk) -> None:
+    first = task(desk.beat("a", 0, instance_id="i", **OURS))
+    everything = computed(first.group_epoch, {"a": [0, 1, 2, 3]})
+    desk.beat("a", 1, instance_id="i", computed_target=everything)
+    desk.beat("a", -2, instance_id="i")
+    assert desk.beat("b", 0, server_assignor="client:mine").member_epoch == 3
+
+
+def test_the_first_target_of_a_leader_waits_for_no_interval() -> None:
+    desk = Desk(GroupSettings(group_consumer_assignment_interval_ms=1_000))
+    first = task(desk.beat("a", 0, **OURS))
+    answered = desk.beat("a", 1, computed_target=computed(first.group_epoch, {"a": [0, 1, 2, 3]}))
+    assert (answered.member_epoch, partitions(answered)) == (2, [0, 1, 2, 3])

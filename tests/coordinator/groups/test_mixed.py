@@ -176,6 +176,30 @@ def test_other_topics_begin_another_epoch(mixed: tuple[MixedDesk, str]) -> None:
     assert partitions(desk.beat("new", 2)) == [0, 1, 2, 3]
 
 
+def behind_the_interval(desk: MixedDesk) -> None:
+    """From here on a target is computed a second after the last one."""
+    desk.settings = SETTINGS.model_copy(update={"group_consumer_assignment_interval_ms": 1_000})
+    desk.restart()
+
+
+def test_a_member_is_asked_to_join_when_there_is_another_target(mixed: tuple[MixedDesk, str]) -> None:
+    desk, member_id = mixed
+    behind_the_interval(desk)
+    assert desk.beat("other", 0).error_code == 0
+    assert desk.beats(member_id, 2) == 0
+    desk.wait(1_000)
+    desk.beat("new", 2)
+    behind(desk, member_id, 2)
+
+
+def test_a_member_is_asked_to_join_while_it_has_partitions_to_give_up(mixed: tuple[MixedDesk, str]) -> None:
+    desk, member_id = mixed
+    kept = desk.has(member_id, 2)
+    behind_the_interval(desk)
+    assert desk.joins(member_id, kept, topics=["other"]).generation_id == 2
+    behind(desk, member_id, 2)
+
+
 # ---- timers of classic members ----
 
 

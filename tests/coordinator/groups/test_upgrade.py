@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ringleader.protocol.embedded import Assignment
+from ringleader.protocol.embedded import Assignment, Subscription
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import (
     SyncGroupRequest,
@@ -128,6 +128,21 @@ def test_what_a_member_reported_and_another_got_is_not_free_yet(desk: MixedDesk)
     assert desk.has(ids["a"], generation) == [0, 1]
     behind(desk, ids["b"], generation)
     assert desk.has(ids["b"], desk.joins(ids["b"]).generation_id) == [2, 3]
+
+
+def test_what_a_member_reported_and_is_to_have_is_its_own_whoever_reports_it_later(desk: MixedDesk) -> None:
+    ids = desk.classic_group("a", "b", share={"a": [0, 1, 2, 3], "b": []})
+    joining = []
+    for name, owned, generation in (("a", [0, 1, 2, 3], 1), ("b", [0], 2)):
+        said = Subscription(["orders"], owned_partitions={"orders": owned}, generation=generation)
+        joining.append(desk.send(desk.join_request(ids[name], metadata=said.encode()), 9))
+    assert [desk.answers.pop(one).generation_id for one in joining] == [2, 2]
+    assert desk.beat("new", 0, subscribed_topic_names=["other"]).error_code == 0
+    described = desk.shard.describe_consumer("g", Ticket())
+    assert described is not None
+    found = {one.member_id: one.assignment.topic_partitions for one in described.members}
+    assert [one.partitions for one in found[ids["a"]]] == [[0, 1, 2, 3]]
+    assert found[ids["b"]] == []
 
 
 def test_a_static_member_upgrades_a_group_in_which_partitions_are_nobodys(desk: MixedDesk) -> None:
