@@ -237,6 +237,8 @@ def combinations(
 MAY_BE_REFUSED: Mapping[type[Message], set[ErrorCode]] = {
     kafka.InitProducerIdRequest: {ErrorCode.CONCURRENT_TRANSACTIONS},
     kafka.MetadataRequest: {ErrorCode.UNKNOWN_TOPIC_ID},
+    kafka.OffsetCommitRequest: {ErrorCode.UNKNOWN_TOPIC_ID},
+    kafka.OffsetFetchRequest: {ErrorCode.UNKNOWN_TOPIC_ID},
     kafka.CreateTopicsRequest: {ErrorCode.TOPIC_ALREADY_EXISTS},
     kafka.DeleteTopicsRequest: {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION},
     kafka.CreatePartitionsRequest: {ErrorCode.INVALID_PARTITIONS},
