@@ -43,7 +43,11 @@ class _ById:
 
     def __init__(self, topics: Sequence[kafka.OffsetCommitRequestTopic]) -> None:
         self._ids = {topic.name: topic.topic_id for topic in topics if topic.name}
-        self._unknown = [topic for topic in topics if not topic.name]
+        self._unknown: dict[bytes, list[int]] = {}
+        for topic in topics:
+            if not topic.name:
+                indexes = self._unknown.setdefault(topic.topic_id, [])
+                indexes += [entry.partition_index for entry in topic.partitions]
 
     def complete(self, topics: list[kafka.OffsetCommitResponseTopic]) -> None:
         """Set the ids of the topics of an answer, and refuse those that no topic has."""
@@ -52,10 +56,9 @@ class _ById:
         refused, code = kafka.OffsetCommitResponsePartition, ErrorCode.UNKNOWN_TOPIC_ID
         topics += [
             kafka.OffsetCommitResponseTopic(
-                topic_id=topic.topic_id,
-                partitions=[refused(entry.partition_index, code) for entry in topic.partitions],
+                topic_id=topic_id, partitions=[refused(index, code) for index in indexes]
             )
-            for topic in self._unknown
+            for topic_id, indexes in self._unknown.items()
         ]
 
 

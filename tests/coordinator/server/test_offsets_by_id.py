@@ -47,6 +47,19 @@ async def fetch(client: Client, *ids: bytes) -> dict[bytes, list[tuple[int, int]
     }
 
 
+async def test_an_unknown_id_that_is_repeated_is_answered_once_as_by_kafka() -> None:
+    async with serving() as served, served.connect() as client:
+        entries = [
+            OffsetCommitRequestTopic(
+                topic_id=one, partitions=[OffsetCommitRequestPartition(number, 7, -1, "")]
+            )
+            for one, number in ((UNKNOWN, 0), (ZERO_UUID, 0), (UNKNOWN, 3))
+        ]
+        topics = (await client.call(OffsetCommitRequest("group", topics=entries), 10)).topics
+        found = [(one.topic_id, [entry.partition_index for entry in one.partitions]) for one in topics]
+        assert found == [(UNKNOWN, [0, 3]), (ZERO_UUID, [0])]
+
+
 async def test_on_a_daemon() -> None:
     async with serving() as served, served.connect() as client:
         known = served.topics.describe("orders").id

@@ -34,9 +34,9 @@ async def created(nodes: str, topic: str, **configs: str) -> None:
 
 
 def produce(nodes: str, topic: str, values: list[bytes], **options: Any) -> None:
-    """With librdkafka, all acknowledged."""
+    """With librdkafka, all acknowledged, each once however often it is sent."""
     failed: list[Any] = []
-    producer = Producer({"bootstrap.servers": nodes, "linger.ms": 5, **options})
+    producer = Producer({"bootstrap.servers": nodes, "linger.ms": 5, "enable.idempotence": True, **options})
     for number, value in enumerate(values):
         while True:
             try:
