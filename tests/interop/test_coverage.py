@@ -103,11 +103,15 @@ def _sent(command: str) -> list[tuple[str, int | None]]:
     return [("JoinGroup", None)] if " joins" in command else []
 
 
+BY_ID = {("OffsetCommit", 10), ("OffsetFetch", 10)}
+"""Topics have ids there, which differ from broker to broker: `clients/test_acls_on_kafka.py` sends them to both."""
+
+
 def test_every_version_is_played() -> None:
     served = {
         (api, version)
         for api in APIS
         for version in range(REQUESTS[KEYS[api]].MIN_VERSION, REQUESTS[KEYS[api]].MAX_VERSION + 1)
     }
-    missing = sorted(served - played_versions())
+    missing = sorted(served - played_versions() - BY_ID)
     assert not missing, f"no scenario sends {missing}"
