@@ -104,7 +104,7 @@ def _sent(command: str) -> list[tuple[str, int | None]]:
 
 
 BY_ID = {("OffsetCommit", 10), ("OffsetFetch", 10)}
-"""Topics have ids there, which differ from broker to broker: `clients/test_acls_on_kafka.py` sends them to both."""
+"""Ids of topics differ from broker to broker: `clients/test_acls_on_kafka.py` sends these to both."""
 
 
 def test_every_version_is_played() -> None:
