@@ -12,6 +12,7 @@ from ringleader.coordinator.relay.following import Following
 from ringleader.coordinator.relay.relay import Relay
 from ringleader.coordinator.server.call import Call
 from ringleader.coordinator.server.handlers import versions
+from ringleader.coordinator.server.handlers.offsets import TOPIC_IDS_VERSION
 from ringleader.coordinator.server.services import Handler, Services
 from ringleader.coordinator.server.tables import of_every_node
 from ringleader.protocol.messages import (
@@ -39,7 +40,8 @@ def build(services: Services, relay: Relay, *more: Family) -> dict[int, Handler]
         table.update(family(services, relay))
     narrowed = {key: relay.versions[key] for key in table if key in relay.versions}
     if relay.versions.get(MetadataRequest.API_KEY, (0, 0))[1] < METADATA_BY_ID_VERSION:
-        narrowed |= {OffsetCommitRequest.API_KEY: (2, 9), OffsetFetchRequest.API_KEY: (1, 9)}
+        for request in OffsetCommitRequest, OffsetFetchRequest:
+            narrowed[request.API_KEY] = request.MIN_VERSION, TOPIC_IDS_VERSION - 1
     table.update(of_every_node(services))
     find_coordinator = table[FindCoordinatorRequest.API_KEY]
     table[FindCoordinatorRequest.API_KEY] = _once_mapped(services, relay, find_coordinator)

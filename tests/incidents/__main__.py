@@ -219,14 +219,13 @@ def main(arguments: list[str] | None = None) -> int:
     directory = (chosen.out or OUT / f"{chosen.target}-{seed}").resolve()
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
-    draws = f"--drawn {chosen.drawn} --seed {seed} --target {chosen.target}"
-    repeat = f"python -m tests.incidents --seed {seed} --target {chosen.target}"
-    repeat += f" --only {chosen.only}" if chosen.only else ""
+    all_of_it = f"python -m tests.incidents --seed {seed} --target {chosen.target}"
+    all_of_it += f" --drawn {chosen.drawn}" if chosen.drawn else ""
+    repeat = all_of_it + (f" --only {chosen.only}" if chosen.only else "")
     repeat += " --quick" if chosen.quick else ""
-    repeat += f" --drawn {chosen.drawn}" if chosen.drawn else ""
     _say(f"{repeat}; in {directory}")
     if chosen.drawn:
-        (directory / COMMAND).write_text(f"python -m tests.incidents {draws}")
+        (directory / COMMAND).write_text(all_of_it)
     longest_s = max(LONGEST_S, DRAWN_S * len(specs)) if chosen.drawn else LONGEST_S
     try:
         asyncio.run(

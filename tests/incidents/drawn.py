@@ -219,39 +219,26 @@ async def _busy(team: Team, order: random.Random) -> Deed:
 
 async def _restart(team: Team, order: random.Random) -> Deed:
     pause_s = order.uniform(0.2, START_S)
+    return _restarting(team, "1", pause_s, f"stops and starts again after {pause_s:.1f} s")
 
+
+def _restarting(team: Team, name: str, pause_s: float, what: str) -> Deed:
     async def do() -> None:
-        await team.stop("1")
+        await team.stop(name)
         await asyncio.sleep(pause_s)
-        await team.start("1")
+        await team.start(name)
 
-    who = team.client_id("1")
+    who = team.client_id(name)
     causes = [Cause.MEMBER_RESTARTED, Cause.MEMBER_LEFT, Cause.MEMBER_JOINED]
     if team.spec.static:
         causes.append(Cause.STATIC_MEMBER_REPLACED)
     gone = {} if team.spec.static else {who: [Departure.LEFT, Departure.RESTARTED]}
     shown = told_apart(team.spec, Departure.LEFT)
-    what = f"{who} stops and starts again after {pause_s:.1f} s"
-    return Deed(what, [who], causes, do, gone, shown, quiet=team.spec.static)
+    return Deed(f"{who} {what}", [who], causes, do, gone, shown, quiet=team.spec.static)
 
 
 async def _deploy(team: Team, order: random.Random) -> Deed:
-    restarts = []
-    for name in ("1", "2"):
-        deed = await _restart(team, order)
-        who = team.client_id(name)
-        deed.who = [who]
-        deed.gone = {} if team.spec.static else {who: [Departure.LEFT, Departure.RESTARTED]}
-        deed.what = f"{who} is deployed anew"
-
-        async def do(name: str = name) -> None:
-            await team.stop(name)
-            await asyncio.sleep(START_S)
-            await team.start(name)
-
-        deed.do = do
-        restarts.append(deed)
-    first, second = restarts
+    first, second = (_restarting(team, name, START_S, "is deployed anew") for name in ("1", "2"))
     first.after = lambda: _deed(team, "deploy", [second])
     return first
 
@@ -335,7 +322,7 @@ async def _deed(team: Team, kind: str, deeds: list[Deed], between_s: float = 0.0
         gone |= one.gone
     async with team.incident(
         kind,
-        f"{', and '.join(one.what for one in deeds)}",
+        ", and ".join(one.what for one in deeds),
         [who for one in deeds for who in one.who] if all(one.who for one in deeds) else [],
         causes=list(dict.fromkeys(cause for one in deeds for cause in one.causes)),
         also=[*also(team), *(CAME_BACK if len(deeds) > 1 else ())],

@@ -117,7 +117,7 @@ def _different(members: list[Candidate], topics: Mapping[bytes, int]) -> Shares:
             keys[member_id] = key + step
             heapreplace(heap, key + step)
             _give(kept[member_id], topic_id, partition)
-            loads[member_id] += 1
+    loads = {member_id: key // step for member_id, key in keys.items()}
     owners: dict[bytes, set[str]] = {topic_id: set() for topic_id in ordered}
     for member_id, own in kept.items():
         for topic_id in own:

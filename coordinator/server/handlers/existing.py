@@ -61,8 +61,7 @@ def _allowed_first(
             yield
     if refused:
         request.topics = [topic for topic in request.topics if topic.name not in refused]
-    answer = then(refused)
-    return (yield from answer) if isinstance(answer, Generator) else answer
+    return (yield from _finished(then(refused)))
 
 
 def named_first(
@@ -79,16 +78,19 @@ def _named_first(
 ) -> Slices:
     unknown = yield from _give_names(services.topics, topics)
     if not unknown or services.find_topic_ids is None:
-        answer = then()
-        return (yield from answer) if isinstance(answer, Generator) else answer
+        return (yield from _finished(then()))
 
     def again() -> Slices:
         yield from _give_names(services.topics, topics)
-        answer = then()
-        return (yield from answer) if isinstance(answer, Generator) else answer
+        return (yield from _finished(then()))
 
     after(services, call, services.find_topic_ids(unknown), again)
     return None
+
+
+def _finished(answer: Message | Slices | None) -> Slices:
+    """Its slices, if it comes in slices, as a part of other ones."""
+    return (yield from answer) if isinstance(answer, Generator) else answer
 
 
 def _give_names(directory: TopicDirectory, topics: Sequence[Any]) -> Slices:

@@ -208,7 +208,9 @@ class _Offsets:
             topics = cast(Any, request.topics)
             groups = [kafka.OffsetFetchRequestGroup(group_id=request.group_id, topics=topics)]
         groups = yield from _once(groups)
-        ids = {topic.name: topic.topic_id for group in groups for topic in group.topics or ()}
+        ids: dict[str, bytes] = {}
+        if version >= TOPIC_IDS_VERSION:
+            ids = {topic.name: topic.topic_id for group in groups for topic in group.topics or ()}
         asked: list[list[existing.Slice | None]] = []
         """Of each group, its slices."""
         hidden: list[list[kafka.OffsetFetchResponseTopics] | None] = []

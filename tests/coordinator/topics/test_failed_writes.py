@@ -54,19 +54,24 @@ async def gated(topics: Topics, monkeypatch: pytest.MonkeyPatch, *failing: int) 
     return Gates(monkeypatch, *failing)
 
 
+async def one_written_two_refused(topics: Topics, gates: Gates) -> None:
+    """Batches of one producer; the second write fails."""
+    first = begun(topics.append("orders", 0, produced(7, 0, 10)))
+    await gates.open(0)
+    await first
+    refused = [begun(topics.append("orders", 0, produced(7, number, 10))) for number in (10, 20)]
+    await gates.open(1)
+    for one in refused:
+        with pytest.raises(KafkaError):
+            await one
+
+
 async def test_what_was_written_of_a_failed_write_is_gone_after_a_crash(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with topic_log(tmp_path / "live") as topics:
         gates = await gated(topics, monkeypatch, 1)
-        first = begun(topics.append("orders", 0, produced(7, 0, 10)))
-        await gates.open(0)
-        await first
-        refused = [begun(topics.append("orders", 0, produced(7, number, 10))) for number in (10, 20)]
-        await gates.open(1)
-        for one in refused:
-            with pytest.raises(KafkaError):
-                await one
+        await one_written_two_refused(topics, gates)
         other = begun(topics.append("orders", 1, produced(8, 0, 1)))
         await gates.open(2)
         await other
@@ -122,14 +127,7 @@ async def test_a_file_that_a_failed_write_took_back_leaves_no_producers_behind(
     async with topic_log(tmp_path / "live") as topics:
         await topics.create("orders", 1, {"segment.bytes": str(len(produced(7, 10, 10)))})
         gates = Gates(monkeypatch, 1)
-        first = begun(topics.append("orders", 0, produced(7, 0, 10)))
-        await gates.open(0)
-        await first
-        refused = [begun(topics.append("orders", 0, produced(7, number, 10))) for number in (10, 20)]
-        await gates.open(1)
-        for one in refused:
-            with pytest.raises(KafkaError):
-                await one
+        await one_written_two_refused(topics, gates)
         for number in range(2):
             other = begun(topics.append("orders", 0, produced(8, number * 10, 10)))
             await gates.open(2 + number)

@@ -133,14 +133,19 @@ async def test_producers_that_are_silent_are_forgotten(tmp_path: Path) -> None:
         assert (await topics.append("orders", 0, produced(7, 0, 3))).base_offset == 3
 
 
+async def only_a_producer_left(topics: Topics, clock: WallClock) -> None:
+    """Its records went by their age."""
+    await topics.create("orders", 1)
+    await topics.append("orders", 0, produced(7, 0, 3))
+    clock.now_ms += 2 * HOUR_MS
+    await topics.enforce_retention()
+    assert bounds(topics) == (3, 3)
+
+
 async def test_producers_are_remembered_beyond_the_files_with_their_records(tmp_path: Path) -> None:
     clock = WallClock()
     async with topic_log(tmp_path, clock, log_retention_ms=HOUR_MS) as topics:
-        await topics.create("orders", 1)
-        await topics.append("orders", 0, produced(7, 0, 3))
-        clock.now_ms += 2 * HOUR_MS
-        await topics.enforce_retention()
-        assert bounds(topics) == (3, 3)
+        await only_a_producer_left(topics, clock)
         await topics.append("orders", 0, batch(at_ms=clock.now_ms))
     async with topic_log(tmp_path, clock) as topics:
         assert (await topics.append("orders", 0, produced(7, 0, 3))).base_offset == 0
@@ -150,11 +155,7 @@ async def test_producers_are_remembered_beyond_the_files_with_their_records(tmp_
 async def test_producers_are_remembered_by_starts_that_append_nothing(tmp_path: Path) -> None:
     clock = WallClock()
     async with topic_log(tmp_path, clock, log_retention_ms=HOUR_MS) as topics:
-        await topics.create("orders", 1)
-        await topics.append("orders", 0, produced(7, 0, 3))
-        clock.now_ms += 2 * HOUR_MS
-        await topics.enforce_retention()
-        assert bounds(topics) == (3, 3)
+        await only_a_producer_left(topics, clock)
     for _ in range(2):
         async with topic_log(tmp_path, clock) as topics:
             assert bounds(topics) == (3, 3)

@@ -44,6 +44,16 @@ class _ThreadMember(threading.Thread):
         raise NotImplementedError
 
 
+_PYTHON_OPTIONS: dict[str, Any] = {
+    "enable_auto_commit": False,
+    "auto_offset_reset": "earliest",
+    "heartbeat_interval_ms": HEARTBEAT_MS,
+    "session_timeout_ms": SESSION_MS,
+    "max_poll_records": 10,
+}
+"""Of kafka-python and aiokafka, which call them alike."""
+
+
 class KafkaPython(_ThreadMember):
     """Classic."""
 
@@ -53,12 +63,8 @@ class KafkaPython(_ThreadMember):
             self.topic,
             bootstrap_servers=bootstrap,
             group_id=group,
-            enable_auto_commit=False,
-            auto_offset_reset="earliest",
-            heartbeat_interval_ms=HEARTBEAT_MS,
-            session_timeout_ms=SESSION_MS,
             partition_assignment_strategy=(KafkaPythonRange,),
-            max_poll_records=10,
+            **_PYTHON_OPTIONS,
         )
         while not self.ended.is_set():
             found = consumer.poll(timeout_ms=500)
@@ -128,12 +134,8 @@ async def _aiokafka(bootstrap: str, group: str, topic: str, seen: Seen) -> Async
     consumer = aiokafka.AIOKafkaConsumer(
         bootstrap_servers=bootstrap,
         group_id=group,
-        enable_auto_commit=False,
-        auto_offset_reset="earliest",
-        heartbeat_interval_ms=HEARTBEAT_MS,
-        session_timeout_ms=SESSION_MS,
         partition_assignment_strategy=(AiokafkaRange,),
-        max_poll_records=10,
+        **_PYTHON_OPTIONS,
     )
     consumer.subscribe([topic], listener=Listener())
 
