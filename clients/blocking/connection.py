@@ -203,7 +203,7 @@ class BlockingConnection:
         answer = self.ask(ApiVersionsRequest(), ApiVersionsResponse, 0)
         if answer.error_code:
             raise ConnectionLostError(f"{self.name} refused ApiVersions: {error_name(answer.error_code)}")
-        self._wire.learn(answer.api_keys)
+        self._wire.learn(answer)
 
     def _wait(self, receive: Callable[[], T]) -> T:
         """Something of the answer, waited for in patience: a broker may accept and stay silent."""

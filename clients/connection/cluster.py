@@ -121,6 +121,8 @@ class Cluster:
         self._tls = tls
         self._sasl = sasl
         self._chance = chance
+        self.features: Mapping[str, int] = {}
+        """The features of the broker that was connected to last, and the level of each (KIP-584)."""
         self._brokers: dict[int, Node] = {}
         self._metadata: ClusterMetadata | None = None
         self._connections: dict[_Key, Connection] = {}
@@ -322,6 +324,7 @@ class Cluster:
             address.not_before_s = time.monotonic() + address.backoff.next_ms() / 1000
             self._failed(address, error)
             raise
+        self.features = connection.wire.features
         address.backoff.reset()
         address.not_before_s = 0.0
         if address.failures.works():

@@ -264,7 +264,7 @@ class Connection(asyncio.BufferedProtocol):
             request = Request(ApiVersionsRequest, lambda _version: GREETING, max_version=version)
             response: ApiVersionsResponse = await self.ask(request, until_s - now_s())
             if response.error_code == ErrorCode.NONE:
-                self.wire.learn(response.api_keys)
+                self.wire.learn(response)
                 return
             if response.error_code != ErrorCode.UNSUPPORTED_VERSION or version == 0:
                 name = error_name(response.error_code)

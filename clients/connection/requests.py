@@ -37,9 +37,9 @@ class RawAnswer(NamedTuple):
     version: int
 
 
-def plain(message: Any) -> Request:
+def plain(message: Any, max_version: int = 32767) -> Request:
     """A request that is the same in all versions."""
-    return Request(type(message), lambda _version: message)
+    return Request(type(message), lambda _version: message, max_version)
 
 
 def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:

@@ -7,8 +7,8 @@ It knows the versions that the broker serves, makes request frames, and reads an
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Mapping
+from typing import TypeVar
 
 from ringleader.clients.errors import UnsupportedVersionError
 from ringleader.protocol.errors import ErrorCode
@@ -31,6 +31,8 @@ class Wire:
         self.address = address
         self.limit_bytes = min(max_response_bytes, MAX_GREETING_BYTES)
         self.versions: Mapping[int, tuple[int, int]] = {}
+        self.features: Mapping[str, int] = {}
+        """The cluster's features, and the level of each (KIP-584)."""
         self._client_id = client_id
         self._max_response_bytes = max_response_bytes
         self._ids = itertools.count()
@@ -42,9 +44,10 @@ class Wire:
         """Nothing is known but that the broker serves ApiVersions."""
         self.versions = {ApiVersionsRequest.API_KEY: (0, ApiVersionsRequest.MAX_VERSION)}
 
-    def learn(self, api_keys: Iterable[Any]) -> None:
-        """Take over the versions in an answer to ApiVersions."""
-        self.versions = {key.api_key: (key.min_version, key.max_version) for key in api_keys}
+    def learn(self, answer: ApiVersionsResponse) -> None:
+        """Take over the versions and features in an answer to ApiVersions."""
+        self.versions = {key.api_key: (key.min_version, key.max_version) for key in answer.api_keys}
+        self.features = {one.name: one.max_version_level for one in answer.finalized_features}
 
     def established(self) -> None:
         """The broker has proved that it is one: its answers may be long."""

@@ -257,7 +257,8 @@ class BatchSender:
         settings = self._settings
         ends_s = min(parcel.first_s for _, parcel in entries) + settings.delivery_timeout_ms / 1000
         deadline_s = min(now_s + settings.request_timeout_ms / 1000, ends_s)
-        request = plain(self._message([parcel for _, parcel in entries]))
+        newest = self.transactions.newest(ProduceRequest)
+        request = plain(self._message([parcel for _, parcel in entries]), newest)
         try:
             answer = await self._cluster.send(node, request, deadline_s=deadline_s, purpose=PRODUCE)
         except RetriableError as error:

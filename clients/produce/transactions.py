@@ -1,5 +1,8 @@
 """A producer's identity and its transactions at their coordinator: InitProducerId (22), AddPartitionsToTxn
-(24), AddOffsetsToTxn (25), EndTxn (26), and TxnOffsetCommit (28) at the group's (KIP-98, 360 and 447)."""
+(24), AddOffsetsToTxn (25), EndTxn (26), and TxnOffsetCommit (28) at the group's (KIP-98, 360 and 447).
+
+With transactions of V2 (KIP-890) nothing is added: Produce (0) and TxnOffsetCommit do that, and EndTxn raises
+the epoch, so that a batch of one transaction never becomes a part of the next."""
 
 from __future__ import annotations
 
@@ -28,16 +31,19 @@ from ringleader.clients.produce.errors import (
 )
 from ringleader.clients.produce.model import ProducerSettings
 from ringleader.protocol.errors import ErrorCode, error_name
+from ringleader.protocol.fields import LAST
 from ringleader.protocol.messages import (
     AddOffsetsToTxnRequest,
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnRequestAddPartitionsToTxnTopic,
     EndTxnRequest,
     InitProducerIdRequest,
+    ProduceRequest,
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
 )
+from ringleader.protocol.schema import Message
 
 logger = logging.getLogger("ringleader.clients.produce")
 
@@ -57,6 +63,8 @@ _NOT_THE_MEMBER = (
     ErrorCode.STALE_MEMBER_EPOCH,
     ErrorCode.FENCED_MEMBER_EPOCH,
 )
+NEWEST_V1 = {ProduceRequest: 11, TxnOffsetCommitRequest: 4, EndTxnRequest: 4}
+"""The newest version of each API for transactions of V1: the next one asks for V2."""
 _MOVED = (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE)
 RETRY_MS, RETRY_MAX_MS = 20, 1_000
 
@@ -96,6 +104,8 @@ class Transactions:
         self._wanted: set[TopicPartition] = set()
         self._adding: asyncio.Task[None] | None = None
         self._has_offsets = False
+        self._v2 = False
+        """Whether the transaction is of V2: chosen as it begins, by the cluster's feature."""
         self._asked = False
         """Whether the coordinator may know of the transaction, for all that was answered."""
         self._told = False
@@ -138,7 +148,12 @@ class Transactions:
             raise self.fatal
         if self.phase is not Phase.NONE:
             raise RuntimeError(f"transactional id {self.id!r}: {self.phase.value}")
+        self._v2 = self._cluster.features.get("transaction.version", 0) >= 2
         self.phase = Phase.OPEN
+
+    def newest(self, message: type[Message]) -> int:
+        """The highest version of an API that the transaction may use."""
+        return LAST if self._v2 else NEWEST_V1.get(message, LAST)
 
     @property
     def is_open(self) -> bool:
@@ -195,8 +210,11 @@ class Transactions:
         raise error
 
     def may_send(self, tp: TopicPartition) -> bool:
-        """Whether batches of this partition may go out: the coordinator has to know of it first."""
+        """Whether batches of this partition may go out: with V1 the coordinator has to know of it first."""
         if self.id is None or tp in self._added:
+            return True
+        if self._v2:
+            self._asked = True
             return True
         if self.fatal is None and self._error is None and tp not in self._wanted:
             self._wanted.add(tp)
@@ -253,17 +271,9 @@ class Transactions:
         """Make the offsets of a group's member a part of the transaction. Raises CommitFailedError when the
         member is not what it says, RetriableError, AbortableTransactionError, FatalProducerError."""
         self.check_open()
-        producer_id, epoch = self.producer
-        add = AddOffsetsToTxnRequest(
-            transactional_id=self.id or "",
-            producer_id=producer_id,
-            producer_epoch=epoch,
-            group_id=group.group_id,
-        )
         self._asked = True
-        answer = await self._ask(TRANSACTION, self.id, plain(add), lambda found: found.error_code, deadline_s)
-        self._judge("AddOffsetsToTxn", answer.error_code)
-        self._has_offsets = True
+        if not self._v2:
+            await self._add_group(group.group_id, deadline_s)
         answer = await self._ask(
             GROUP, group.group_id, self._offset_commit(offsets, group), _first_code, deadline_s
         )
@@ -272,6 +282,20 @@ class Transactions:
             text = f"group {group.group_id!r}: the member is not part of generation {group.generation} now"
             raise CommitFailedError(f"{text} ({error_name(code)})", code)
         self._judge("TxnOffsetCommit", code)
+
+    async def _add_group(self, group_id: str, deadline_s: float) -> None:
+        producer_id, epoch = self.producer
+        request = AddOffsetsToTxnRequest(
+            transactional_id=self.id or "",
+            producer_id=producer_id,
+            producer_epoch=epoch,
+            group_id=group_id,
+        )
+        answer = await self._ask(
+            TRANSACTION, self.id, plain(request), lambda found: found.error_code, deadline_s
+        )
+        self._judge("AddOffsetsToTxn", answer.error_code)
+        self._has_offsets = True
 
     def _offset_commit(self, offsets: Offsets, group: GroupMetadata) -> Request:
         producer_id, epoch = self.producer
@@ -296,7 +320,8 @@ class Transactions:
                 member_id=group.member_id,
                 group_instance_id=group.group_instance_id,
                 topics=[TxnOffsetCommitRequestTopic(name=name, partitions=of) for name, of in topics.items()],
-            )
+            ),
+            self.newest(TxnOffsetCommitRequest),
         )
 
     def ending(self, commits: bool) -> None:
@@ -343,13 +368,21 @@ class Transactions:
         )
         self._told = commits
         answer = await self._ask(
-            TRANSACTION, self.id, plain(request), lambda found: found.error_code, deadline_s
+            TRANSACTION,
+            self.id,
+            plain(request, self.newest(EndTxnRequest)),
+            lambda found: found.error_code,
+            deadline_s,
         )
         self._told = False
-        known = self._added or self._has_offsets
+        known = self._v2 or self._added or self._has_offsets
         if answer.error_code == ErrorCode.INVALID_TXN_STATE and not known:
             return  # what was asked for was refused: there is nothing to abort
         self._judge("EndTxn", answer.error_code)
+        if answer.producer_id >= 0:
+            self.producer = answer.producer_id, answer.producer_epoch
+            self.renumbers = False
+            self._renumber()
 
     # ---- asking a coordinator ----
 

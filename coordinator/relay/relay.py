@@ -23,6 +23,10 @@ from ringleader.coordinator.server.services import Handler, Services
 from ringleader.protocol.errors import LEADER_MOVED, ErrorCode, KafkaError
 from ringleader.protocol.messages import ApiVersionsResponse
 
+MAX = 32_767
+NEWEST = {0: 9, 22: 4, 24: 3, 25: 3, 26: 3, 28: 3}
+"""By API: the newest version that nodes forward. Nodes offer transactions of V1 alone (KIP-890): they
+coordinate the groups, the brokers the transactions."""
 ARRIVALS_MAX_BYTES = 128 * 1024 * 1024
 """Brokers' answers to Fetch that are on their way through this node at a time."""
 
@@ -69,7 +73,10 @@ class Relay:
             {one.api_key: (one.min_version, one.max_version) for one in answer.api_keys} for answer in found
         ]
         self.versions = {
-            key: (max(one[key][0] for one in served), min(one[key][1] for one in served))
+            key: (
+                max(one[key][0] for one in served),
+                min(*(one[key][1] for one in served), NEWEST.get(key, MAX)),
+            )
             for key in set.intersection(*map(set, served))
         }
 

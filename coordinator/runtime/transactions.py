@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from ringleader.coordinator.groups.routing import partition_for
@@ -10,13 +11,15 @@ from ringleader.coordinator.logs import Seldom
 from ringleader.coordinator.machine import Notice
 from ringleader.coordinator.runtime.shards import ShardRuntime
 from ringleader.coordinator.storage.base import Storage
-from ringleader.coordinator.transactions.machine import Finish, Producer, TransactionShard
+from ringleader.coordinator.transactions.machine import Finish, Producer, Result, TransactionShard
 from ringleader.coordinator.transactions.records import by_topic
 from ringleader.coordinator.transactions.settings import TransactionSettings
-from ringleader.coordinator.transactions.states import NO_EPOCH, OFFSETS_TOPIC, Partition
+from ringleader.coordinator.transactions.states import NO_EPOCH, NO_ID, OFFSETS_TOPIC, V1, V2, Partition
 from ringleader.coordinator.unix_time import UnixTime
 from ringleader.protocol.errors import ErrorCode, KafkaError, error_name
 
+JOIN_MS, JOIN_AGAIN_MS = 100, 20
+"""Kafka's add.partitions.to.txn.retry.backoff.max.ms and add.partitions.to.txn.retry.backoff.ms."""
 STORE_PARTITIONS = 50
 """Of the store (`transaction.state.log.num.partitions` of Kafka)."""
 
@@ -46,6 +49,22 @@ class GroupOffsets(Protocol):
 
     def open_producers(self) -> list[tuple[int, int]]:
         """Partition and producer id of the transactions that have offsets of groups."""
+
+
+class _Joined:
+    """A ticket whose answer is awaited."""
+
+    def __init__(self) -> None:
+        self.answered: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+
+    def answer(self, result: Result) -> None:
+        """The error code."""
+        self.refuse(result.error)
+
+    def refuse(self, error_code: int) -> None:
+        """An error."""
+        if not self.answered.done():
+            self.answered.set_result(error_code)
 
 
 class TransactionRuntime(ShardRuntime[TransactionShard]):
@@ -127,27 +146,14 @@ class TransactionRuntime(ShardRuntime[TransactionShard]):
     ) -> None:
         """See `TransactionShard.init_producer_id`. COORDINATOR_NOT_AVAILABLE when no producer id can be
         had."""
-        partition, fresh_id = self.partition_of(transactional_id), -1
-        while fresh_id < 0:
-            shard = self.shards[partition]
-            changes = shard.changes
-            try:
-                refused = shard.check_init(transactional_id, timeout_ms)
-                if refused or not shard.needs_producer_id(transactional_id):
-                    break
-            except Exception:
-                self.failed(partition, shard, changes, "InitProducerId", transactional_id, ticket)
-                return
-            try:
-                fresh_id = await self._topics.new_producer_id()
-            except KafkaError as error:
-                self._no_ids.tell("", event="no producer id", reason=str(error))
-                ticket.refuse(ErrorCode.COORDINATOR_NOT_AVAILABLE)
-                return
-            except Exception:
-                self._failures.tell("no producer id")
-                ticket.refuse(ErrorCode.UNKNOWN_SERVER_ERROR)
-                return
+
+        def needs(shard: TransactionShard) -> bool:
+            refused = shard.check_init(transactional_id, timeout_ms)
+            return not refused and shard.needs_producer_id(transactional_id)
+
+        fresh_id = await self._fresh_id(transactional_id, "InitProducerId", needs, ticket)
+        if fresh_id is None:
+            return
         self.call_for(
             transactional_id,
             "InitProducerId",
@@ -157,8 +163,39 @@ class TransactionRuntime(ShardRuntime[TransactionShard]):
             ),
         )
 
+    async def _fresh_id(
+        self, transactional_id: str, doing: str, needs: Callable[[TransactionShard], bool], ticket: Any
+    ) -> int | None:
+        """A producer id if the shard needs one, else -1; None: the request is answered."""
+        partition, fresh_id = self.partition_of(transactional_id), NO_ID
+        while fresh_id < 0:
+            shard = self.shards[partition]
+            changes = shard.changes
+            try:
+                if not needs(shard):
+                    break
+            except Exception:
+                self.failed(partition, shard, changes, doing, transactional_id, ticket)
+                return None
+            try:
+                fresh_id = await self._topics.new_producer_id()
+            except KafkaError as error:
+                self._no_ids.tell("", event="no producer id", reason=str(error))
+                ticket.refuse(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+                return None
+            except Exception:
+                self._failures.tell("no producer id")
+                ticket.refuse(ErrorCode.UNKNOWN_SERVER_ERROR)
+                return None
+        return fresh_id
+
     def add_partitions(
-        self, transactional_id: str, producer: Producer, partitions: list[Partition], ticket: Any
+        self,
+        transactional_id: str,
+        producer: Producer,
+        partitions: list[Partition],
+        ticket: Any,
+        version: int = V1,
     ) -> None:
         """See `TransactionShard.add_partitions`."""
         self.call_for(
@@ -166,9 +203,27 @@ class TransactionRuntime(ShardRuntime[TransactionShard]):
             "AddPartitionsToTxn",
             ticket,
             lambda shard, now_ms: shard.add_partitions(
-                transactional_id, producer, partitions, ticket, now_ms
+                transactional_id, producer, partitions, ticket, now_ms, version
             ),
         )
+
+    async def join(self, transactional_id: str, producer: Producer, partitions: list[Partition]) -> int:
+        """Take partitions into a transaction of V2 whose client has not asked for it: an error code.
+
+        CONCURRENT_TRANSACTIONS of a client that begins while its last transaction ends is common: it is
+        waited for, as long as Kafka's brokers do."""
+        until_s = self._loop.time() + JOIN_MS / 1000
+        while True:
+            ticket = _Joined()
+            self.add_partitions(transactional_id, producer, partitions, ticket, V2)
+            error = await ticket.answered
+            if error != ErrorCode.CONCURRENT_TRANSACTIONS or self._loop.time() >= until_s:
+                return error
+            await asyncio.sleep(JOIN_AGAIN_MS / 1000)
+
+    async def join_group(self, transactional_id: str, producer: Producer, group_id: str) -> int:
+        """`join` with the offsets of a group."""
+        return await self.join(transactional_id, producer, [self._of_group(group_id)])
 
     def add_group(self, transactional_id: str, producer: Producer, group_id: str, ticket: Any) -> None:
         """Take the offsets of a group into the transaction; see `TransactionShard.add_partitions`."""
@@ -182,6 +237,23 @@ class TransactionRuntime(ShardRuntime[TransactionShard]):
             ticket,
             lambda shard, now_ms: shard.end(transactional_id, producer, committed, ticket, now_ms),
         )
+
+    async def end_raising(
+        self, transactional_id: str, producer: Producer, committed: bool, ticket: Any
+    ) -> None:
+        """See `TransactionShard.end_raising`. COORDINATOR_NOT_AVAILABLE when no producer id can be had."""
+        fresh_id = await self._fresh_id(
+            transactional_id, "EndTxn", lambda shard: shard.runs_out(transactional_id), ticket
+        )
+        if fresh_id is not None:
+            self.call_for(
+                transactional_id,
+                "EndTxn",
+                ticket,
+                lambda shard, now_ms: shard.end_raising(
+                    transactional_id, producer, committed, fresh_id, ticket, now_ms
+                ),
+            )
 
     def verify(self, transactional_id: str, producer: Producer, partition: Partition) -> int:
         """See `TransactionShard.verify`."""

@@ -35,5 +35,5 @@ def build(services: LocalServices) -> dict[int, Handler]:
     table = of_every_node(services)
     for own in (topics, data, transactions, admin):
         table.update(own.register(services))
-    table.update(versions.register(services, tuple(table)))
+    table.update(versions.register(services, tuple(table), features=versions.TRANSACTION_VERSION))
     return table

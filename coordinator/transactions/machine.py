@@ -2,8 +2,8 @@
 clocks.
 
 Its state changes as soon as a record is emitted; its answers leave when the records that it depends on are
-durable (see `ringleader.coordinator.machine`). All answers are `Result`s. Source: KIP-98, KIP-360; Kafka's
-TransactionCoordinator.
+durable (see `ringleader.coordinator.machine`). All answers are `Result`s. Source: KIP-98, KIP-360, KIP-890;
+Kafka's TransactionCoordinator.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ from ringleader.coordinator.transactions.states import (
     NO_EPOCH,
     NO_ID,
     PREPARED,
+    V1,
+    V2,
     Partition,
     State,
     Transaction,
@@ -47,7 +49,7 @@ _PHASE_ERRORS = {
 
 
 class Result(NamedTuple):
-    """An answer: error code, and for InitProducerId the producer id and epoch."""
+    """An answer: error code, and for InitProducerId and an end of V2 the producer id and epoch."""
 
     error: int
     producer_id: int = NO_ID
@@ -199,6 +201,11 @@ class TransactionShard:
         latest = self._latest(transactional_id)
         return latest is None or (latest.state in IDLE and latest.epoch >= MAX_EPOCH)
 
+    def runs_out(self, transactional_id: str) -> bool:
+        """Whether an end of V2 would need a new producer id."""
+        latest = self._latest(transactional_id)
+        return latest is not None and latest.state not in PREPARED and latest.epoch >= MAX_EPOCH
+
     def init_producer_id(
         self,
         transactional_id: str,
@@ -239,7 +246,13 @@ class TransactionShard:
             self._refuse(ticket, entry, ErrorCode.PRODUCER_FENCED)
         elif not self._refused_as_full(ticket):
             producer_id, epoch = begun.producer
-            after = Transaction(producer_id, epoch, timeout_ms, updated_ms=self._unix_time.stamp_ms(now_ms))
+            after = Transaction(
+                producer_id,
+                epoch,
+                timeout_ms,
+                updated_ms=self._unix_time.stamp_ms(now_ms),
+                previous_id=NO_ID if latest is None else latest.producer_id,
+            )
             position = self._write(transactional_id, after, now_ms)
             entry = self._entries[transactional_id]
             entry.last_producer_id, entry.last_epoch = begun.last
@@ -254,8 +267,10 @@ class TransactionShard:
         partitions: Iterable[Partition],
         ticket: Any,
         now_ms: int,
+        version: int = V1,
     ) -> None:
-        """Take partitions into the transaction, which begins with the first ones. INVALID_REQUEST,
+        """Take partitions into the transaction, which begins with the first ones. `version`: V2 where the
+        client did not ask for it, but produced to them or committed offsets. INVALID_REQUEST,
         INVALID_PRODUCER_ID_MAPPING, CONCURRENT_TRANSACTIONS, PRODUCER_FENCED, POLICY_VIOLATION."""
         entry, latest, error = self._find(transactional_id)
         if latest is None:
@@ -274,9 +289,16 @@ class TransactionShard:
         if self._refused_as_full(ticket):
             return
         wall_ms = self._unix_time.stamp_ms(now_ms)
-        started_ms = latest.started_ms if latest.state == State.ONGOING else wall_ms
+        goes_on = latest.state == State.ONGOING
         after = replace(
-            latest, state=State.ONGOING, partitions=added, started_ms=started_ms, updated_ms=wall_ms
+            latest,
+            state=State.ONGOING,
+            partitions=added,
+            started_ms=latest.started_ms if goes_on else wall_ms,
+            updated_ms=wall_ms,
+            # An end of V2 has raised the epoch: nothing of this one was aborted.
+            aborted=latest.aborted and (goes_on or latest.version != V2),
+            version=version,
         )
         self._out.answer(ticket, Result(NONE), self._write(transactional_id, after, now_ms))
 
@@ -302,8 +324,61 @@ class TransactionShard:
             self._refuse(ticket, entry, NONE if same else ErrorCode.INVALID_TXN_STATE)
         elif not self._refused_as_full(ticket):
             state = State.PREPARE_COMMIT if committed else State.PREPARE_ABORT
-            after = replace(latest, state=state, updated_ms=self._unix_time.stamp_ms(now_ms))
+            after = replace(latest, state=state, updated_ms=self._unix_time.stamp_ms(now_ms), version=V1)
             self._out.answer(ticket, Result(NONE), self._write(transactional_id, after, now_ms))
+
+    def end_raising(
+        self,
+        transactional_id: str,
+        producer: Producer,
+        committed: bool,
+        fresh_id: int,
+        ticket: Any,
+        now_ms: int,
+    ) -> None:
+        """`end` of a transaction of V2: the next one has another epoch, or with `fresh_id` (used if
+        `runs_out` said so) another producer id; both are in the answer. A repeated request has the epoch
+        before, and gets the same answer; an abort needs no transaction. Source: KIP-890; EndTxn v5 of Kafka
+        4.3."""
+        entry, latest, error = self._find(transactional_id)
+        if entry is None or latest is None:
+            self._refuse(ticket, entry, error)
+            return
+        if latest.state in PREPARED:
+            epoch = latest.epoch - 1 if latest.version == V2 else latest.epoch
+            error = _check_producer(producer, replace(latest, epoch=epoch))
+            self._refuse(ticket, entry, error or ErrorCode.CONCURRENT_TRANSACTIONS)
+            return
+        error = _check_producer(producer, latest)
+        repeats = latest.state in COMPLETE.values() and _repeats(producer, latest)
+        if error and not repeats:
+            self._refuse(ticket, entry, error)
+        elif repeats and latest.state == (State.COMPLETE_COMMIT if committed else State.COMPLETE_ABORT):
+            self._out.answer(ticket, Result(NONE, latest.producer_id, latest.epoch), entry.position)
+        elif repeats or (committed and latest.state != State.ONGOING):
+            self._refuse(ticket, entry, ErrorCode.INVALID_TXN_STATE)
+        elif not self._refused_as_full(ticket):
+            state = State.PREPARE_COMMIT if committed else State.PREPARE_ABORT
+            after = self._raised(entry, latest, state, V2, fresh_id, now_ms)
+            begun = Producer(after.producer_id, after.epoch) if fresh_id == NO_ID else Producer(fresh_id, 0)
+            self._out.answer(ticket, Result(NONE, *begun), self._write(transactional_id, after, now_ms))
+
+    def _raised(
+        self, entry: _Entry, latest: Transaction, state: State, version: int, next_id: int, now_ms: int
+    ) -> Transaction:
+        """The transaction when its end is decided, with the epoch after its own."""
+        entry.last_producer_id, entry.last_epoch = latest.producer_id, latest.epoch
+        wall_ms = self._unix_time.stamp_ms(now_ms)
+        return replace(
+            latest,
+            epoch=latest.epoch + 1,
+            state=state,
+            started_ms=latest.started_ms if latest.state == State.ONGOING else wall_ms,
+            updated_ms=wall_ms,
+            aborted=latest.aborted and (latest.state == State.ONGOING or latest.version != V2),
+            version=version,
+            next_id=next_id,
+        )
 
     def finished(self, transactional_id: str, producer_id: int, epoch: int, now_ms: int) -> None:
         """All partitions of a `Finish` have their marker, on the disk. Of a transaction that is not being
@@ -319,8 +394,14 @@ class TransactionShard:
         if self._full:
             self._marked.append((transactional_id, Producer(producer_id, epoch)))
             return
+        raised = latest.version == V2
+        runs_out = latest.next_id != NO_ID
         after = replace(
             latest,
+            producer_id=latest.next_id if runs_out else latest.producer_id,
+            epoch=0 if runs_out else latest.epoch,
+            previous_id=latest.producer_id if raised else latest.previous_id,
+            next_id=NO_ID,
             state=COMPLETE[latest.state],
             partitions=frozenset(),
             updated_ms=self._unix_time.stamp_ms(now_ms),
@@ -335,7 +416,7 @@ class TransactionShard:
         durable at this moment.
 
         INVALID_REQUEST, INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED, CONCURRENT_TRANSACTIONS,
-        INVALID_TXN_STATE (KIP-890).
+        TRANSACTION_ABORTABLE (KIP-890).
         """
         if not transactional_id:
             return ErrorCode.INVALID_REQUEST
@@ -351,7 +432,7 @@ class TransactionShard:
         if durable.state in PREPARED:
             return ErrorCode.CONCURRENT_TRANSACTIONS
         if durable.state != State.ONGOING or partition not in durable.partitions:
-            return ErrorCode.INVALID_TXN_STATE
+            return ErrorCode.TRANSACTION_ABORTABLE
         return NONE
 
     def open(self) -> Iterator[tuple[int, Partition]]:
@@ -366,7 +447,7 @@ class TransactionShard:
         for entry in self._entries.values():
             latest = entry.latest
             if latest is not None and latest.state == State.COMPLETE_COMMIT and not latest.aborted:
-                yield Producer(latest.producer_id, latest.epoch)
+                yield Producer(*latest.ended)
 
     def find(self, transactional_id: str) -> Transaction | None:
         """The durable state of a transactional id."""
@@ -483,14 +564,8 @@ class TransactionShard:
     def _abort(self, entry: _Entry, latest: Transaction, now_ms: int) -> None:
         """Abort without being asked by the producer, whose epoch is over. If nobody begins before it asks
         again, it may go on with the new one (KIP-588)."""
-        after = replace(
-            latest,
-            epoch=latest.epoch + 1,
-            state=State.PREPARE_ABORT,
-            updated_ms=self._unix_time.stamp_ms(now_ms),
-        )
+        after = self._raised(entry, latest, State.PREPARE_ABORT, latest.version, NO_ID, now_ms)
         self._write(entry.transactional_id, after, now_ms)
-        entry.last_epoch = latest.epoch
 
     # ---- what all requests need ----
 
@@ -532,9 +607,19 @@ def _timed_out(transactional_id: str) -> Callable[[int], Notice]:
 def _check_producer(producer: Producer, latest: Transaction) -> int:
     if producer.producer_id != latest.producer_id:
         return ErrorCode.INVALID_PRODUCER_ID_MAPPING
-    if producer.epoch != latest.epoch:
+    # The epoch after the last one is nobody's.
+    if producer.epoch != latest.epoch or producer.epoch > MAX_EPOCH:
         return ErrorCode.PRODUCER_FENCED
     return NONE
+
+
+def _repeats(producer: Producer, latest: Transaction) -> bool:
+    """Whether a client with this id and epoch may ask again for the end of V2 that is complete."""
+    if latest.version != V2:
+        return False
+    if producer == (latest.producer_id, latest.epoch - 1):
+        return latest.epoch <= MAX_EPOCH
+    return producer == (latest.previous_id, MAX_EPOCH) and latest.epoch == 0
 
 
 def _may_be(expected: Producer, entry: _Entry, latest: Transaction) -> bool:

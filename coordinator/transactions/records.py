@@ -18,7 +18,8 @@ from ringleader.protocol.messages import (
 )
 
 KEY_VERSION = 0
-VALUE_VERSION = 0
+VALUE_VERSION = 1
+"""The version that is written; 0 is read, too."""
 
 _VERSION = Struct(">h")
 
@@ -41,9 +42,11 @@ def by_topic(partitions: Iterable[Partition]) -> list[tuple[str, list[int]]]:
 
 
 def encode_value(transaction: Transaction) -> bytes:
-    """TransactionLogValue v0."""
+    """TransactionLogValue v1."""
     value = TransactionLogValue(
         producer_id=transaction.producer_id,
+        previous_producer_id=transaction.previous_id,
+        next_producer_id=transaction.next_id,
         producer_epoch=transaction.epoch,
         transaction_timeout_ms=transaction.timeout_ms,
         transaction_status=transaction.state,
@@ -55,6 +58,7 @@ def encode_value(transaction: Transaction) -> bytes:
         ],
         transaction_last_update_timestamp_ms=transaction.updated_ms,
         transaction_start_timestamp_ms=transaction.started_ms,
+        client_transaction_version=transaction.version,
     )
     return _VERSION.pack(VALUE_VERSION) + value.encode(VALUE_VERSION)
 
@@ -69,7 +73,7 @@ def decode_key(key: bytes) -> str | None:
 def decode_value(value: bytes) -> Transaction:
     """A transaction. Raises MalformedError."""
     version = _version(value)
-    if version != VALUE_VERSION:
+    if not 0 <= version <= VALUE_VERSION:
         raise MalformedError("TransactionLogValue", version, "version", 0, "the version is not known")
     found = TransactionLogValue.decode(value, version, _VERSION.size)
     try:
@@ -95,6 +99,9 @@ def decode_value(value: bytes) -> Transaction:
         started_ms=found.transaction_start_timestamp_ms,
         updated_ms=found.transaction_last_update_timestamp_ms,
         aborted=_ABORTED in (found.transaction_partitions or ()),
+        version=found.client_transaction_version,
+        previous_id=found.previous_producer_id,
+        next_id=found.next_producer_id,
     )
 
 

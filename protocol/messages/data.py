@@ -24,14 +24,14 @@ class ProduceRequestTopicProduceData:
     )
 
 
-@message(key=0, versions=(3, 9), flexible=9, kind="request")
+@message(key=0, versions=(3, 12), flexible=9, kind="request")
 class ProduceRequest(Message):
     """Append record batches to partitions.
 
     `acks` 0 gets no answer, 1 and -1 get one. `records` holds one batch (magic 2) of each partition.
     `timeout_ms` bounds how long replication may take.
 
-    Produce, API 0, v3-9; KIP-98, KIP-467.
+    Produce, API 0, v3-12; KIP-98, KIP-467, KIP-890, KIP-951.
     """
 
     transactional_id: str | None = field("string", nullable=(3, LAST), default=None)
@@ -51,6 +51,24 @@ class ProduceResponseBatchIndexAndErrorMessage:
 
 
 @struct
+class ProduceResponseLeaderIdAndEpoch:
+    """The current leader of a partition; -1 where it is not known."""
+
+    leader_id: int = field("int32", versions=(10, LAST), default=-1)
+    leader_epoch: int = field("int32", versions=(10, LAST), default=-1)
+
+
+@struct
+class ProduceResponseNodeEndpoint:
+    """One of `ProduceResponse.node_endpoints`."""
+
+    node_id: int = field("int32", versions=(10, LAST), default=0)
+    host: str = field("string", versions=(10, LAST), default="")
+    port: int = field("int32", versions=(10, LAST), default=0)
+    rack: str | None = field("string", versions=(10, LAST), nullable=(10, LAST), default=None)
+
+
+@struct
 class ProduceResponsePartitionProduceResponse:
     """One of `ProduceResponseTopicProduceResponse.partition_responses`."""
 
@@ -65,6 +83,14 @@ class ProduceResponsePartitionProduceResponse:
     error_message: str | None = field(
         "string", versions=(8, LAST), nullable=(8, LAST), default=None, ignorable=True
     )
+    current_leader: ProduceResponseLeaderIdAndEpoch = field(
+        ProduceResponseLeaderIdAndEpoch,
+        factory=ProduceResponseLeaderIdAndEpoch,
+        versions=(10, LAST),
+        tag=0,
+        tagged=(10, LAST),
+        ignorable=True,
+    )
 
 
 @struct
@@ -77,19 +103,27 @@ class ProduceResponseTopicProduceResponse:
     )
 
 
-@message(key=0, versions=(3, 9), flexible=9, kind="response")
+@message(key=0, versions=(3, 12), flexible=9, kind="response")
 class ProduceResponse(Message):
     """The offset that each partition gave to its first record, or why it took none.
 
     `log_append_time_ms` is -1 where the records keep the times that the producer gave.
 
-    Produce, API 0, v3-9; KIP-98, KIP-467.
+    Produce, API 0, v3-12; KIP-98, KIP-467, KIP-890, KIP-951.
     """
 
     responses: list[ProduceResponseTopicProduceResponse] = array(
         ProduceResponseTopicProduceResponse, factory=list
     )
     throttle_time_ms: int = field("int32", default=0, ignorable=True)
+    node_endpoints: list[ProduceResponseNodeEndpoint] = array(
+        ProduceResponseNodeEndpoint,
+        versions=(10, LAST),
+        factory=list,
+        tag=0,
+        tagged=(10, LAST),
+        ignorable=True,
+    )
 
 
 @struct

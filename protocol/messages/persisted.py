@@ -90,16 +90,25 @@ class TransactionLogValuePartitionsSchema:
     partition_ids: list[int] = array("int32", factory=list)
 
 
-@message(versions=(0, 0), kind="data")
+@message(versions=(0, 1), flexible=1, kind="data")
 class TransactionLogValue(Message):
-    """A transaction (TransactionLogValue v0 of __transaction_state; KIP-98).
+    """A transaction (TransactionLogValue v0-1 of __transaction_state; KIP-98, KIP-890).
 
     Times in ms since 1970, -1 for none. `transaction_status`: 0 Empty, 1 Ongoing, 2 PrepareCommit,
     3 PrepareAbort, 4 CompleteCommit, 5 CompleteAbort. `transaction_partitions` is null when Empty.
     """
 
     producer_id: int = field("int64", default=0)
+    previous_producer_id: int = field(
+        "int64", versions=(1, LAST), default=-1, tag=0, tagged=(1, LAST), ignorable=True
+    )
+    next_producer_id: int = field(
+        "int64", versions=(1, LAST), default=-1, tag=1, tagged=(1, LAST), ignorable=True
+    )
     producer_epoch: int = field("int16", default=0)
+    next_producer_epoch: int = field(
+        "int16", versions=(1, LAST), default=-1, tag=3, tagged=(1, LAST), ignorable=True
+    )
     transaction_timeout_ms: int = field("int32", default=0)
     transaction_status: int = field("int8", default=0)
     transaction_partitions: list[TransactionLogValuePartitionsSchema] | None = array(
@@ -107,3 +116,6 @@ class TransactionLogValue(Message):
     )
     transaction_last_update_timestamp_ms: int = field("int64", default=0)
     transaction_start_timestamp_ms: int = field("int64", default=0)
+    client_transaction_version: int = field(
+        "int16", versions=(1, LAST), default=0, tag=2, tagged=(1, LAST), ignorable=True
+    )

@@ -6,13 +6,13 @@ from ringleader.protocol.fields import LAST, array, field
 from ringleader.protocol.schema import Message, message, struct
 
 
-@message(key=22, versions=(0, 4), flexible=2, kind="request")
+@message(key=22, versions=(0, 5), flexible=2, kind="request")
 class InitProducerIdRequest(Message):
     """Ask for a producer id and epoch.
 
     A null `transactional_id` asks for a fresh id for an idempotent producer.
 
-    InitProducerId, API 22, v0-4; KIP-98, KIP-360.
+    InitProducerId, API 22, v0-5; KIP-98, KIP-360, KIP-890.
     """
 
     transactional_id: str | None = field("string", nullable=(0, LAST), default="")
@@ -21,9 +21,9 @@ class InitProducerIdRequest(Message):
     producer_epoch: int = field("int16", versions=(3, LAST), default=-1)
 
 
-@message(key=22, versions=(0, 4), flexible=2, kind="response")
+@message(key=22, versions=(0, 5), flexible=2, kind="response")
 class InitProducerIdResponse(Message):
-    """The producer id and epoch to write with (InitProducerId, API 22, v0-4; KIP-98, KIP-360)."""
+    """The producer id and epoch to write with (InitProducerId, API 22, v0-5; KIP-98, KIP-360)."""
 
     throttle_time_ms: int = field("int32", default=0, ignorable=True)
     error_code: int = field("int16", default=0)
@@ -79,9 +79,9 @@ class AddPartitionsToTxnResponse(Message):
     )
 
 
-@message(key=25, versions=(0, 3), flexible=3, kind="request")
+@message(key=25, versions=(0, 4), flexible=3, kind="request")
 class AddOffsetsToTxnRequest(Message):
-    """Take the offsets of a group into a transaction (AddOffsetsToTxn, API 25, v0-3; KIP-98)."""
+    """Take the offsets of a group into a transaction (AddOffsetsToTxn, API 25, v0-4; KIP-98)."""
 
     transactional_id: str = field("string", default="")
     producer_id: int = field("int64", default=0)
@@ -89,17 +89,17 @@ class AddOffsetsToTxnRequest(Message):
     group_id: str = field("string", default="")
 
 
-@message(key=25, versions=(0, 3), flexible=3, kind="response")
+@message(key=25, versions=(0, 4), flexible=3, kind="response")
 class AddOffsetsToTxnResponse(Message):
-    """Whether the group is in the transaction (AddOffsetsToTxn, API 25, v0-3; KIP-98)."""
+    """Whether the group is in the transaction (AddOffsetsToTxn, API 25, v0-4; KIP-98)."""
 
     throttle_time_ms: int = field("int32", default=0)
     error_code: int = field("int16", default=0)
 
 
-@message(key=26, versions=(0, 3), flexible=3, kind="request")
+@message(key=26, versions=(0, 5), flexible=3, kind="request")
 class EndTxnRequest(Message):
-    """Commit or abort a transaction (EndTxn, API 26, v0-3; KIP-98)."""
+    """Commit or abort a transaction (EndTxn, API 26, v0-5; KIP-98)."""
 
     transactional_id: str = field("string", default="")
     producer_id: int = field("int64", default=0)
@@ -107,12 +107,17 @@ class EndTxnRequest(Message):
     committed: bool = field("bool", default=False)
 
 
-@message(key=26, versions=(0, 3), flexible=3, kind="response")
+@message(key=26, versions=(0, 5), flexible=3, kind="response")
 class EndTxnResponse(Message):
-    """Whether the transaction is to end as asked (EndTxn, API 26, v0-3; KIP-98)."""
+    """Whether the transaction is to end as asked (EndTxn, API 26, v0-5; KIP-98, KIP-890).
+
+    From v5 on with the producer id and epoch of the next transaction; -1 with an error.
+    """
 
     throttle_time_ms: int = field("int32", default=0)
     error_code: int = field("int16", default=0)
+    producer_id: int = field("int64", versions=(5, LAST), default=-1, ignorable=True)
+    producer_epoch: int = field("int16", versions=(5, LAST), default=-1, ignorable=True)
 
 
 @struct
@@ -133,13 +138,13 @@ class TxnOffsetCommitRequestTopic:
     partitions: list[TxnOffsetCommitRequestPartition] = array(TxnOffsetCommitRequestPartition, factory=list)
 
 
-@message(key=28, versions=(0, 3), flexible=3, kind="request")
+@message(key=28, versions=(0, 5), flexible=3, kind="request")
 class TxnOffsetCommitRequest(Message):
     """Store offsets that count once the transaction commits.
 
     Sent to the coordinator of the group, not of the transaction.
 
-    TxnOffsetCommit, API 28, v0-3; KIP-98, KIP-447.
+    TxnOffsetCommit, API 28, v0-5; KIP-98, KIP-447, KIP-890.
     """
 
     transactional_id: str = field("string", default="")
@@ -168,9 +173,9 @@ class TxnOffsetCommitResponseTopic:
     partitions: list[TxnOffsetCommitResponsePartition] = array(TxnOffsetCommitResponsePartition, factory=list)
 
 
-@message(key=28, versions=(0, 3), flexible=3, kind="response")
+@message(key=28, versions=(0, 5), flexible=3, kind="response")
 class TxnOffsetCommitResponse(Message):
-    """The outcome for each partition (TxnOffsetCommit, API 28, v0-3; KIP-98, KIP-447)."""
+    """The outcome for each partition (TxnOffsetCommit, API 28, v0-5; KIP-98, KIP-447)."""
 
     throttle_time_ms: int = field("int32", default=0)
     topics: list[TxnOffsetCommitResponseTopic] = array(TxnOffsetCommitResponseTopic, factory=list)

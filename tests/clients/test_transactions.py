@@ -14,6 +14,7 @@ from ringleader import (
     GroupConsumer,
     GroupMetadata,
     PartitionConsumer,
+    ProduceError,
     Producer,
     ProducerFencedError,
     RecordTooLargeError,
@@ -22,11 +23,20 @@ from ringleader import (
     TransactionAbortedError,
 )
 from ringleader.clients.model import OffsetAndMetadata
+from ringleader.coordinator.server.handlers import versions
 from ringleader.protocol.errors import ErrorCode
 from ringleader.testing.coordinator import Coordinator
 from tests.support.consuming import PATIENCE_S, QUICK, Source, consumer, until
 
 ONCE: dict[str, Any] = {"auto_commit": False, "isolation_level": "read_committed"}
+
+
+@pytest.fixture(params=["V1", "V2"], autouse=True)
+def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The kind of transactions (KIP-890): that of clusters that do not have the feature, or have it."""
+    if request.param == "V1":
+        monkeypatch.setattr(versions, "TRANSACTION_VERSION", {})
+    return str(request.param)
 
 
 @pytest.fixture
@@ -102,6 +112,37 @@ async def test_by_hand_as_in_java(coordinator: Coordinator, out: str) -> None:
     async with Producer(coordinator.bootstrap) as plain:
         with pytest.raises(RuntimeError, match="a transaction needs a transactional_id"):
             plain.transaction()
+
+
+async def test_each_end_of_v2_raises_the_epoch_and_asks_for_nothing_else(
+    coordinator: Coordinator, out: str, kind: str
+) -> None:
+    async with writer(coordinator) as producer:
+        first = producer._transactional().producer
+        if kind == "V1":
+            await written(producer, out)
+            assert producer._transactional().producer == first
+            coordinator.faults.error("AddPartitionsToTxn", ErrorCode.INVALID_REQUEST)
+            with pytest.raises(FatalProducerError, match="INVALID_REQUEST"):
+                await written(producer, out)
+            return
+        coordinator.faults.error("AddPartitionsToTxn", ErrorCode.INVALID_REQUEST)
+        coordinator.faults.error("AddOffsetsToTxn", ErrorCode.INVALID_REQUEST)
+        for _ in range(3):
+            await written(producer, out)
+        with pytest.raises(ZeroDivisionError):  # noqa: PT012
+            async with producer.transaction():
+                await (await producer.send(out, b"no"))
+                1 / 0  # noqa: B018
+        assert producer._transactional().producer == (first[0], first[1] + 4)
+    assert await visible(coordinator) == [b"yes"] * 3
+    assert await committed(coordinator) == {1: 1}
+
+
+async def written(producer: Producer, out: str) -> None:
+    async with producer.transaction():
+        await producer.send(out, b"yes")
+        await producer.send_offsets_to_transaction({("t", 1): 1}, GroupMetadata("g"))
 
 
 async def test_a_newcomer_shuts_the_former_out(coordinator: Coordinator, out: str) -> None:
@@ -189,18 +230,22 @@ async def test_a_refusal_of_the_offsets_aborts(coordinator: Coordinator, out: st
     assert await visible(coordinator) == [b"3"]
 
 
-async def test_what_cannot_be_written_any_more_is_not_waited_for(coordinator: Coordinator, out: str) -> None:
+async def test_what_cannot_be_written_any_more_is_not_waited_for(
+    coordinator: Coordinator, out: str, kind: str
+) -> None:
+    api = "AddPartitionsToTxn" if kind == "V1" else "Produce"
     async with writer(coordinator, linger_ms=0) as producer:
-        coordinator.faults.error("AddPartitionsToTxn", ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+        coordinator.faults.error(api, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
         producer.begin_transaction()
         lost = await producer.send(out, b"1")
         await producer.flush()
-        with pytest.raises(TransactionAbortedError, match="TOPIC_AUTHORIZATION_FAILED"):
+        error = TransactionAbortedError if kind == "V1" else ProduceError
+        with pytest.raises(error, match="TOPIC_AUTHORIZATION_FAILED"):
             await lost
         with pytest.raises(AbortableTransactionError, match="TOPIC_AUTHORIZATION_FAILED"):
             await producer.commit_transaction()
         await producer.abort_transaction()
-        coordinator.faults.error("AddPartitionsToTxn", ErrorCode.PRODUCER_FENCED)
+        coordinator.faults.error(api, ErrorCode.PRODUCER_FENCED)
         producer.begin_transaction()
         lost = await producer.send(out, b"2")
         await producer.flush()

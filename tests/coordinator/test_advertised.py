@@ -20,7 +20,7 @@ from tests.support.served import Client
 ADVERTISED = {
     # Topic ids in Produce and Fetch are left out: names go there. Produce 0-2 is said and
     # refused, as by Kafka 4 (KAFKA-18659).
-    "Produce": (0, 0, 9),
+    "Produce": (0, 0, 12),
     "Fetch": (1, 4, 12),
     "ListOffsets": (2, 1, 7),
     "Metadata": (3, 0, 12),
@@ -38,13 +38,13 @@ ADVERTISED = {
     "CreateTopics": (19, 2, 7),
     "DeleteTopics": (20, 1, 6),
     "DeleteRecords": (21, 0, 2),
-    "InitProducerId": (22, 0, 4),
+    "InitProducerId": (22, 0, 5),
     "OffsetForLeaderEpoch": (23, 2, 4),
     # From 4 on between brokers only; transactions of the second kind (KIP-890) are not offered.
     "AddPartitionsToTxn": (24, 0, 3),
-    "AddOffsetsToTxn": (25, 0, 3),
-    "EndTxn": (26, 0, 3),
-    "TxnOffsetCommit": (28, 0, 3),
+    "AddOffsetsToTxn": (25, 0, 4),
+    "EndTxn": (26, 0, 5),
+    "TxnOffsetCommit": (28, 0, 5),
     "DescribeAcls": (29, 1, 3),
     "CreateAcls": (30, 1, 3),
     "DeleteAcls": (31, 1, 3),

@@ -96,6 +96,8 @@ class Actor:
             case m.InitProducerIdResponse() if not response.error_code:
                 names.producer(self.name, response.producer_id)
                 self.producer_id, self.producer_epoch = response.producer_id, response.producer_epoch
+            case m.EndTxnResponse() if response.producer_id >= 0:
+                self.producer_id, self.producer_epoch = response.producer_id, response.producer_epoch
 
     @property
     def prefix(self) -> str:

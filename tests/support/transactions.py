@@ -8,7 +8,7 @@ from typing import Any
 from ringleader.coordinator.machine import Append, Notice
 from ringleader.coordinator.transactions.machine import Finish, Producer, Result, TransactionShard
 from ringleader.coordinator.transactions.settings import TransactionSettings
-from ringleader.coordinator.transactions.states import State
+from ringleader.coordinator.transactions.states import V1, V2, State
 from ringleader.protocol.errors import ErrorCode
 
 WALL_MS = 1_700_000_000_000
@@ -117,9 +117,28 @@ class World:
         self.fresh = max(self.fresh, producer_id)
         return error or (producer_id, epoch)
 
-    def add(self, producer: tuple[int, int], *partitions: tuple[str, int], name: str = "t") -> Any:
-        answers = self.ask("add_partitions", name, Producer(*producer), partitions)
+    def join(self, producer: tuple[int, int], *partitions: tuple[str, int], name: str = "t") -> Any:
+        """`add`, in a transaction of V2."""
+        return self.add(producer, *partitions, name=name, version=V2)
+
+    def add(
+        self, producer: tuple[int, int], *partitions: tuple[str, int], name: str = "t", version: int = V1
+    ) -> Any:
+        answers: list[Result] = []
+        self.unanswered.append(answers)
+        self.machine.add_partitions(name, Producer(*producer), partitions, answers, self.now_ms, version)
+        self.settle()
         return answers[0].error if answers else answers
+
+    def end_raising(self, producer: tuple[int, int], committed: bool = True, name: str = "t") -> Any:
+        """The error, or the producer of the next transaction."""
+        fresh_id = self.fresh + 1 if self.machine.runs_out(name) else -1
+        answers = self.ask("end_raising", name, Producer(*producer), committed, fresh_id)
+        if not answers:
+            return answers
+        error, producer_id, epoch = answers[0]
+        self.fresh = max(self.fresh, producer_id)
+        return error or (producer_id, epoch)
 
     def end(self, producer: tuple[int, int], committed: bool = True, name: str = "t") -> Any:
         answers = self.ask("end", name, Producer(*producer), committed)

@@ -1,6 +1,7 @@
 """Records: producing them, and asking where they are. Fetch is in its own module.
 
-Produce (0) v3-9: v5 log start offset, v8 error message, v9 flexible. ListOffsets (2) v1-7: v2 isolation,
+Produce (0) v3-12: v5 log start offset, v8 error message, v9 flexible, v11 TRANSACTION_ABORTABLE, v12 takes
+partitions into the transaction (KIP-890). ListOffsets (2) v1-7: v2 isolation,
 v4 leader epoch, v6 flexible, v7 largest timestamp. OffsetForLeaderEpoch (23) v2-4. The one leader epoch is 0.
 
 A transactional batch is accepted if its partition was added to the open transaction of that producer.
@@ -9,6 +10,7 @@ A transactional batch is accepted if its partition was added to the open transac
 from __future__ import annotations
 
 from functools import partial
+from struct import Struct
 
 from ringleader.coordinator.run_queue import SLICE_ELEMENTS, Slices
 from ringleader.coordinator.security.acls import Operation, ResourceType
@@ -26,6 +28,10 @@ from ringleader.protocol.errors import ErrorCode, KafkaError, error_name
 from ringleader.protocol.records import Compression
 
 ACKS = (-1, 0, 1)
+ABORTABLE_VERSION = 11
+"""The first version of Produce whose clients know TRANSACTION_ABORTABLE."""
+JOINING_VERSION = 12
+"""The first version of Produce that takes partitions into the transaction (V2)."""
 ZSTD_VERSION = 7
 """The first version of Produce whose batches may be compressed with zstd."""
 MAX_TIMESTAMP_VERSION = 7
@@ -35,6 +41,8 @@ EPOCH_VERSION = 4
 
 _ATTRIBUTES_LOW = 22
 _CODEC_MASK = 7
+_TRANSACTIONAL = 0x10
+_PRODUCER = Struct(">43xqh")  # producer id and epoch of a batch
 
 
 def register(services: LocalServices) -> dict[int, Handler]:
@@ -55,10 +63,14 @@ class _Data:
 
     # ---- Produce ----
 
-    def produce(self, call: Call, request: kafka.ProduceRequest) -> Slices:
+    def produce(self, call: Call, request: kafka.ProduceRequest) -> Slices | None:
         """The answer waits until all batches are written. With acks 0 there is none: an error closes the
         connection, and the next request waits for the writing, so that memory has a bound."""
-        return _Produce(self._services, call, request).begin()
+        work = _Produce(self._services, call, request)
+        if call.api_version < JOINING_VERSION or request.transactional_id is None:
+            return work.begin()
+        self._services.spawn(call, work.begin_joined(request.transactional_id))
+        return None
 
     # ---- ListOffsets ----
 
@@ -215,7 +227,16 @@ BATCHES = 100
 class _Produce:
     """One Produce request in progress."""
 
-    __slots__ = ("_call", "_left", "_request", "_response", "_services", "_topics", "_transactions")
+    __slots__ = (
+        "_call",
+        "_joined",
+        "_left",
+        "_request",
+        "_response",
+        "_services",
+        "_topics",
+        "_transactions",
+    )
 
     def __init__(self, services: LocalServices, call: Call, request: kafka.ProduceRequest) -> None:
         self._services = services
@@ -224,7 +245,31 @@ class _Produce:
         self._call = call
         self._request = request
         self._left = 1
+        self._joined = 0
+        """The error of transactional batches whose partitions are not in the transaction; 0: they are."""
         self._response = kafka.ProduceResponse()
+
+    async def begin_joined(self, transactional_id: str) -> None:
+        """`begin`, after the partitions of transactional batches are in their transaction: those that exist
+        and that the caller may write to."""
+        producers: set[Producer] = set()
+        partitions: list[tuple[str, int]] = []
+        if checks.may_be_transactional(self._services, self._call, self._request):
+            for topic in self._request.topic_data:
+                may = self._services.may(self._call, Operation.WRITE, ResourceType.TOPIC, topic.name)
+                info = self._topics.describe(topic.name)
+                if not may or info is None or info.is_internal:
+                    continue
+                for asked in topic.partition_data:
+                    found = _transactional(asked.records or b"")
+                    if found is not None and 0 <= asked.index < info.partitions:
+                        producers.add(found)
+                        partitions.append((topic.name, asked.index))
+        if len(producers) > 1:
+            self._joined = ErrorCode.INVALID_PRODUCER_ID_MAPPING
+        elif producers:
+            self._joined = await self._transactions.join(transactional_id, producers.pop(), partitions)
+        await self._services.run_queue.run(self.begin())
 
     def begin(self) -> Slices:
         """Hand all batches over; the last result answers."""
@@ -287,9 +332,16 @@ class _Produce:
         self, transactional_id: str, partition: tuple[str, int], producer_id: int, producer_epoch: int
     ) -> None:
         """Raises KafkaError, with the codes that producers know (KIP-890)."""
-        error = self._transactions.verify(transactional_id, Producer(producer_id, producer_epoch), partition)
+        error = self._joined or self._transactions.verify(
+            transactional_id, Producer(producer_id, producer_epoch), partition
+        )
+        version = self._call.api_version
         if error == ErrorCode.PRODUCER_FENCED:
             raise KafkaError(ErrorCode.INVALID_PRODUCER_EPOCH, "a newer producer has this transactional id")
+        if error == ErrorCode.CONCURRENT_TRANSACTIONS and version >= JOINING_VERSION:
+            raise KafkaError(error, "the last transaction is being finished")
+        if error == ErrorCode.TRANSACTION_ABORTABLE and version < ABORTABLE_VERSION:
+            error = ErrorCode.INVALID_TXN_STATE
         if error in _ASK_AGAIN:
             # The one retriable error that producers of all ages handle.
             raise KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS, "the transaction is being finished, or loaded")
@@ -310,3 +362,10 @@ class _Produce:
                     self._call.close(f"acks 0 and {error_name(answer.error_code)} at {where}")
                     return
         self._call.answer(NO_ANSWER)
+
+
+def _transactional(batch: bytes | memoryview) -> Producer | None:
+    """The producer of a transactional batch; its other fields are checked later."""
+    if len(batch) < _PRODUCER.size or not batch[_ATTRIBUTES_LOW] & _TRANSACTIONAL:
+        return None
+    return Producer(*_PRODUCER.unpack_from(batch))

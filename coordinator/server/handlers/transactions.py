@@ -1,8 +1,9 @@
 """Producer ids and transactions.
 
-InitProducerId (22) v0-4: v3 goes on with an id after an error (KIP-360), v4 tells a fenced producer so.
-AddPartitionsToTxn (24), AddOffsetsToTxn (25), EndTxn (26) v0-3: v2 tells a fenced producer so, v3 flexible.
-TxnOffsetCommit (28) v0-3: v2 leader epoch, v3 member and generation (KIP-447).
+InitProducerId (22) v0-5: v3 goes on with an id after an error (KIP-360), v4 tells a fenced producer so.
+AddPartitionsToTxn (24) v0-3, AddOffsetsToTxn (25) v0-4, EndTxn (26) v0-5: v2 tells a fenced producer so, v3
+flexible, v5 raises the epoch (KIP-890). TxnOffsetCommit (28) v0-5: v2 leader epoch, v3 member and generation
+(KIP-447), v4 TRANSACTION_ABORTABLE, v5 takes the group into the transaction (KIP-890).
 """
 
 from __future__ import annotations
@@ -24,6 +25,10 @@ from ringleader.protocol.refusals import refusal
 INIT_FENCED_VERSION = 4
 FENCED_VERSION = 2
 """The first versions (of InitProducerId; of the others) that know PRODUCER_FENCED."""
+ABORTABLE_VERSION = 4
+"""The first version of TxnOffsetCommit whose clients know TRANSACTION_ABORTABLE."""
+RAISING_VERSION = 5
+"""The first version of EndTxn that ends a transaction of V2, and of TxnOffsetCommit that begins one."""
 LOADING_VERSION = 2
 """The first version of TxnOffsetCommit whose clients know COORDINATOR_LOAD_IN_PROGRESS."""
 
@@ -149,8 +154,15 @@ class _Transactions:
         if code:
             return refusal(request, call.api_version, code)
         producer = Producer(request.producer_id, request.producer_epoch)
-        ticket = _Ticket(call, FENCED_VERSION, lambda result: kafka.EndTxnResponse(error_code=result.error))
-        self._transactions.end(request.transactional_id, producer, request.committed, ticket)
+        ticket = _Ticket(call, FENCED_VERSION, _ended)
+        if call.api_version < RAISING_VERSION:
+            self._transactions.end(request.transactional_id, producer, request.committed, ticket)
+            return None
+        # Not ended with the call, as InitProducerId.
+        self._services.spawn(
+            None,
+            self._transactions.end_raising(request.transactional_id, producer, request.committed, ticket),
+        )
         return None
 
     # ---- TxnOffsetCommit ----
@@ -167,7 +179,7 @@ class _Transactions:
 
     def _commit_allowed(
         self, call: Call, request: kafka.TxnOffsetCommitRequest, forbidden: existing.Refused
-    ) -> Message | Slices:
+    ) -> Message | Slices | None:
         accepted, refused = existing.split(self._topics, request, kafka.TxnOffsetCommitResponsePartition)
         refused.update(forbidden)
 
@@ -180,18 +192,49 @@ class _Transactions:
         if not accepted and refused:
             return finish(kafka.TxnOffsetCommitResponse())
         request.topics = accepted
-        return existing.commit(self._services, call, request, finish, lambda: self._check(request))
+        if call.api_version < RAISING_VERSION or not request.group_id:
+            check = partial(self._check, call, request)
+            return existing.commit(self._services, call, request, finish, check)
+        self._services.spawn(call, self._commit_joined(call, request, finish))
+        return None
 
-    def _check(self, request: kafka.TxnOffsetCommitRequest) -> int:
+    async def _commit_joined(
+        self,
+        call: Call,
+        request: kafka.TxnOffsetCommitRequest,
+        finish: Callable[[kafka.TxnOffsetCommitResponse], kafka.TxnOffsetCommitResponse],
+    ) -> None:
+        """The group becomes a part of the transaction first."""
+        producer = Producer(request.producer_id, request.producer_epoch)
+        joined = await self._transactions.join_group(request.transactional_id, producer, request.group_id)
+        error = _fenced(joined, False)
+
+        def check() -> int:
+            return error or self._check(call, request)
+
+        work = existing.commit(self._services, call, request, finish, check)
+        response = await self._services.run_queue.run(work)
+        if response is not None:
+            call.answer(response)
+
+    def _check(self, call: Call, request: kafka.TxnOffsetCommitRequest) -> int:
         if not request.group_id:
             return ErrorCode.INVALID_GROUP_ID
         producer = Producer(request.producer_id, request.producer_epoch)
         error = self._transactions.verify_group(request.transactional_id, producer, request.group_id)
+        if error == ErrorCode.TRANSACTION_ABORTABLE and call.api_version < ABORTABLE_VERSION:
+            return ErrorCode.INVALID_TXN_STATE
         return _fenced(error, False)
 
 
 def _producer(result: Result) -> kafka.InitProducerIdResponse:
     return kafka.InitProducerIdResponse(
+        error_code=result.error, producer_id=result.producer_id, producer_epoch=result.epoch
+    )
+
+
+def _ended(result: Result) -> kafka.EndTxnResponse:
+    return kafka.EndTxnResponse(
         error_code=result.error, producer_id=result.producer_id, producer_epoch=result.epoch
     )
 

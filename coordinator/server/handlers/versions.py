@@ -1,4 +1,5 @@
-"""ApiVersions (18): v0-3. v1 throttle time, v3 flexible, client software name and version (KIP-511)."""
+"""ApiVersions (18): v0-3. v1 throttle time, v3 flexible, client software name and version
+(KIP-511), finalized features (KIP-584)."""
 
 from __future__ import annotations
 
@@ -12,6 +13,10 @@ from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.frames import API_VERSIONS_KEY, request_class
 
 PRODUCE_KEY = 0
+TRANSACTION_VERSION = {"transaction.version": 2}
+"""The feature by which clients choose transactions of V2 (KIP-890), where a node coordinates them itself."""
+FEATURES_EPOCH = 0
+"""Levels never change while a node runs."""
 
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
@@ -34,10 +39,20 @@ def served_ranges(keys: Sequence[int]) -> list[kafka.ApiVersionsResponseApiVersi
 
 
 def register(
-    services: Services, keys: Sequence[int], narrowed: Mapping[int, tuple[int, int]] | None = None
+    services: Services,
+    keys: Sequence[int],
+    narrowed: Mapping[int, tuple[int, int]] | None = None,
+    features: Mapping[str, int] | None = None,
 ) -> dict[int, Handler]:
     """`keys`: the other APIs that are served; `narrowed`: those that are served in fewer versions than the
-    message classes have, with the lowest and the highest."""
+    message classes have, with the lowest and the highest. `features`: the level of each (KIP-584)."""
+    levels = features or {}
+    supported = [
+        kafka.ApiVersionsResponseSupportedFeatureKey(name, 0, level) for name, level in levels.items()
+    ]
+    finalized = [
+        kafka.ApiVersionsResponseFinalizedFeatureKey(name, level, level) for name, level in levels.items()
+    ]
     ranges = served_ranges([*keys, API_VERSIONS_KEY])
     for one in ranges:
         low, high = (narrowed or {}).get(one.api_key, (one.min_version, one.max_version))
@@ -50,6 +65,11 @@ def register(
         )
         if call.api_version >= 3 and not named:
             return kafka.ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
-        return kafka.ApiVersionsResponse(api_keys=ranges)
+        return kafka.ApiVersionsResponse(
+            api_keys=ranges,
+            supported_features=supported,
+            finalized_features_epoch=FEATURES_EPOCH if levels else -1,
+            finalized_features=finalized,
+        )
 
     return {API_VERSIONS_KEY: api_versions}

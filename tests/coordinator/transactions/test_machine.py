@@ -23,6 +23,7 @@ from tests.support.transactions import WALL_MS, World
 A0, A1, OFFSETS = ("a", 0), ("a", 1), ("__consumer_offsets", 7)
 FENCED, MAPPING = ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_ID_MAPPING
 CONCURRENT, TXN_STATE = ErrorCode.CONCURRENT_TRANSACTIONS, ErrorCode.INVALID_TXN_STATE
+ABORTABLE = ErrorCode.TRANSACTION_ABORTABLE
 DAY_MS = 86_400_000
 
 
@@ -195,7 +196,7 @@ def test_nothing_is_said_before_it_is_durable() -> None:
     assert ended == [Result(TXN_STATE)]
     world.held = True
     assert world.add((101, 0), A0) == []
-    assert world.machine.verify("t", Producer(101, 0), A0) == TXN_STATE
+    assert world.machine.verify("t", Producer(101, 0), A0) == ABORTABLE
     world.release()
     world.held = True
     assert world.end((101, 0)) == []
@@ -212,7 +213,7 @@ def test_what_is_verified_is_what_is_durable_of_several_changes_on_their_way() -
     world.add(producer, A0)
     world.end(producer)
     added, _ = world.written
-    assert world.machine.verify("t", producer, A0) == TXN_STATE
+    assert world.machine.verify("t", producer, A0) == ABORTABLE
     world.machine.durable(added.position, world.now_ms)
     assert world.machine.verify("t", producer, A0) == 0
     world.release()
@@ -419,16 +420,16 @@ def test_producers_that_may_write_in_a_transaction() -> None:
     verify = world.machine.verify
     assert verify("", producer, A0) == ErrorCode.INVALID_REQUEST
     assert verify("none", producer, A0) == MAPPING
-    assert verify("t", producer, A0) == TXN_STATE
+    assert verify("t", producer, A0) == ABORTABLE
     world.add(producer, A0)
     assert verify("t", producer, A0) == 0
-    assert verify("t", producer, A1) == TXN_STATE
+    assert verify("t", producer, A1) == ABORTABLE
     assert verify("t", Producer(99, 0), A0) == MAPPING
     assert verify("t", Producer(101, 1), A0) == FENCED
     world.end(producer)
     assert verify("t", producer, A0) == CONCURRENT
     world.finish()
-    assert verify("t", producer, A0) == TXN_STATE
+    assert verify("t", producer, A0) == ABORTABLE
 
 
 def test_the_table_of_states_has_no_way_out_of_a_decision() -> None:

@@ -158,7 +158,7 @@ async def test_all_partitions_and_groups_get_the_marker(committed: bool) -> None
         producer = await world.begin()
         assert world.runtime.verify("t", producer, ("a", 0)) == 0
         assert world.runtime.verify_group("t", producer, "g") == 0
-        assert world.runtime.verify_group("t", producer, "h") == ErrorCode.INVALID_TXN_STATE
+        assert world.runtime.verify_group("t", producer, "h") == ErrorCode.TRANSACTION_ABORTABLE
         assert await world.ask("end", "t", producer, committed) == 0
         expected = State.COMPLETE_COMMIT if committed else State.COMPLETE_ABORT
         assert await world.settled() == expected
