@@ -88,6 +88,8 @@ from ringleader.protocol.messages.data import (
     ProduceRequestTopicProduceData,
     ProduceResponse,
     ProduceResponseBatchIndexAndErrorMessage,
+    ProduceResponseLeaderIdAndEpoch,
+    ProduceResponseNodeEndpoint,
     ProduceResponsePartitionProduceResponse,
     ProduceResponseTopicProduceResponse,
 )
@@ -495,6 +497,8 @@ __all__ = [
     "ProduceRequestTopicProduceData",
     "ProduceResponse",
     "ProduceResponseBatchIndexAndErrorMessage",
+    "ProduceResponseLeaderIdAndEpoch",
+    "ProduceResponseNodeEndpoint",
     "ProduceResponsePartitionProduceResponse",
     "ProduceResponseTopicProduceResponse",
     "SaslAuthenticateRequest",

@@ -445,6 +445,27 @@ async def test_offsets_alone_are_a_transaction_whose_end_may_be_refused(coordina
     assert await committed(coordinator) == {}
 
 
+async def test_a_transaction_over_its_time_is_aborted_and_its_producer_told(
+    coordinator: Coordinator, out: str
+) -> None:
+    async with (
+        writer(coordinator, transaction_timeout_ms=200) as producer,
+        PartitionConsumer(coordinator.bootstrap, [out], isolation_level="read_committed") as reader,
+    ):
+        producer.begin_transaction()
+        await (await producer.send(out, b"slow", partition=0))
+
+        async def aborted() -> bool:
+            return bool((await reader.end_offsets([(out, 0)]))[out, 0])
+
+        async with asyncio.timeout(PATIENCE_S):
+            while not await aborted():  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
+        with pytest.raises(ProducerFencedError, match="longer than transaction_timeout_ms"):
+            await producer.commit_transaction()
+    assert await visible(coordinator) == []
+
+
 async def test_a_coordinator_that_moved_is_looked_for(coordinator: Coordinator, out: str) -> None:
     async with writer(coordinator) as producer:
         async with producer.transaction():

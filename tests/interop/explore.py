@@ -81,6 +81,8 @@ class Explorer(Player):
         own = any(sent.actor.name == words[0] for sent in waiting)
         if words[-1] == "epoch=0":
             left_out = self._comes_back_as_itself(words[0])
+        elif words[1:] == ["ConsumerGroupHeartbeat", "member=ghost"]:
+            left_out = self._joins_as_ghost(words[0])
         elif words[-1] == "rebalance":
             left_out = any(sent.actor.name in words for sent in waiting)
         elif words[1] == "LeaveGroup":
@@ -98,6 +100,11 @@ class Explorer(Player):
         """A static member without having left (static-rejoin)."""
         actor = self._actor(name)
         return bool(actor.sticky.get("instance")) and actor.generation > 0
+
+    def _joins_as_ghost(self, name: str) -> bool:
+        """A static member that is not in the group: the second one comes back as itself (static-rejoin)."""
+        actor = self._actor(name)
+        return bool(actor.sticky.get("instance")) and actor.generation <= 0
 
     def _leader_leaves(self, words: list[str]) -> bool:
         """In a group of three or more: then Kafka chooses another leader by hash order."""
