@@ -20,11 +20,10 @@ from ringleader.coordinator.config_text import (
     LISTENER_NAME,
     Option,
     SettingsError,
-    dotted,
+    gathered,
     of_listener,
     one_sentence,
     options_of,
-    read_settings_file,
 )
 from ringleader.coordinator.groups.settings import GroupSettings
 from ringleader.coordinator.security.listeners import (
@@ -685,26 +684,15 @@ def load_settings(
     The file is TOML if its name ends so, else Java properties, with dotted names. Raises `SettingsError`: one
     sentence that names the setting, where it came from and what is allowed.
     """
-    values: dict[str, Any] = {}
-    origin: dict[str, str] = {}
+    values, origin = gathered(options(), flags or {}, environ or {}, file)
     listeners: dict[str, dict[str, Any]] = {}
-    if file is not None:
-        for name, value in read_settings_file(file, [option.field for option in options()]).items():
-            if name.startswith(LISTENER_NAME):
-                _keep(listeners, name.removeprefix(LISTENER_NAME), ".", value, f"{name} in {file}")
-            else:
-                values[name], origin[name] = value, f"{dotted(name)} in {file}"
+    for name in [name for name in values if name.startswith(LISTENER_NAME)]:
+        _keep(listeners, name.removeprefix(LISTENER_NAME), ".", values.pop(name), origin[name])
     for name, value in (environ or {}).items():
         if name.startswith(ENV_LISTENER_NAME):
             _keep(listeners, name.removeprefix(ENV_LISTENER_NAME), "_", value, f"environment {name}")
     if listeners:
         values["listener_name"] = listeners
-    for option in options():
-        if environ is not None and option.env in environ:
-            values[option.field], origin[option.field] = environ[option.env], f"environment {option.env}"
-    for name, value in (flags or {}).items():
-        if value is not None and value != [] and value != ():
-            values[name], origin[name] = value, f"--{name.replace('_', '-')}"
     try:
         settings = Settings(**values)
     except ValidationError as error:

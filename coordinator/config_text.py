@@ -53,7 +53,7 @@ class Option:
     """"" when it is a plain number or a text."""
     default: Any
     kind: type
-    """bool, int or str: what the command line should take (str for everything that is parsed here)."""
+    """bool, int, float or str: what the command line should take (str for everything that is parsed here)."""
     repeatable: bool
     choices: tuple[str, ...]
     allowed: str
@@ -74,21 +74,23 @@ def dotted(field: str) -> str:
     return field.replace("_", ".")
 
 
-def options_of(model: type[BaseModel]) -> list[Option]:
-    """Every field of the model as an option, its own first, each in the order of declaration."""
+def options_of(model: type[BaseModel], prefix: str = "") -> list[Option]:
+    """Every field of the model as an option, its own first, each in the order of declaration. `prefix` stands
+    before each of its names, the field's, too."""
     own = [name for name in model.__annotations__ if name in model.model_fields]
     names = dict.fromkeys([*own, *model.model_fields])
     fields = model.model_fields
-    return [_option(name, fields[name]) for name in names if not fields[name].exclude]
+    return [_option(name, fields[name], prefix) for name in names if not fields[name].exclude]
 
 
-def _option(name: str, info: FieldInfo) -> Option:
+def _option(own: str, info: FieldInfo, prefix: str) -> Option:
+    name = prefix + own
     choices = get_args(info.annotation) if get_origin(info.annotation) is Literal else ()
     low, high = (
         next((getattr(one, key) for one in info.metadata if hasattr(one, key)), None) for key in ("ge", "le")
     )
     bounds = "" if low is None or high is None else f"{low:,} to {high:,}"
-    kind = info.annotation if info.annotation in (bool, int) else str
+    kind = info.annotation if info.annotation in (bool, int, float) else str
     assert isinstance(kind, type)
     return Option(
         field=name,
@@ -103,6 +105,26 @@ def _option(name: str, info: FieldInfo) -> Option:
         choices=choices,
         allowed=", ".join(choices) or bounds,
     )
+
+
+def gathered(
+    options: Iterable[Option], flags: Mapping[str, Any], environ: Mapping[str, str], file: Path | None
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """The values that are given, as written, by field, and where each came from: flags (by field; None = not
+    given) before the environment, the environment before the file. Raises `SettingsError`."""
+    options = list(options)
+    values: dict[str, Any] = {}
+    origin: dict[str, str] = {}
+    if file is not None:
+        values = read_settings_file(file, [option.field for option in options])
+        origin = {name: f"{dotted(name)} in {file}" for name in values}
+    for option in options:
+        if option.env in environ:
+            values[option.field], origin[option.field] = environ[option.env], f"environment {option.env}"
+    for name, value in flags.items():
+        if value is not None and value != [] and value != ():
+            values[name], origin[name] = value, f"--{name.replace('_', '-')}"
+    return values, origin
 
 
 def one_sentence(error: ValidationError, origin: Mapping[str, str]) -> str:

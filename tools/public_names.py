@@ -24,7 +24,7 @@ from prometheus_client.metrics_core import Metric
 from typer.main import get_command
 
 import ringleader
-from ringleader.cli import app
+from ringleader.cli import app, insight_settings
 from ringleader.clients.exporting import METRICS
 from ringleader.clients.options import (
     ConsumerMemberOptions,
@@ -57,6 +57,7 @@ Names = dict[str, list[str]]
 def public_names() -> Names:
     """The names of the code, by section, sorted."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    settings = [*options(), *insight_settings.options()]
     spark = (StreamOptions, BatchOptions, SinkOptions)
     found: dict[str, Iterable[str]] = {
         "python": [f"{name}.{one}" for name in MODULES for one in import_module(name).__all__],
@@ -79,8 +80,8 @@ def public_names() -> Names:
         ],
         "scripts": project["scripts"],
         "command line": _commands(get_command(app), "ringleader"),
-        "settings": [option.key for option in options()],
-        "environment": [option.env for option in options()],
+        "settings": [option.key for option in settings],
+        "environment": [option.env for option in settings],
         "metrics": _metrics(),
         "spark options": {
             part

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from ringleader.cli import insight_settings
 from ringleader.coordinator.config import Option, options
 from ringleader.coordinator.config_text import shown
 
 PAGE = Path(__file__).parents[1] / "docs" / "settings.md"
 
 
-def render(options: Iterable[Option]) -> str:
+def render() -> str:
     """The page."""
     lines = [
         "# Settings",
@@ -23,9 +24,23 @@ def render(options: Iterable[Option]) -> str:
         "line wins over the environment, and the environment over the file. Settings that Apache Kafka has",
         "too keep Kafka's names.",
         "",
-        "| In a file | Flag | Environment | Default | Allowed | Meaning |",
-        "|---|---|---|---|---|---|",
+        *_table(options()),
+        "",
+        "## Of watch and advise",
+        "",
+        "`ringleader watch` and `ringleader advise` have settings of their own, given in the same ways.",
+        "The watcher that `ringleader serve --ui` starts has the daemon's environment, and the file of",
+        "`--ui-config FILE` (`RINGLEADER_UI_CONFIG`). From when on something is",
+        "[a finding](insight.md#what-should-i-change):",
+        "",
+        *_table(insight_settings.options()),
     ]
+    return "\n".join(lines) + "\n"
+
+
+def _table(options: Iterable[Option]) -> Iterator[str]:
+    yield "| In a file | Flag | Environment | Default | Allowed | Meaning |"
+    yield "|---|---|---|---|---|---|"
     for option in options:
         cells = (
             f"`{option.key}`",
@@ -35,9 +50,8 @@ def render(options: Iterable[Option]) -> str:
             option.allowed,
             option.description + (f" In {option.unit}." if option.unit else ""),
         )
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines) + "\n"
+        yield "| " + " | ".join(cells) + " |"
 
 
 if __name__ == "__main__":
-    PAGE.write_text(render(options()))
+    PAGE.write_text(render())

@@ -9,14 +9,17 @@ from ringleader.insight.advice.draft import Draft
 from ringleader.insight.advice.findings import Advice, Finding, Saving
 from ringleader.insight.advice.past import Past
 from ringleader.insight.advice.replay import NothingToReplayError, RanAwayError, Replay
+from ringleader.insight.advice.thresholds import DEFAULT, Thresholds
 from ringleader.insight.advice.words import count, length, partition_time
 from ringleader.insight.model import Confidence
 
 
-def advise(past: Past, *, replay: bool = True) -> Advice:
-    """The findings, the dearest first. `replay` False: without figures of what would have been saved, quicker
-    (a replay takes up to some seconds for hundreds of rebalances)."""
-    drafts = [draft for pattern in (*comings.ALL, *phases.ALL, *work.ALL) for draft in pattern(past)]
+def advise(past: Past, thresholds: Thresholds = DEFAULT, *, replay: bool = True) -> Advice:
+    """The findings, the dearest first. `thresholds`: from when on something is a finding. `replay` False:
+    without figures of what would have been saved, quicker (a replay takes up to some seconds for hundreds of
+    rebalances)."""
+    patterns = (*comings.ALL, *phases.ALL, *work.ALL)
+    drafts = [draft for pattern in patterns for draft in pattern(past, thresholds)]
     player: Replay | None = None
     why_not = "" if replay else "Not played again, as asked."
     if replay and any(draft.policy or draft.apart for draft in drafts):

@@ -6,11 +6,11 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from ringleader.insight.advice import thresholds as at
 from ringleader.insight.advice.draft import Draft
 from ringleader.insight.advice.findings import Change, Finding, Pattern
 from ringleader.insight.advice.past import Arrival, Going, Past, least_sure, place
 from ringleader.insight.advice.replay.policy import Policy
+from ringleader.insight.advice.thresholds import MINUTE_MS, Thresholds
 from ringleader.insight.advice.words import (
     clock,
     count,
@@ -37,14 +37,14 @@ PUT_OUT = (
     Departure.NOT_SYNCED,
     Departure.NOT_REVOKED,
 )
-SESSION_AT_MOST_MS = 30 * at.MINUTE_MS
+SESSION_AT_MOST_MS = 30 * MINUTE_MS
 """Default of the broker's group.max.session.timeout.ms."""
 
 
-def autoscaler(past: Past) -> Iterator[Draft]:
+def autoscaler(past: Past, at: Thresholds) -> Iterator[Draft]:
     """The number of members goes up and down, and up again."""
-    turns = _turns(past)
-    if len(turns) < at.OSCILLATIONS_MIN:
+    turns = _turns(past, at)
+    if len(turns) < at.oscillations_min:
         return
     since_ms, until_ms = turns[0][0], turns[-1][0]
     within = [one for one in past.goings if since_ms <= one.rebalance.at_ms <= until_ms]
@@ -92,14 +92,14 @@ def autoscaler(past: Past) -> Iterator[Draft]:
     )
 
 
-def _turns(past: Past) -> list[tuple[int, int]]:
+def _turns(past: Past, at: Thresholds) -> list[tuple[int, int]]:
     """When the number of members turned from growing to shrinking or back, and what it was then: the longest
     row of them that are not further from each other than a scaler's."""
     sizes = [(one.at_ms, len(one.members)) for one in past.counted]
     lasting = [
         (when, size)
         for (when, size), (until_ms, _) in pairwise([*sizes, (past.until_ms, 0)])
-        if until_ms - when >= at.SETTLED_MS
+        if until_ms - when >= at.settled_ms
     ]
     levels: list[tuple[int, int]] = []
     for when, size in lasting:
@@ -112,18 +112,18 @@ def _turns(past: Past) -> list[tuple[int, int]]:
     ]
     runs: list[list[tuple[int, int]]] = []
     for turn in turns:
-        if runs and turn[0] - runs[-1][-1][0] <= at.OSCILLATION_MS:
+        if runs and turn[0] - runs[-1][-1][0] <= at.oscillation_ms:
             runs[-1].append(turn)
         else:
             runs.append([turn])
     return max(runs, key=len, default=[])
 
 
-def rolling_deploy(past: Past) -> Iterator[Draft]:
+def rolling_deploy(past: Past, at: Thresholds) -> Iterator[Draft]:
     """Most members were replaced one after the other, and each time the group rebalanced."""
-    if any(True for _ in autoscaler(past)):
+    if any(True for _ in autoscaler(past, at)):
         return
-    deploys = [found for run in _runs(past) if (found := _deploy(past, run)) is not None]
+    deploys = [found for run in _runs(past, at) if (found := _deploy(past, at, run)) is not None]
     if not deploys:
         return
     goings = [one for _, some_goings, _ in deploys for one in some_goings]
@@ -176,20 +176,22 @@ def rolling_deploy(past: Past) -> Iterator[Draft]:
     )
 
 
-def _runs(past: Past) -> list[list[Rebalance]]:
+def _runs(past: Past, at: Thresholds) -> list[list[Rebalance]]:
     """Rebalances in which members came or went, in rows without long gaps."""
     runs: list[list[Rebalance]] = []
     for one in past.counted:
         if not (one.joined or one.left):
             continue
-        if runs and past.began_ms(one) - runs[-1][-1].at_ms <= at.DEPLOY_GAP_MS:
+        if runs and past.began_ms(one) - runs[-1][-1].at_ms <= at.deploy_gap_ms:
             runs[-1].append(one)
         else:
             runs.append([one])
     return runs
 
 
-def _deploy(past: Past, run: Sequence[Rebalance]) -> tuple[list[Rebalance], list[Going], int] | None:
+def _deploy(
+    past: Past, at: Thresholds, run: Sequence[Rebalance]
+) -> tuple[list[Rebalance], list[Going], int] | None:
     """The run's rebalances, who was replaced, and how long a replacement took at most."""
     first = next((number for number, one in enumerate(run) if one.left), len(run))
     run = run[first:]  # before that it only grew
@@ -204,13 +206,13 @@ def _deploy(past: Past, run: Sequence[Rebalance]) -> tuple[list[Rebalance], list
     goings = [one for one in past.goings if one.rebalance.id in ids and _by_itself(one)]
     arrivals = [one for one in past.arrivals if one.rebalance.id in ids]
     replaced = [one for one in goings if one.member.member_id in initial]
-    if len(replaced) < max(at.DEPLOY_MEMBERS_MIN, at.DEPLOY_SHARE * len(initial)):
+    if len(replaced) < max(at.deploy_members_min, at.deploy_share * len(initial)):
         return None
     if len(arrivals) < len(replaced) or any(one.member.instance_id for one in replaced):
         return None
-    if len(goings) > at.DEPLOY_ONCE * len(replaced):
+    if len(goings) > at.deploy_departures_per_member * len(replaced):
         return None  # the same places again and again
-    if len({one.rebalance.id for one in goings}) < at.DEPLOY_MEMBERS_MIN:
+    if len({one.rebalance.id for one in goings}) < at.deploy_members_min:
         return None  # all at once: nothing rolls
     return list(run), replaced, max(_gaps(goings, arrivals), default=0)
 
@@ -233,16 +235,16 @@ def _by_itself(going: Going) -> bool:
     )
 
 
-def restart_loop(past: Past) -> Iterator[Draft]:
+def restart_loop(past: Past, at: Thresholds) -> Iterator[Draft]:
     """One place begins a new process again and again."""
     by_place: dict[tuple[str, str], list[Going]] = defaultdict(list)
     for one in past.goings:
         if one.gone.why not in (*PUT_OUT, Departure.FENCED) and one.back is not None:
             by_place[place(one.member)].append(one)
-    longest = {where: max(_within(them, at.RESTART_LOOP_MS), key=len) for where, them in by_place.items()}
-    loops = {where: them for where, them in longest.items() if len(them) >= at.RESTARTS_MIN}
+    longest = {where: max(_within(them, at.restart_loop_ms), key=len) for where, them in by_place.items()}
+    loops = {where: them for where, them in longest.items() if len(them) >= at.restarts_min}
     size = max((len(one.members) for one in past.rebalances), default=0)
-    if not loops or (size > 1 and len(loops) > at.DEPLOY_SHARE * size):
+    if not loops or (size > 1 and len(loops) > at.deploy_share * size):
         return  # all of them: those are deploys
     goings = sorted((one for some_goings in loops.values() for one in some_goings), key=lambda one: one.at_ms)
     names = past.names(one.member.member_id for one in goings)
@@ -291,9 +293,9 @@ def _session_ms(members: Iterator[Member]) -> int:
     return max((one.session_timeout_ms or 0 for one in members), default=0)
 
 
-def flapping_member(past: Past) -> Iterator[Draft]:
+def flapping_member(past: Past, at: Thresholds) -> Iterator[Draft]:
     """Sessions end, and their members come back."""
-    goings = _flaps(past)
+    goings = _flaps(past, at)
     if not goings:
         return
     names = past.names(one.member.member_id for one in goings)
@@ -346,23 +348,23 @@ def flapping_member(past: Past) -> Iterator[Draft]:
     )
 
 
-def _flaps(past: Past) -> list[Going]:
+def _flaps(past: Past, at: Thresholds) -> list[Going]:
     """Members whose sessions ended, and that came back, at places where that happened several times."""
     by_place: dict[tuple[str, str], list[Going]] = defaultdict(list)
     for one in past.goings:
         back_ms = None if one.back is None else one.back.at_ms - one.at_ms
-        if one.gone.why is Departure.SESSION_EXPIRED and back_ms is not None and back_ms <= at.FLAP_RETURN_MS:
+        if one.gone.why is Departure.SESSION_EXPIRED and back_ms is not None and back_ms <= at.flap_return_ms:
             by_place[place(one.member)].append(one)
     return sorted(
-        (one for some_goings in by_place.values() if len(some_goings) >= at.FLAPS_MIN for one in some_goings),
+        (one for some_goings in by_place.values() if len(some_goings) >= at.flaps_min for one in some_goings),
         key=lambda one: one.at_ms,
     )
 
 
-def zombies(past: Past) -> Iterator[Draft]:
+def zombies(past: Past, at: Thresholds) -> Iterator[Draft]:
     """Processes that ended without leaving, and kept their partitions until their sessions ended."""
-    found = _replaced_unnoticed(past)
-    if len(found) < at.ZOMBIES_MIN:
+    found = _replaced_unnoticed(past, at)
+    if len(found) < at.zombies_min:
         return
     goings = [one for one, _ in found]
     kin = all(
@@ -415,7 +417,7 @@ def zombies(past: Past) -> Iterator[Draft]:
     )
 
 
-def _replaced_unnoticed(past: Past) -> list[tuple[Going, Arrival]]:
+def _replaced_unnoticed(past: Past, at: Thresholds) -> list[tuple[Going, Arrival]]:
     """Members that expired, each with the process that had come in its place."""
     found: list[tuple[Going, Arrival]] = []
     free = list(past.arrivals)
@@ -431,7 +433,7 @@ def _replaced_unnoticed(past: Past) -> list[tuple[Going, Arrival]]:
                 arrival
                 for arrival in free
                 if (arrival.member.member_id in there or arrival.at_ms > one.at_ms)
-                and one.silent_since_ms - at.MINUTE_MS <= arrival.at_ms <= one.at_ms + at.ZOMBIE_NEAR_MS
+                and one.silent_since_ms - MINUTE_MS <= arrival.at_ms <= one.at_ms + at.zombie_near_ms
                 and arrival.member.member_id != one.member.member_id
                 and arrival.member.topics == one.member.topics
             ),
@@ -443,7 +445,7 @@ def _replaced_unnoticed(past: Past) -> list[tuple[Going, Arrival]]:
     return found
 
 
-def same_instance_twice(past: Past) -> Iterator[Draft]:
+def same_instance_twice(past: Past, at: Thresholds) -> Iterator[Draft]:
     """Two processes take one instance id from each other."""
     taken: dict[str, list[tuple[Rebalance, Member]]] = defaultdict(list)
     hosts: dict[str, dict[str, None]] = defaultdict(dict)
@@ -461,7 +463,7 @@ def same_instance_twice(past: Past) -> Iterator[Draft]:
         for member in (*one.before, *one.members):
             if member.instance_id in taken:
                 hosts[member.instance_id or ""][f"{member.client_id} on {member.host.lstrip('/')}"] = None
-    taken = {name: times for name, times in taken.items() if len(times) >= at.FENCED_MIN}
+    taken = {name: times for name, times in taken.items() if len(times) >= at.fenced_min}
     if not taken:
         return
     times = sorted((one for some_times in taken.values() for one in some_times), key=lambda one: one[0].at_ms)

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from statistics import median
 
 from ringleader.clients.assignors import ASSIGNORS
-from ringleader.insight.advice import thresholds as at
 from ringleader.insight.advice.draft import Draft
 from ringleader.insight.advice.findings import Change, Finding, Pattern, Saving
 from ringleader.insight.advice.past import Past, least_sure, place
 from ringleader.insight.advice.replay.policy import Policy
+from ringleader.insight.advice.thresholds import Thresholds
 from ringleader.insight.advice.words import (
     clock,
     count,
@@ -30,14 +30,14 @@ AT_ONCE_MS = 100
 _SURE = (Confidence.EXACT, Confidence.CERTAIN)
 
 
-def slow_poll_loop(past: Past) -> Iterator[Draft]:
+def slow_poll_loop(past: Past, at: Thresholds) -> Iterator[Draft]:
     """Members that did not call poll() in time, and were out of the group for it."""
     goings = [
         one
         for one in past.goings
         if one.gone.why in (Departure.POLL_INTERVAL_EXCEEDED, Departure.NOT_REJOINED)
     ]
-    enough = len(goings) >= at.POLL_EXCEEDED_MIN or any(one.gone.confidence in _SURE for one in goings)
+    enough = len(goings) >= at.poll_exceeded_min or any(one.gone.confidence in _SURE for one in goings)
     if not goings or not enough:
         return
     names = past.names(one.member.member_id for one in goings)
@@ -84,9 +84,11 @@ def slow_poll_loop(past: Past) -> Iterator[Draft]:
     )
 
 
-def storm(past: Past) -> Iterator[Draft]:
+def storm(past: Past, at: Thresholds) -> Iterator[Draft]:
     """Rebalances that make each other."""
-    storms = [run for run in _rows(past) if len(run) >= at.STORM_MIN and _feeds_itself(past, run)]
+    storms = [
+        run for run in _rows(past, at) if len(run) >= at.storm_rebalances_min and _feeds_itself(past, at, run)
+    ]
     if not storms:
         return
     longest = max(storms, key=len)
@@ -109,7 +111,7 @@ def storm(past: Past) -> Iterator[Draft]:
                     f"{n} × {cause.value}" for cause, n in Counter(o.cause for o in longest).most_common()
                 )
                 + ".",
-                f"The next one began at most {length(at.STORM_GAP_MS)} after the last.",
+                f"The next one began at most {length(at.storm_gap_ms)} after the last.",
             ),
             past.began_ms(all_of[0]),
             all_of[-1].at_ms,
@@ -154,7 +156,7 @@ def _against_storms(
     return change, None
 
 
-def _rows(past: Past) -> list[list[Rebalance]]:
+def _rows(past: Past, at: Thresholds) -> list[list[Rebalance]]:
     """Rebalances that followed each other at once. The second half of a cooperative one is no rebalance of
     its own."""
     rows: list[list[Rebalance]] = []
@@ -163,7 +165,7 @@ def _rows(past: Past) -> list[list[Rebalance]]:
         if one.cause is Cause.REBALANCE_CONTINUED:
             last_ms = one.at_ms
             continue
-        if rows and past.began_ms(one) - last_ms <= at.STORM_GAP_MS:
+        if rows and past.began_ms(one) - last_ms <= at.storm_gap_ms:
             rows[-1].append(one)
         else:
             rows.append([one])
@@ -171,7 +173,7 @@ def _rows(past: Past) -> list[list[Rebalance]]:
     return rows
 
 
-def _feeds_itself(past: Past, run: list[Rebalance]) -> bool:
+def _feeds_itself(past: Past, at: Thresholds, run: list[Rebalance]) -> bool:
     """Whether most of it is made by members that it put out itself, and leaders that ask again."""
     put_out: set[tuple[str, str]] = set()
     made = 0
@@ -184,15 +186,15 @@ def _feeds_itself(past: Past, run: list[Rebalance]) -> bool:
                 if who in past.known:
                     put_out.add(place(past.known[who]))
                 made += bool(one.joined) and not (again or came & put_out)
-    return made >= at.STORM_SHARE * len(run)
+    return made >= at.storm_share * len(run)
 
 
-def slow_leader(past: Past) -> Iterator[Draft]:
+def slow_leader(past: Past, at: Thresholds) -> Iterator[Draft]:
     """The leader computes for seconds while all the others wait."""
     # Of a group whose broker assigns, it is the time until the broker computes.
     classic = (one for one in past.counted if one.kind is Kind.CLASSIC)
-    slow = [one for one in classic if (one.leader_ms or 0) >= at.SLOW_LEADER_MS]
-    if len(slow) < at.SLOW_LEADER_MIN:
+    slow = [one for one in classic if (one.leader_ms or 0) >= at.slow_leader_ms]
+    if len(slow) < at.slow_leader_min:
         return
     leaders = past.names(one.leader for one in slow)
     times = [one.leader_ms or 0 for one in slow]
@@ -204,7 +206,7 @@ def slow_leader(past: Past) -> Iterator[Draft]:
             " partitions; all members wait for it.",
             Confidence.CERTAIN,
             (
-                f"In {len(slow)} of {known} rebalances it took {length(at.SLOW_LEADER_MS)} or more, up to"
+                f"In {len(slow)} of {known} rebalances it took {length(at.slow_leader_ms)} or more, up to"
                 f" {length(max(times))}: {some(leaders)}.",
                 f"Assignor {slow[-1].protocol or 'not known'}, {count(len(slow[-1].members), 'member')}.",
             ),
@@ -226,17 +228,17 @@ def slow_leader(past: Past) -> Iterator[Draft]:
     )
 
 
-def slow_joiner(past: Past) -> Iterator[Draft]:
+def slow_joiner(past: Past, at: Thresholds) -> Iterator[Draft]:
     """One member that everybody waits for."""
     by_place: dict[tuple[str, str], list[Rebalance]] = defaultdict(list)
     for one in past.counted:
         last = past.known.get(one.join_last_member)
-        if last is None or (one.join_ms or 0) < at.SLOW_JOIN_MS:
+        if last is None or (one.join_ms or 0) < at.slow_join_ms:
             continue
         if last.member_id in one.left:
             continue  # it did not come at all: a finding of its own
         by_place[place(last)].append(one)
-    slow = {where: them for where, them in by_place.items() if len(them) >= at.SLOW_JOINS_MIN}
+    slow = {where: them for where, them in by_place.items() if len(them) >= at.slow_join_min}
     if not slow:
         return
     rebalances = sorted(
@@ -282,14 +284,14 @@ def slow_joiner(past: Past) -> Iterator[Draft]:
     )
 
 
-def eager(past: Past) -> Iterator[Draft]:
+def eager(past: Past, at: Thresholds) -> Iterator[Draft]:
     """Everybody gives up everything, though little changes hands."""
     rebalances = [
         one
         for one in past.counted
-        if one.kind is Kind.CLASSIC and len(one.before) >= at.EAGER_MEMBERS_MIN and one.members
+        if one.kind is Kind.CLASSIC and len(one.before) >= at.eager_members_min and one.members
     ]
-    if len(rebalances) < at.EAGER_REBALANCES_MIN:
+    if len(rebalances) < at.eager_rebalances_min:
         return
     protocol = rebalances[-1].protocol
     assignor = ASSIGNORS.get(protocol)
@@ -299,7 +301,7 @@ def eager(past: Past) -> Iterator[Draft]:
     moved = sum(len(one.moves) for one in rebalances)
 
     def saves(saving: Saving) -> bool:
-        enough_ms = max(at.EAGER_SAVED_MIN_MS, at.EAGER_SAVED_SHARE * saving.unowned_as_was_ms)
+        enough_ms = max(at.eager_saved_min_ms, at.eager_saved_share * saving.unowned_as_was_ms)
         return saving.claimed and saving.saved_ms >= enough_ms
 
     yield Draft(

@@ -1,94 +1,160 @@
-"""From when on something is a finding: each named once. Set so that what healthy groups do now and then is
+"""From when on something is a finding. The defaults are set so that what healthy groups do now and then is
 none: a restart, a deploy of a group that stands still meanwhile, a member that is slow once."""
 
 from __future__ import annotations
 
+from pydantic import BaseModel, ConfigDict, Field
+
+from ringleader.protocol.wire import INT32_MAX
+
 MINUTE_MS = 60_000
 
-DEPLOY_GAP_MS = 5 * MINUTE_MS
-"""Restarts that follow each other within this time belong to one deploy: a pod takes up to some minutes to be
-ready, and the next one waits for it."""
-DEPLOY_SHARE = 0.5
-"""A deploy replaces at least this share of the members. Fewer are restarts of some."""
-DEPLOY_ONCE = 1.5
-"""And each of them about once: more departures per member than this are churn."""
-DEPLOY_MEMBERS_MIN = 2
-"""Of a single member there is no rolling deploy."""
 
-POLL_EXCEEDED_MIN = 2
-"""Once is bad luck; one that is certain counts alone."""
+def _ms(default: int, description: str) -> int:
+    made: int = Field(default, ge=0, le=INT32_MAX, description=description)
+    return made
 
-FLAPS_MIN = 2
-"""Sessions of one place that ended and came back."""
-FLAP_RETURN_MS = 10 * MINUTE_MS
-"""A member that comes back within this time was cut off; later it is a new start."""
 
-STORM_MIN = 5
-"""Rebalances in a row: fewer are a deploy's or a scaler's."""
-STORM_GAP_MS = 15_000
-"""In a storm the next rebalance begins so soon after the last one: members that were put out are back after a
-few heartbeats (3 s each)."""
-STORM_SHARE = 0.5
-"""At least this share of a storm's rebalances is made by members that the storm itself put out, or by
-leaders that ask again."""
+def _least(default: int, description: str, ge: int = 1) -> int:
+    made: int = Field(default, ge=ge, le=INT32_MAX, description=description)
+    return made
 
-RESTARTS_MIN = 3
-"""New processes in one place within `RESTART_LOOP_MS`: two are a deploy and its correction."""
-RESTART_LOOP_MS = 30 * MINUTE_MS
 
-SLOW_LEADER_MS = 2_000
-"""Assignors take milliseconds for thousands of partitions; all members stand still meanwhile."""
-SLOW_LEADER_MIN = 2
+def _share(default: float, description: str) -> float:
+    made: float = Field(default, ge=0, le=1, allow_inf_nan=False, description=description)
+    return made
 
-SLOW_JOIN_MS = 10_000
-"""Every member hears of a rebalance at its next heartbeat, 3 s by default: who takes three is busy."""
-SLOW_JOINS_MIN = 2
 
-OSCILLATIONS_MIN = 3
-"""How often the number of members turned from growing to shrinking or back. A morning and an evening are
-two."""
-OSCILLATION_MS = 60 * MINUTE_MS
-"""Turns further from each other are the day's load."""
-SETTLED_MS = MINUTE_MS
-"""A number of members that lasts for less is a restart's."""
+def _factor(default: float, description: str) -> float:
+    made: float = Field(default, ge=1, le=1_000, allow_inf_nan=False, description=description)
+    return made
 
-IDLE_MIN_MS = 10 * MINUTE_MS
-"""Members without partitions for a shorter time may be waiting for a cooperative second round, or to be the
-successors of a deploy."""
 
-MIXED_MIN_MS = 10 * MINUTE_MS
-"""Subscriptions that overlap but differ for a shorter time are a deploy's."""
+class Thresholds(BaseModel):
+    """The limits of advice, settable (docs/settings.md). Times end in `_ms`; a share lies between 0 and 1."""
 
-FENCED_MIN = 2
-"""Times that one instance id was taken over by another process while its owner lived."""
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
-ZOMBIES_MIN = 2
-"""One may have been killed for its memory, or by hand."""
-ZOMBIE_NEAR_MS = 5 * MINUTE_MS
-"""A member whose session ended was a deploy's zombie if its successor came within this time."""
+    # --- rolling deploy ---
+    deploy_gap_ms: int = _ms(
+        5 * MINUTE_MS,
+        "Longest time between two rebalances of one deploy: a pod takes up to some minutes to be ready, and "
+        "the next one waits for it.",
+    )
+    deploy_share: float = _share(
+        0.5, "Least share of the members that a deploy replaces; fewer are restarts of some."
+    )
+    deploy_departures_per_member: float = _factor(
+        1.5,
+        "Largest number of departures for each member that a deploy replaces; with more, the same places "
+        "restart again and again.",
+    )
+    deploy_members_min: int = _least(2, "Least number of members that a deploy replaces.", ge=2)
 
-LAG_MIN = 10_000
-"""Records; what is less is read in a moment."""
-LAG_SAMPLES_MIN = 4
-LAG_GROWTH = 1.5
-"""Lag that is not larger at the end of the window than at its beginning by this factor is stable."""
-SKEW_SHARE = 0.5
-"""The hottest fifth of the partitions (at least one) has this share of the lag."""
-SKEW_MEDIAN_SHARE = 0.1
-"""While a partition in the middle has less than this share of the hottest one's."""
-CAPACITY_SHARE = 0.75
-"""So many of the partitions grow: it is not some of them."""
+    # --- poll loop ---
+    poll_exceeded_min: int = _least(
+        2, "Least number of members that did not call `poll()` in time; one that is certain counts alone."
+    )
 
-STOPPED_MIN_MS = 5 * MINUTE_MS
-"""Without a commit though there is lag: default of max.poll.interval.ms, by when a stuck poll loop would have
-been put out."""
-STOPPED_INTERVALS = 10
-"""And this multiple of the usual time between the member's commits."""
+    # --- flapping member ---
+    flaps_min: int = _least(2, "Least number of sessions of one place that ended, and came back.")
+    flap_return_ms: int = _ms(
+        10 * MINUTE_MS, "A member that comes back within this time was cut off; later it is a new start."
+    )
 
-EAGER_REBALANCES_MIN = 3
-EAGER_MEMBERS_MIN = 3
-"""With fewer, nearly everything moves anyway."""
-EAGER_SAVED_SHARE = 0.3
-EAGER_SAVED_MIN_MS = MINUTE_MS
-"""So much of the time without a reader cooperative assignment has to save: a partition-minute, and that share
-of all."""
+    # --- storm ---
+    storm_rebalances_min: int = _least(
+        5, "Least number of rebalances in a storm; fewer are a deploy's or a scaler's."
+    )
+    storm_gap_ms: int = _ms(
+        15_000,
+        "Longest time from one rebalance of a storm to the next: members that were put out are back after a "
+        "few heartbeats of 3 s.",
+    )
+    storm_share: float = _share(
+        0.5,
+        "Least share of a storm's rebalances that members make which the storm itself put out, or leaders "
+        "that ask again.",
+    )
+
+    # --- restart loop ---
+    restarts_min: int = _least(
+        3, "Least number of new processes in one place; two are a deploy and its correction."
+    )
+    restart_loop_ms: int = _ms(30 * MINUTE_MS, "Time within which these restarts happen.")
+
+    # --- slow leader, slow joiner ---
+    slow_leader_ms: int = _ms(
+        2_000,
+        "A leader is slow that takes this long to assign: assignors take milliseconds for thousands of "
+        "partitions, and all members stand still meanwhile.",
+    )
+    slow_leader_min: int = _least(2, "Least number of rebalances with a slow leader.")
+    slow_join_ms: int = _ms(
+        10_000,
+        "A rebalance that waits this long for its last member has a slow joiner: members notice a rebalance "
+        "at their next heartbeat, after 3 s by default.",
+    )
+    slow_join_min: int = _least(2, "Least number of rebalances that wait for the same place.")
+
+    # --- autoscaler ---
+    oscillations_min: int = _least(
+        3, "Least number of turns between growing and shrinking; a morning and an evening are two."
+    )
+    oscillation_ms: int = _ms(
+        60 * MINUTE_MS, "Longest time between two such turns; further apart they are the day's load."
+    )
+    settled_ms: int = _ms(MINUTE_MS, "A number of members that lasts for less is a restart's.")
+
+    # --- members ---
+    idle_min_ms: int = _ms(
+        10 * MINUTE_MS,
+        "Members without partitions for less may wait for a cooperative second round, or for a deploy's end.",
+    )
+    mixed_min_ms: int = _ms(10 * MINUTE_MS, "Subscriptions that overlap but differ for less are a deploy's.")
+    fenced_min: int = _least(
+        2, "Least number of times that one instance id is taken over while its owner lives."
+    )
+    zombies_min: int = _least(
+        2, "Least number of members that ended without leaving; one may have been killed by hand."
+    )
+    zombie_near_ms: int = _ms(
+        5 * MINUTE_MS, "Longest time from the end of such a member's session to its successor."
+    )
+
+    # --- lag ---
+    lag_min_records: int = _least(10_000, "Least lag of a group, in records; less is read in a moment.", ge=0)
+    lag_samples_min: int = _least(4, "Least number of measurements of a partition's lag.", ge=2)
+    lag_growth: float = _factor(
+        1.5, "Lag grows that is larger by this factor at the end of the time than at its beginning."
+    )
+    skew_share: float = _share(
+        0.5, "Lag is skew if the hottest fifth of the partitions (at least one) has this share of it, and"
+        " `advice.skew.median.share` holds.",
+    )  # fmt: skip
+    skew_median_share: float = _share(
+        0.1, "Largest lag of the partition in the middle, as a share of the hottest one's."
+    )
+    capacity_share: float = _share(0.75, "Lag is capacity if it grows in this share of the partitions.")
+    stopped_min_ms: int = _ms(
+        5 * MINUTE_MS,
+        "Least time without a commit though there is lag: by default of `max.poll.interval.ms` a stuck poll "
+        "loop would have been put out by then.",
+    )
+    stopped_intervals: float = _factor(
+        10, "And least multiple of the usual time between the member's commits."
+    )
+
+    # --- eager ---
+    eager_rebalances_min: int = _least(3, "Least number of rebalances with an eager assignor.")
+    eager_members_min: int = _least(
+        3, "Least number of members; with fewer, nearly everything changes hands anyway."
+    )
+    eager_saved_share: float = _share(
+        0.3, "Least share of the time without a reader that cooperative assignment saves."
+    )
+    eager_saved_min_ms: int = _ms(MINUTE_MS, "Least time that it saves, summed over partitions.")
+
+
+DEFAULT = Thresholds()
+"""The documented defaults."""

@@ -8,11 +8,11 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from statistics import mean, median
 
-from ringleader.insight.advice import thresholds as at
 from ringleader.insight.advice.draft import Draft
 from ringleader.insight.advice.findings import Change, Finding, Pattern
 from ringleader.insight.advice.past import Past
 from ringleader.insight.advice.replay.policy import Policy
+from ringleader.insight.advice.thresholds import Thresholds
 from ringleader.insight.advice.words import clock, count, how_often, length, some
 from ringleader.insight.model import Confidence, EventKind, Kind, Lag, Member, TopicPartition
 
@@ -24,11 +24,11 @@ def _last(past: Past) -> tuple[tuple[Member, ...], int]:
     return (past.state.members, past.state.since_ms) if past.state else ((), past.until_ms)
 
 
-def idle_members(past: Past) -> Iterator[Draft]:
+def idle_members(past: Past, at: Thresholds) -> Iterator[Draft]:
     """More members than partitions."""
     members, since_ms = _last(past)
     idle = [one for one in members if not one.assigned]
-    if not idle or len(idle) == len(members) or past.until_ms - since_ms < at.IDLE_MIN_MS:
+    if not idle or len(idle) == len(members) or past.until_ms - since_ms < at.idle_min_ms:
         return
     if past.state is not None and past.state.kind is Kind.SHARE:
         return
@@ -60,7 +60,7 @@ def idle_members(past: Past) -> Iterator[Draft]:
     )
 
 
-def two_applications(past: Past) -> Iterator[Draft]:
+def two_applications(past: Past, at: Thresholds) -> Iterator[Draft]:
     """Members that read different topics under one group id."""
     members, last_ms = _last(past)
     members = tuple(one for one in members if one.topics)
@@ -76,7 +76,7 @@ def two_applications(past: Past) -> Iterator[Draft]:
             break
         since_ms = one.at_ms
     disjoint = len(apart) > 1
-    if not disjoint and past.until_ms - since_ms < at.MIXED_MIN_MS:
+    if not disjoint and past.until_ms - since_ms < at.mixed_min_ms:
         return
     yield Draft(
         Finding(
@@ -125,30 +125,30 @@ def _components(subscriptions: Sequence[tuple[str, ...]]) -> list[frozenset[str]
 class _Series:
     """Lag of one partition over the window."""
 
-    def __init__(self, samples: Sequence[Lag]) -> None:
+    def __init__(self, samples: Sequence[Lag], at: Thresholds) -> None:
         known = [one for one in samples if one.committed is not None]
-        self.enough = len(known) >= at.LAG_SAMPLES_MIN
+        self.enough = len(known) >= at.lag_samples_min
         if not self.enough:
             return
         quarter = max(len(known) // 4, 1)
         behind = [max(one.end_offset - (one.committed or 0), 0) for one in known]
         self.first, self.last = mean(behind[:quarter]), mean(behind[-quarter:])
-        half = known[len(known) // 2 :] if len(known) >= 2 * at.LAG_SAMPLES_MIN else known
+        half = known[len(known) // 2 :] if len(known) >= 2 * at.lag_samples_min else known
         seconds = max((half[-1].at_ms - half[0].at_ms) / 1000, 0.001)
         self.produced = max(half[-1].end_offset - half[0].end_offset, 0) / seconds
         self.consumed = max((half[-1].committed or 0) - (half[0].committed or 0), 0) / seconds
 
 
-def lag(past: Past) -> Iterator[Draft]:
+def lag(past: Past, at: Thresholds) -> Iterator[Draft]:
     """Lag that a few partitions have, or all of them."""
     samples: dict[TopicPartition, list[Lag]] = defaultdict(list)
     for one in past.lags:
         samples[one.topic, one.partition].append(one)
-    series = {tp: made for tp, some_samples in samples.items() if (made := _Series(some_samples)).enough}
+    series = {tp: made for tp, some_samples in samples.items() if (made := _Series(some_samples, at)).enough}
     if not series:
         return
     first, last = sum(one.first for one in series.values()), sum(one.last for one in series.values())
-    if last < at.LAG_MIN or last < first:
+    if last < at.lag_min_records or last < first:
         return
     hottest = sorted(series, key=lambda tp: -series[tp].last)
     hot = hottest[: max(len(hottest) // 5, 1)]
@@ -160,14 +160,14 @@ def lag(past: Past) -> Iterator[Draft]:
     owner = {tp: member for member in members for tp in member.assigned}
     produced = sum(one.produced for one in series.values())
     consumed = sum(one.consumed for one in series.values())
-    grown = sum(one.last > one.first * at.LAG_GROWTH for one in series.values())
+    grown = sum(one.last > one.first * at.lag_growth for one in series.values())
     if (
         len(series) > 1
-        and hot_share >= at.SKEW_SHARE
-        and middle <= at.SKEW_MEDIAN_SHARE * series[hottest[0]].last
+        and hot_share >= at.skew_share
+        and middle <= at.skew_median_share * series[hottest[0]].last
     ):
         yield _skew(past, hot, series, owner, last, hot_share, middle, since_ms, until_ms)
-    elif last >= first * at.LAG_GROWTH and grown >= at.CAPACITY_SHARE * len(series) and members:
+    elif last >= first * at.lag_growth and grown >= at.capacity_share * len(series) and members:
         needed = math.ceil(len(members) * produced / consumed) if consumed else 2 * len(members)
         needed = max(needed, len(members) + 1)
         change = (
@@ -254,9 +254,9 @@ def _skew(
     )
 
 
-def commits_stopped(past: Past) -> Iterator[Draft]:
+def commits_stopped(past: Past, at: Thresholds) -> Iterator[Draft]:
     """A member that is in the group, and commits nothing though there is something to read."""
-    stuck = _stuck(past)
+    stuck = _stuck(past, at)
     seen = [one for one in past.events if one.kind is EventKind.COMMITS_STOPPED and one.group == past.group]
     if not stuck and not seen:
         return
@@ -301,7 +301,7 @@ def commits_stopped(past: Past) -> Iterator[Draft]:
     )
 
 
-def _stuck(past: Past) -> list[tuple[Member, int, int]]:
+def _stuck(past: Past, at: Thresholds) -> list[tuple[Member, int, int]]:
     """Members that stopped committing: the last commit (Unix ms), and the records behind."""
     members, since_ms = _last(past)
     commits: dict[TopicPartition, list[int]] = defaultdict(list)
@@ -319,7 +319,7 @@ def _stuck(past: Past) -> list[tuple[Member, int, int]]:
             continue
         last_ms = max(times[-1], since_ms)
         gaps = [later - earlier for earlier, later in pairwise(times)]
-        patience_ms = max(at.STOPPED_MIN_MS, at.STOPPED_INTERVALS * (median(gaps) if gaps else 0))
+        patience_ms = max(at.stopped_min_ms, at.stopped_intervals * (median(gaps) if gaps else 0))
         seen_ms = max(one.at_ms for one in behind)
         grew = any(
             one.end_offset > (one.committed or 0) and one.at_ms - last_ms >= patience_ms for one in behind

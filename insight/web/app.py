@@ -18,6 +18,7 @@ from starlette.responses import FileResponse, Response, StreamingResponse
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from ringleader.insight.advice.thresholds import DEFAULT, Thresholds
 from ringleader.insight.history import History, HistoryError
 from ringleader.insight.plain import Json
 from ringleader.insight.web.desk import BusyError, Desk
@@ -25,7 +26,7 @@ from ringleader.insight.web.guard import Guard, refusal
 from ringleader.insight.web.live import Live
 from ringleader.insight.web.metrics import exposition
 from ringleader.insight.web.params import AskedWronglyError, Params
-from ringleader.insight.web.questions import QUESTIONS, SLOW, NotFoundError, Question
+from ringleader.insight.web.questions import QUESTIONS, SLOW, NotFoundError, Question, findings
 
 STATIC = Path(__file__).parent / "static"
 
@@ -33,12 +34,20 @@ Handler = Callable[[Request], Awaitable[Response]]
 
 
 def application(
-    desk: Desk, slow: Desk, live: Live, *, token: str | None = None, names: Iterable[str] = ()
+    desk: Desk,
+    slow: Desk,
+    live: Live,
+    *,
+    token: str | None = None,
+    names: Iterable[str] = (),
+    thresholds: Thresholds = DEFAULT,
 ) -> Starlette:
     """Answers over `desk`, and over `slow` what may take seconds, with the board and the messages of `live`.
-    `names`: host names that it may be asked for, beside localhost, this machine's and addresses."""
+    `names`: host names that it may be asked for, beside localhost, this machine's and addresses.
+    `thresholds`: of findings."""
+    set_up = {"findings": partial(findings, thresholds=thresholds)}
     asked = {
-        name: partial(_question, slow if name in SLOW else desk, question, allowed)
+        name: partial(_question, slow if name in SLOW else desk, set_up.get(name, question), allowed)
         for name, (question, allowed) in QUESTIONS.items()
     }
     return Starlette(

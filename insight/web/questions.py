@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Callable
 from itertools import groupby
 
-from ringleader.insight.advice import Past, advice_json, advise
+from ringleader.insight.advice import Past, Thresholds, advice_json, advise
+from ringleader.insight.advice.thresholds import DEFAULT
 from ringleader.insight.history import History
 from ringleader.insight.model import Lag, Rebalance, TopicPartition
 from ringleader.insight.plain import Json, plain
@@ -223,12 +224,12 @@ def report(history: History, params: Params, now_ms: int) -> Json:
     }
 
 
-def findings(history: History, params: Params, now_ms: int) -> Json:
+def findings(history: History, params: Params, now_ms: int, *, thresholds: Thresholds = DEFAULT) -> Json:
     """The changes that a group needs: see `insight.advice`."""
     name = params.text("group")
     until_ms = params.time_ms("until") or now_ms
     since_ms = params.time_ms("since") or until_ms - DAY_MS
-    return advice_json(advise(Past.read(history, name, since_ms, until_ms)))
+    return advice_json(advise(Past.read(history, name, since_ms, until_ms), thresholds))
 
 
 def _window(params: Params) -> tuple[int | None, int | None]:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ringleader.coordinator.security.tls import Tls
 from ringleader.host.http_server import HttpServer, bound
+from ringleader.insight.advice.thresholds import DEFAULT, Thresholds
 from ringleader.insight.web.app import application
 from ringleader.insight.web.desk import Desk
 from ringleader.insight.web.guard import HEADERS, check_address
@@ -33,11 +34,14 @@ async def serve(
     token: str | None = None,
     names: Iterable[str] = (),
     tls: Tls | None = None,
+    thresholds: Thresholds = DEFAULT,
     started: Callable[[str], None] | None = None,
 ) -> None:
     """Serve the page over the history at `history_path`, which another process may be writing, until
     cancelled. `started` gets the address. Raises the errors of `page`."""
-    async with page(history_path, host, port, token=token, names=names, tls=tls) as url:
+    async with page(
+        history_path, host, port, token=token, names=names, tls=tls, thresholds=thresholds
+    ) as url:
         if started is not None:
             started(url)
         await asyncio.Event().wait()
@@ -52,9 +56,10 @@ async def page(
     token: str | None = None,
     names: Iterable[str] = (),
     tls: Tls | None = None,
+    thresholds: Thresholds = DEFAULT,
 ) -> AsyncIterator[str]:
     """The page while the block lasts; its address. `names`: host names that it may be asked for, beside
-    localhost, `host`, this machine's own and addresses. `tls`: see `page_tls`.
+    localhost, `host`, this machine's own and addresses. `tls`: see `page_tls`. `thresholds`: of findings.
 
     The history need not be there yet. Raises ValueError for an address beyond this machine without a token
     or certificates that are asked for, and OSError for one that cannot be listened on.
@@ -66,7 +71,7 @@ async def page(
     desk, slow = Desk(path), Desk(path, SLOW_MAX)
     live = Live(desk)
     server = HttpServer(
-        application(desk, slow, live, token=token, names=(host, *names)),
+        application(desk, slow, live, token=token, names=(host, *names), thresholds=thresholds),
         listening,
         connections_max=CONNECTIONS_MAX,
         headers=HEADERS,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ringleader.cli.common import CommandConfigOption, JsonOption, console
+from ringleader.cli.common import WRONG_INPUT, CommandConfigOption, JsonOption, console, fail
 from ringleader.cli.explain import say_change
+from ringleader.cli.flags import command_with
+from ringleader.cli.insight_settings import ConfigOption, flags, thresholds_of
 from ringleader.cli.looking_back import (
     GroupArgument,
     HistoryOption,
@@ -36,11 +38,16 @@ HELP = (
     "Examples:\n\n"
     "  ringleader advise billing\n\n"
     "  ringleader advise billing --since 7d --bootstrap-server prod:9092\n\n"
+    "  ringleader advise billing --advice-slow-leader-ms 500\n\n"
     "  ringleader advise billing --json | jq -r '.findings[].pattern'"
 )
 
 
-def advise(
+def advise() -> None:
+    """See `HELP`. Its parameters are those of `_advise_with`, see `COMMAND`."""
+
+
+def _advise_with(
     ctx: typer.Context,
     group: GroupArgument,
     since: SinceOption = "24h",
@@ -54,15 +61,21 @@ def advise(
     command_config: CommandConfigOption = None,
     utc: UtcOption = False,
     as_json: JsonOption = False,
+    config: ConfigOption = None,
+    **flags: Any,
 ) -> None:
-    """See `HELP`."""
+    from ringleader.coordinator.config_text import SettingsError
     from ringleader.insight.advice import advice_json
     from ringleader.insight.advice import advise as advised
 
+    try:
+        thresholds = thresholds_of(flags, file=config)
+    except SettingsError as error:
+        fail(str(error), WRONG_INPUT)
     with view_of(ctx) as view:
         view.warn_of_gaps()
         past = view.past()
-    found = advised(past, replay=replay)
+    found = advised(past, thresholds, replay=replay)
     if as_json:
         print(json.dumps(advice_json(found, plain)))
         return
@@ -74,6 +87,10 @@ def advise(
     for number, one in enumerate(found.findings, 1):
         _say(out, number, one)
     out.print(f"Looked at: {looked_at}.", style="dim", markup=False)
+
+
+COMMAND = command_with("advise", HELP, _advise_with, flags)
+"""The class of the command `advise`."""
 
 
 def _say(out: Console, number: int, one: Finding) -> None:

@@ -28,19 +28,23 @@ def arguments(
     token_file: Path | None,
     certificate: Path | None = None,
     client_authority: Path | None = None,
+    config: Path | None = None,
 ) -> list[str]:
     """The arguments of the watcher, but for the daemon's address. Raises ValueError for those that it would
     refuse."""
+    from ringleader.cli.insight_settings import thresholds_of
     from ringleader.clients.connection.cluster import parse_bootstrap
     from ringleader.insight.web import check_address, page_tls, read_token
 
     [(host, _)] = parse_bootstrap([address])
     check_address(host, read_token(token_file), page_tls(certificate, client_authority))
+    thresholds_of({}, file=config)
     given = {
         "--page": address,
         "--token-file": token_file,
         "--page-certificate": certificate,
         "--page-client-authority": client_authority,
+        "--config": config,
     }
     return [str(word) for option in given.items() if option[1] is not None for word in option]
 

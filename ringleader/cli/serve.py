@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import functools
 import gc
-import inspect
 import logging
 import os
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperCommand
 
 from ringleader.cli.common import FAILED, WRONG_INPUT, complain, fail
+from ringleader.cli.flags import command_with
 
 if TYPE_CHECKING:
     from ringleader.coordinator.config import Option, Settings
@@ -52,48 +50,6 @@ PARAGRAPHS = (
     "  ringleader serve --cluster k1:9092,k2:9092 --node-id 1 --listen 0.0.0.0:9092 --allow-plaintext",
 )
 HELP = "\n\n".join(PARAGRAPHS)
-
-
-def _option_parameter(option: Option, panel: str) -> inspect.Parameter:
-    """One flag. Everything is taken as text and checked by the settings: one kind of complaint."""
-    from ringleader.coordinator.config_text import shown
-
-    metavar = {bool: "true|false", int: "NUMBER"}.get(option.kind, "WORD" if option.choices else "TEXT")
-    notes = [f"{option.allowed} {option.unit}".strip()] if option.allowed else []
-    switch = option.kind is bool and option.default is False
-    default = shown(option.default)
-    if default and not switch:
-        notes.append(f"default: {default}")
-    info = typer.Option(
-        option.flag,
-        metavar=None if switch else metavar,
-        help=option.description + (f" ({'; '.join(notes)})" if notes else ""),
-        rich_help_panel=panel,
-        show_default=False,
-    )
-    kind = bool if switch else list[str] if option.repeatable else str
-    return inspect.Parameter(
-        option.field, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[kind | None, info]
-    )
-
-
-def _with_settings(command: Callable[..., None]) -> Callable[..., None]:
-    """Give `command` one flag for each setting beside its own parameters."""
-    own = [
-        parameter
-        for parameter in inspect.signature(command, eval_str=True).parameters.values()
-        if parameter.kind is not inspect.Parameter.VAR_KEYWORD
-    ]
-    from ringleader.coordinator.config import options
-
-    panel, flags = "", []
-    for option in options():
-        panel = PANELS.get(option.field, panel)
-        flags.append(_option_parameter(option, panel))
-    parameters = [*own, *flags]
-    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    return command
 
 
 ConfigOption = Annotated[
@@ -143,30 +99,20 @@ UiClientAuthorityOption = Annotated[
         help="PEM file with CA certificates: the page requires a client certificate signed by one of them.",
     ),
 ]
+UiConfigOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--ui-config",
+        envvar="RINGLEADER_UI_CONFIG",
+        metavar="FILE",
+        dir_okay=False,
+        help="Settings file of the process that serves the page (as `ringleader watch --config`).",
+    ),
+]
 
 
 def serve() -> None:
-    """Run the coordinator. Its parameters are those of `_serve_with`, see `ServeCommand`."""
-
-
-class ServeCommand(TyperCommand):
-    """``serve``, whose flags are made when it is called: to load the settings costs all other commands a
-    third of their start."""
-
-    def make_context(self, info_name: Any, args: Any, parent: Any = None, **extra: Any) -> Any:
-        """That of the command with all flags."""
-        return _with_all_flags().make_context(info_name, args, parent, **extra)
-
-
-COMMAND = ServeCommand
-"""The class of the command `serve`."""
-
-
-@functools.cache
-def _with_all_flags() -> Any:
-    made = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich")
-    made.command("serve", help=HELP)(_with_settings(_serve_with))
-    return typer.main.get_command(made)
+    """Run the coordinator. Its parameters are those of `_serve_with`, see `COMMAND`."""
 
 
 def _serve_with(
@@ -176,6 +122,7 @@ def _serve_with(
     ui_token_file: UiTokenFileOption = None,
     ui_certificate: UiCertificateOption = None,
     ui_client_authority: UiClientAuthorityOption = None,
+    ui_config: UiConfigOption = None,
     **flags: Any,
 ) -> None:
     from ringleader.cli.logs import set_up_logs
@@ -199,10 +146,24 @@ def _serve_with(
         "--ui-token-file": ui_token_file,
         "--ui-certificate": ui_certificate,
         "--ui-client-authority": ui_client_authority,
+        "--ui-config": ui_config,
     }
     code = _run(settings, _page_arguments(ui, files))
     if code:
         raise typer.Exit(code)
+
+
+def _flags() -> Iterator[tuple[Option, str]]:
+    from ringleader.coordinator.config import options
+
+    panel = ""
+    for option in options():
+        panel = PANELS.get(option.field, panel)
+        yield option, panel
+
+
+COMMAND = command_with("serve", HELP, _serve_with, _flags)
+"""The class of the command `serve`."""
 
 
 def _is_plaintext(listener: Listener) -> bool:
@@ -213,7 +174,7 @@ def _page_arguments(ui: str | None, files: Mapping[str, Path | None]) -> list[st
     """None: no page."""
     if ui is None:
         for option in (one for one, file in files.items() if file is not None):
-            fail(f"{option}: there is no page to ask for it; give --ui HOST:PORT, too.", WRONG_INPUT)
+            fail(f"{option}: there is no page to use it; give --ui HOST:PORT, too.", WRONG_INPUT)
         return None
     from ringleader.cli.beside import arguments
 

@@ -27,11 +27,14 @@ from ringleader.cli.common import (
     printable,
     utf8,
 )
+from ringleader.cli.flags import command_with
+from ringleader.cli.insight_settings import ConfigOption, flags, thresholds_of
 from ringleader.cli.looking_back import entry
 from ringleader.cli.times import duration_ms
 
 if TYPE_CHECKING:
     from ringleader.coordinator.security.tls import Tls
+    from ringleader.insight.advice import Thresholds
     from ringleader.insight.feed.watcher import Progress, Watcher
     from ringleader.insight.model import Event, Rebalance
 
@@ -140,7 +143,11 @@ UtcOption = Annotated[bool, typer.Option("--utc", help="Print exact times (UTC).
 JsonLinesOption = Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")]
 
 
-def watch(
+def watch() -> None:
+    """See HELP. Its parameters are those of `_watch_with`, see `COMMAND`."""
+
+
+def _watch_with(
     bootstrap_server: BootstrapOption = BOOTSTRAP,
     group: GroupOption = None,
     from_start: FromStartOption = True,
@@ -156,9 +163,11 @@ def watch(
     utc: UtcOption = False,
     as_json: JsonLinesOption = False,
     command_config: CommandConfigOption = None,
+    config: ConfigOption = None,
+    **given: Any,
 ) -> None:
-    """See HELP."""
     from ringleader.clients.errors import ClientError
+    from ringleader.coordinator.config_text import SettingsError
     from ringleader.insight.feed.watcher import Watcher
     from ringleader.insight.history import HistoryError
 
@@ -168,8 +177,14 @@ def watch(
     age_ms, size = _age_ms(keep), _size(max_size)
     groups = frozenset(group or ())
     show = _AsJson() if as_json else _Text(utc)
+    try:
+        thresholds = thresholds_of(given, file=config)
+    except SettingsError as error:
+        fail(str(error), WRONG_INPUT)
     served = (
-        None if no_page else _page(page, page_name or [], token_file, page_certificate, page_client_authority)
+        None
+        if no_page
+        else _page(page, page_name or [], token_file, page_certificate, page_client_authority, thresholds)
     )
 
     async def run() -> None:
@@ -193,6 +208,10 @@ def watch(
         if isinstance(error, BrokenPipeError):
             raise
         fail(f"{str(error).rstrip('.')}.")
+
+
+COMMAND = command_with("watch", HELP, _watch_with, flags)
+"""The class of the command `watch`."""
 
 
 async def _watch(
@@ -236,6 +255,7 @@ class Page(NamedTuple):
     names: list[str]
     token: str | None
     tls: Tls | None
+    thresholds: Thresholds
     wanted: bool
     """It was asked for by name."""
 
@@ -244,7 +264,15 @@ async def _serve(stack: AsyncExitStack, path: Path, served: Page) -> None:
     from ringleader.insight.web import page
 
     def at(port: int) -> AbstractAsyncContextManager[str]:
-        return page(path, served.host, port, token=served.token, names=served.names, tls=served.tls)
+        return page(
+            path,
+            served.host,
+            port,
+            token=served.token,
+            names=served.names,
+            tls=served.tls,
+            thresholds=served.thresholds,
+        )
 
     try:
         url = await stack.enter_async_context(at(served.port))
@@ -395,6 +423,7 @@ def _page(
     token_file: Path | None,
     certificate: Path | None,
     client_authority: Path | None,
+    thresholds: Thresholds,
 ) -> Page:
     from ringleader.clients.connection.cluster import parse_bootstrap
     from ringleader.insight.web import check_address, page_tls, read_token
@@ -406,7 +435,7 @@ def _page(
         check_address(host, token, tls)
     except ValueError as error:
         fail(f"--page: {error}.", WRONG_INPUT)
-    return Page(host, port, names, token, tls, address is not None)
+    return Page(host, port, names, token, tls, thresholds, address is not None)
 
 
 def _age_ms(text: str) -> int:

@@ -314,6 +314,21 @@ def test_a_healthy_group_says_so_in_one_line(made: Path) -> None:
     assert done.out.startswith("Healthy: nothing to change in shipping. Looked at: 1 rebalance")
 
 
+def test_advise_has_thresholds_as_flags_and_in_a_file(made: Path, tmp_path: Path) -> None:
+    def flapping(*arguments: str) -> bool:
+        return "Flapping member" in asked(made, "advise", "billing", "--no-replay", *arguments).out
+
+    file = tmp_path / "advise.toml"
+    file.write_text("advice.flaps.min = 99\n")
+    assert flapping()
+    assert not flapping("--advice-flaps-min", "99")
+    assert not flapping("--config", str(file))
+    assert flapping("--config", str(file), "--advice-flaps-min", "2")
+    wrong = asked(made, "advise", "billing", "--advice-flaps-min", "0")
+    assert (wrong.code, wrong.out) == (2, "")
+    assert wrong.err.startswith("ringleader: --advice-flaps-min: should be greater than or equal to 1")
+
+
 def test_advise_without_replay_has_no_figures(made: Path) -> None:
     findings = answered(made, "advise", "billing", "--no-replay", "--since", "170m")["findings"]
     assert findings

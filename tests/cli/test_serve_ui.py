@@ -69,10 +69,11 @@ def test_the_page_is_there_with_the_daemon_and_goes_with_it(
             "--ui: 0.0.0.0 can be reached from other machines",
         ),
         (["--ui", "here:port"], "--ui: not an address of the form HOST:PORT"),
-        (["--ui-token-file", "token"], "--ui-token-file: there is no page to ask for it"),
+        (["--ui-token-file", "token"], "--ui-token-file: there is no page to use it"),
         (["--ui", "127.0.0.1:8088", "--ui-token-file", "nothing"], "the token file nothing cannot be read"),
         (["--ui", "127.0.0.1:8088", "--ui-certificate", "nothing"], "the page's certificate: No such file"),
-        (["--ui-client-authority", "some"], "--ui-client-authority: there is no page to ask for it"),
+        (["--ui", "127.0.0.1:8088", "--ui-config", "nothing"], "The settings file nothing cannot be read"),
+        (["--ui-client-authority", "some"], "--ui-client-authority: there is no page to use it"),
     ],
 )
 def test_what_the_page_cannot_be_served_with_is_said_before_anything_starts(

@@ -13,7 +13,7 @@ from tools import settings_page
 
 def test_documentation_is_up_to_date() -> None:
     written = settings_page.PAGE.read_text()
-    assert written == settings_page.render(options()), "run python -m tools.settings_page"
+    assert written == settings_page.render(), "run python -m tools.settings_page"
 
 
 def test_every_setting_has_kafkas_form_in_all_four_places() -> None:
