@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ringleader.insight.advice import comings, phases, work
 from ringleader.insight.advice.draft import Draft
-from ringleader.insight.advice.findings import Advice, Finding, Saving
+from ringleader.insight.advice.findings import Advice, Finding
 from ringleader.insight.advice.past import Past
 from ringleader.insight.advice.replay import NothingToReplayError, RanAwayError, Replay
 from ringleader.insight.advice.thresholds import DEFAULT, Thresholds
@@ -47,15 +47,7 @@ def _with_saving(draft: Draft, player: Replay | None, why_not: str) -> Finding |
         saving = player.apart(draft.apart)
     if draft.counts is not None and not draft.counts(saving):
         return None
-    return replace(finding, saving=saving, no_saving="" if saving.claimed else _too_far(saving))
-
-
-def _too_far(saving: Saving) -> str:
-    """The reason why a replay gives no figure."""
-    return (
-        f"Played again as it was, {saving.reproduced} of {saving.recorded} rebalances came out again and"
-        f" {saving.invented} others: too far from the record to say what would have been."
-    )
+    return replace(finding, saving=saving, no_saving="" if saving.claimed else saving.why_not_claimed)
 
 
 def _worth(finding: Finding) -> tuple[bool, float, int]:

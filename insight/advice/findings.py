@@ -89,6 +89,14 @@ class Saving:
         return self.confidence is not Confidence.UNKNOWN
 
     @property
+    def why_not_claimed(self) -> str:
+        """The reason why the replay gives no figure."""
+        return (
+            f"Played again as it was, {self.reproduced} of {self.recorded} rebalances came out again and"
+            f" {self.invented} others: too far from the record to say what would have been."
+        )
+
+    @property
     def text(self) -> str:
         """``With static members: 6 of 9 rebalances would not have happened; 8 partition-minutes less ...``"""
         had = self.rebalances_as_was
@@ -155,9 +163,11 @@ def advice_json(advice: Advice, plain_of: Callable[[Any], Any] = plain) -> Json:
     """Advice as JSON's own types: savings with their figures and their sentence, too."""
     made: Json = plain_of(advice)
     for one, shown in zip(advice.findings, made["findings"], strict=True):
-        saving = one.saving
-        if saving is not None:
-            shown["saving"] |= {
-                name: getattr(saving, name) for name in ("claimed", "avoided", "saved_ms", "text")
-            }
+        if one.saving is not None:
+            shown["saving"] |= saving_json(one.saving)
     return {**made, "healthy": advice.healthy}
+
+
+def saving_json(saving: Saving) -> Json:
+    """The figures and the sentence of a saving, which are no fields of it."""
+    return {name: getattr(saving, name) for name in ("claimed", "avoided", "saved_ms", "text")}

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ringleader.cli.common import WRONG_INPUT, CommandConfigOption, JsonOption, console, fail
+from ringleader.cli.common import WRONG_INPUT, CommandConfigOption, JsonOption, console, fail, utf8
 from ringleader.cli.explain import say_change
 from ringleader.cli.flags import command_with
 from ringleader.cli.insight_settings import ConfigOption, flags, thresholds_of
 from ringleader.cli.looking_back import (
-    GroupArgument,
     HistoryOption,
     ServerOption,
     SinceOption,
@@ -23,6 +22,7 @@ from ringleader.cli.looking_back import (
     say,
     view_of,
 )
+from ringleader.cli.move import advise_move
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -35,11 +35,15 @@ HELP = (
     " machine"
     " and assignors, once as it was and once with the change. Where the first does not come out as it was"
     " recorded, no figure is claimed.\n\n"
+    "With --protocol consumer: whether groups can move to the consumer protocol (KIP-848), what stands in the"
+    " way, what changes, and what the recorded rebalances would have cost there. Without GROUP: all"
+    " groups.\n\n"
     "Examples:\n\n"
     "  ringleader advise billing\n\n"
     "  ringleader advise billing --since 7d --bootstrap-server prod:9092\n\n"
     "  ringleader advise billing --advice-slow-leader-ms 500\n\n"
-    "  ringleader advise billing --json | jq -r '.findings[].pattern'"
+    "  ringleader advise billing --json | jq -r '.findings[].pattern'\n\n"
+    "  ringleader advise --protocol consumer --bootstrap-server prod:9092"
 )
 
 
@@ -49,7 +53,23 @@ def advise() -> None:
 
 def _advise_with(
     ctx: typer.Context,
-    group: GroupArgument,
+    group: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[GROUP]",
+            parser=utf8,
+            help="Group; may be left out with --protocol.",
+            show_default=False,
+        ),
+    ] = None,
+    protocol: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PROTOCOL",
+            help="Advise on a move to this protocol instead: consumer (KIP-848).",
+            show_default=False,
+        ),
+    ] = None,
     since: SinceOption = "24h",
     until: UntilOption = None,
     replay: Annotated[
@@ -64,6 +84,13 @@ def _advise_with(
     config: ConfigOption = None,
     **flags: Any,
 ) -> None:
+    if protocol is not None:
+        if protocol != "consumer":
+            fail(f"--protocol: it is consumer, not {protocol!r}.", WRONG_INPUT)
+        advise_move(ctx, group)
+        return
+    if group is None:
+        fail("Name a group; without one there is advice with --protocol consumer only.", WRONG_INPUT)
     from ringleader.coordinator.config_text import SettingsError
     from ringleader.insight.advice import advice_json
     from ringleader.insight.advice import advise as advised

@@ -134,19 +134,16 @@ def history_of(ctx: typer.Context) -> Iterator[History]:
     """The history that a command's options name, open to be read: a file as it is, or a cluster's, caught up.
     An error ends the command with one sentence."""
     from ringleader.insight.history import History, HistoryError
-    from ringleader.insight.history.paths import last_watched
 
     file, config = ctx.params["history_file"], ctx.params["command_config"]
-    bootstrap = ctx.params["bootstrap_server"]
-    # Where both are given, the file is brought up to date; an environment that names a cluster is no wish.
-    wished = given(ctx, "bootstrap_server")
+    bootstrap = cluster_of(ctx)
     try:
-        if file is not None and not wished:
+        if bootstrap is None:
             if config is not None and given(ctx, "command_config"):
                 fail("--command-config is for a cluster: give --bootstrap-server, too.", WRONG_INPUT)
             found = History.open(file, read_only=True)
         else:
-            found = _caught_up(file, bootstrap or last_watched() or BOOTSTRAP, config)
+            found = _caught_up(file, bootstrap, config)
     except HistoryError as error:
         fail(f"{str(error).rstrip('.')}. `ringleader watch` begins one.")
     try:
@@ -157,6 +154,16 @@ def history_of(ctx: typer.Context) -> Iterator[History]:
         fail(f"{str(error).rstrip('.')}.")
     finally:
         found.close()
+
+
+def cluster_of(ctx: typer.Context) -> str | None:
+    """The cluster that a command's options name; None: only a file counts, as it is. Where both are given,
+    the file is brought up to date; an environment that names a cluster is no wish."""
+    from ringleader.insight.history.paths import last_watched
+
+    if ctx.params["history_file"] is not None and not given(ctx, "bootstrap_server"):
+        return None
+    return ctx.params["bootstrap_server"] or last_watched() or BOOTSTRAP
 
 
 def given(ctx: typer.Context, name: str) -> bool:

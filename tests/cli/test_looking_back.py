@@ -416,3 +416,41 @@ def test_moments_as_they_are_typed() -> None:
     assert moment_of("2026-01-31", now, "--since") == 1_769_817_600_000
     assert nearest("Biling", ["shipping", "billing"]) == "billing"
     assert nearest("zzz", ["shipping", "billing"]) == ""
+
+
+# ---- advise --protocol consumer ----
+
+
+def test_advice_on_a_move_to_the_consumer_protocol_for_one_group_and_for_all(made: Path) -> None:
+    (billing,) = answered(made, "advise", "billing", "--protocol", "consumer")["groups"]
+    assert (billing["way"], billing["saving"]["claimed"]) == ("online", True)
+    assert {one["about"] for one in billing["points"]} >= {"cluster", "assignor", "clients", "timeouts"}
+    found = answered(made, "advise", "--protocol", "consumer", "--no-replay")
+    assert (found["protocol"], [one["group"] for one in found["groups"]]) == (
+        "consumer",
+        ["billing", "shipping"],
+    )
+    assert found["groups"][0]["no_saving"] == "Not played again, as asked."
+    done = asked(made, "advise", "--protocol", "consumer")
+    assert (done.code, done.err) == (0, "")
+    assert "billing: It can move while it works" in done.out
+    assert "→ group.remote.assignor: range" in done.out
+    assert "= With the consumer protocol: " in done.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (["advise", "billing", "--protocol", "classic"], 2, "--protocol: it is consumer, not 'classic'."),
+        (["advise"], 2, "Name a group; without one there is advice with --protocol consumer only."),
+        (
+            ["advise", "biling", "--protocol", "consumer"],
+            1,
+            "did you mean billing?",
+        ),
+    ],
+)
+def test_what_advice_on_a_move_does_not_take(made: Path, arguments: list[str], code: int, says: str) -> None:
+    done = asked(made, *arguments)
+    assert (done.code, done.out) == (code, "")
+    assert says in done.err

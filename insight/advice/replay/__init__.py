@@ -61,7 +61,7 @@ class Replay:
             self.reproduced,
             len(self.as_it_was.rebalances) - self.reproduced,
             len(self.as_it_was.rebalances),
-            max(len(one.rebalances) for one in played),
+            max(one.count for one in played),
             self.as_it_was.unowned_ms,
             sum(one.unowned_ms for one in played),
             confidence,

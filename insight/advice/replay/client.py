@@ -10,7 +10,7 @@ from ringleader.clients.assignors import Assignor, AssignorMember, sticky_user_d
 from ringleader.coordinator.groups.shard import Shard
 from ringleader.insight.advice.replay.policy import Policy
 from ringleader.insight.advice.replay.readers import Readers
-from ringleader.insight.advice.replay.script import Ending, Process
+from ringleader.insight.advice.replay.script import Ending, Process, Script
 from ringleader.insight.model import TopicPartition
 from ringleader.protocol.embedded import Subscription
 from ringleader.protocol.errors import ErrorCode
@@ -55,12 +55,17 @@ class Surroundings(Protocol):
     """The run that a client is part of: the group machine, the policy, the clock, the other clients."""
 
     group: str
+    script: Script
     policy: Policy
     assignor: Assignor
     shard: Shard
     readers: Readers
     now_ms: int
     offers: dict[Client, AssignorMember]
+    topic_names: dict[bytes, str]
+    """By topic id."""
+    heartbeat_ms: int
+    """Between two heartbeats of the consumer protocol."""
 
     def later(self, delay_ms: int, what: Callable[[], None]) -> None:
         """Do something after a delay."""

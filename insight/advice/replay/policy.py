@@ -29,6 +29,11 @@ class Policy:
     """Nobody is waited for longer than its next heartbeat."""
     topics: frozenset[str] | None = None
     """Only members of these topics are in the group."""
+    consumer: bool = False
+    """Members use the consumer protocol (KIP-848). Sessions are as long as `session_timeout_ms`, or Kafka's
+    default, for the coordinator's setting rules there."""
+    heartbeat_ms: int | None = None
+    """Between two heartbeats of the consumer protocol; None: Kafka's default."""
 
 
 AS_IT_WAS = Policy("as it was")

@@ -1,7 +1,8 @@
 """The recorded processes as clients of our own group machine, with a clock that jumps.
 
 Between events nothing is simulated: heartbeats are sent only when a session would end without them, and a
-member learns of a rebalance as long after its beginning as the record says.
+member learns of a rebalance as long after its beginning as the record says. In the consumer protocol, where
+heartbeats bring the news, all members send theirs in turn as long as the group changes.
 """
 
 from __future__ import annotations
@@ -13,14 +14,16 @@ from heapq import heappop, heappush
 from typing import Any
 
 from ringleader.clients.assignors import ASSIGNORS, STICKY, Assignor, AssignorMember
+from ringleader.coordinator.consumer_groups.topics import Topics
 from ringleader.coordinator.groups.settings import GroupSettings
 from ringleader.coordinator.groups.shard import Shard
-from ringleader.coordinator.journal.entries import JournalEntry, Outcome
+from ringleader.coordinator.journal.entries import EpochEntry, JournalEntry, Outcome
 from ringleader.insight.advice.past import HEARTBEAT_MS
 from ringleader.insight.advice.replay.client import Call, Client
+from ringleader.insight.advice.replay.consumer_client import ConsumerClient, topic_of
 from ringleader.insight.advice.replay.policy import Policy
 from ringleader.insight.advice.replay.readers import Readers
-from ringleader.insight.advice.replay.script import FOREVER_MS, Script, cast
+from ringleader.insight.advice.replay.script import FOREVER_MS, SESSION_MS, Script, cast
 from ringleader.insight.model import TopicPartition
 from ringleader.protocol.embedded import Subscription
 from ringleader.protocol.errors import ErrorCode
@@ -52,7 +55,14 @@ class Played:
     """The outcome of a run."""
 
     rebalances: list[Replayed]
+    epochs: int
+    """Likewise, in the consumer protocol."""
     unowned_ms: int
+
+    @property
+    def count(self) -> int:
+        """Rebalances of either protocol."""
+        return len(self.rebalances) + self.epochs
 
 
 class World:
@@ -66,6 +76,9 @@ class World:
         self.readers = Readers()
         self.offers: dict[Client, AssignorMember] = {}
         self.rebalances: list[Replayed] = []
+        self.epochs = 0
+        self.topic_names: dict[bytes, str] = {}
+        self._topics = Topics()
         self._metadata: dict[tuple[str, ...], bytes] = {}
         self._shares: dict[str, frozenset[TopicPartition]] = {}
         self._places: dict[str, frozenset[TopicPartition]] = {}
@@ -82,10 +95,15 @@ class World:
             group_min_session_timeout_ms=1,
             group_max_session_timeout_ms=2**31 - 1,
             group_initial_rebalance_delay_ms=min([INITIAL_DELAY_MS, *filled]),
+            group_consumer_session_timeout_ms=policy.session_timeout_ms or SESSION_MS,
         )
-        self.shard = Shard(0, settings, self._id)
+        self.heartbeat_ms = policy.heartbeat_ms or settings.group_consumer_heartbeat_interval_ms
+        self._in_round = False
+        self._written = 0
+        self.shard = Shard(0, settings, self._id, topics=self._topics)
         self.shard.loaded(self.now_ms, self.now_ms)
-        self.clients = [Client(self, one) for one in cast(script, policy)]
+        self._modern = [ConsumerClient(self, one) for one in cast(script, policy)] if policy.consumer else []
+        self.clients: list[Client] = [*self._modern] or [Client(self, one) for one in cast(script, policy)]
 
     # ---- running ----
 
@@ -95,11 +113,12 @@ class World:
         self._plan()
         self._run(script.since_ms)
         self.rebalances.clear()
+        self.epochs = 0
         self.readers.go_to(self.now_ms)
         self.readers.unowned_ms = 0
         self._run(script.until_ms)
         self.readers.go_to(script.until_ms)
-        return Played(self.rebalances, self.readers.unowned_ms)
+        return Played(self.rebalances, self.epochs, self.readers.unowned_ms)
 
     def later(self, delay_ms: int, what: Callable[[], None]) -> None:
         """Do something after a delay."""
@@ -126,7 +145,8 @@ class World:
                 self._plan_busy(client, busy.since_ms, busy.until_ms, busy.gives_up_ms)
             for at_ms, topics in process.changes:
                 self._at(at_ms, partial(client.change, topics))
-        for at_ms in self.script.asks:
+        # In the consumer protocol no member leads: what a leader looks for, the coordinator sees itself.
+        for at_ms in () if self.policy.consumer else self.script.asks:
             self._at(at_ms, self._ask)
 
     def _plan_busy(self, client: Client, since_ms: int, until_ms: int, gives_up_ms: int | None) -> None:
@@ -150,6 +170,12 @@ class World:
                 if wanted is None or topic in wanted
                 for number in range(count)
             )
+            for topic, count in counts.items():
+                known = topic_of(topic, count)
+                self.topic_names[known.topic_id] = topic
+                self._topics.put(known)
+            if self._modern:
+                self._begin_round()
 
         return now
 
@@ -188,16 +214,23 @@ class World:
             for append in box.appends:
                 self.shard.durable(append.position, self.now_ms)
             for event in box.events:
-                if isinstance(event, JournalEntry) and event.outcome is not Outcome.SUPERSEDED:
+                if not isinstance(event, JournalEntry | EpochEntry) or event.outcome is Outcome.SUPERSEDED:
+                    continue
+                if isinstance(event, JournalEntry):
                     self.rebalances.append(Replayed(self.now_ms, event))
-                    if len(self.rebalances) > self._limit:
-                        raise RanAwayError
+                else:
+                    self.epochs += 1
+                if len(self.rebalances) + self.epochs > self._limit:
+                    raise RanAwayError
             for answer in box.answers:
                 if answer.response is not None:
                     answer.ticket.reply(answer.response)
 
     def _look(self) -> None:
         """Whether a rebalance is on: then the others learn of it, each at its next heartbeat."""
+        if self._modern:
+            self._look_at_group()
+            return
         in_it = [one for one in self.clients if one.up and one.stable and not one.silent and not one.busy]
         if not in_it:
             return
@@ -218,6 +251,25 @@ class World:
             slow = client.member_id == slowest or (not slowest and number == len(in_it))
             delay_ms = join_ms if slow and not self.policy.prompt else quick_ms * number // len(in_it)
             self._at(max(self._began_ms + delay_ms, self.now_ms), client.learn)
+
+    def _look_at_group(self) -> None:
+        """Whether the group has changed since the last round of heartbeats began: then one follows."""
+        if not self._in_round and self.shard.activity[1] != self._written:
+            self._begin_round()
+
+    def _begin_round(self) -> None:
+        """Every member's next heartbeat, each at a time of its own within the interval."""
+        if self._in_round:
+            return
+        self._written = self.shard.activity[1]
+        self._in_round = True
+        for number, client in enumerate(self._modern, 1):
+            phase_ms = self.heartbeat_ms * number // len(self._modern)
+            self.later((phase_ms - self.now_ms - 1) % self.heartbeat_ms + 1, client.heartbeat)
+        self.later(self.heartbeat_ms + 1, self._end_round)
+
+    def _end_round(self) -> None:
+        self._in_round = False
 
     # ---- what clients ask of it ----
 

@@ -88,9 +88,14 @@ class MixedDesk(Desk):
         return [one.error_code for one in self.ask(LeaveGroupRequest("g", members=leaving), 5).members]
 
     def classic_group(
-        self, *members: str, share: dict[str, list[int]] | None = None, **more: Any
+        self,
+        *members: str,
+        share: dict[str, list[int]] | None = None,
+        user_data: bytes | None = None,
+        **more: Any,
     ) -> dict[str, str]:
-        """A classic group of these members, in generation 1, synced; their ids by name."""
+        """A classic group of these members, in generation 1, synced; their ids by name. `user_data`: of each
+        assignment."""
         ids: dict[str, str] = {}
         waiting = {}
         for name in members:
@@ -107,7 +112,9 @@ class MixedDesk(Desk):
         if share is None:
             share = {name: list(range(4))[place :: len(members)] for place, name in enumerate(members)}
         given = [
-            SyncGroupRequestAssignment(ids[name], Assignment({"orders": some} if some else {}).encode())
+            SyncGroupRequestAssignment(
+                ids[name], Assignment({"orders": some} if some else {}, user_data).encode()
+            )
             for name, some in share.items()
         ]
         leader = next(one for one in joined.values() if one.leader == one.member_id)
