@@ -17,7 +17,7 @@ TYPED := bench demo tools tests
 export PYTHONDONTWRITEBYTECODE :=
 export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/bytecode
 
-.PHONY: help demo cluster test test-bench nightly small-worlds spec mutants simulate fuzz interop incidents chaos soak lint audit bench spark-versions site wheels clean
+.PHONY: help demo cluster test test-bench nightly small-worlds spec mutants simulate fuzz interop incidents chaos exactly-once soak lint audit bench spark-versions site wheels clean
 
 help: ## Say what there is
 	@echo "make demo    a consumer group of aiokafka, kafka-python and Spark on Ringleader, live (about 3 minutes)"
@@ -31,6 +31,7 @@ help: ## Say what there is
 	@echo "make interop the scenarios of tests/interop on a real Apache Kafka broker (needs a JDK 17+ and Maven)"
 	@echo "make incidents  does insight tell what was done to groups of a real Apache Kafka? (needs a JDK 17+ and Maven)"
 	@echo "make chaos   break nodes, brokers and links under real clients, then judge (needs a JDK 17+ and Maven)"
+	@echo "make exactly-once  transactions while workers and servers are killed, 20 runs by seed: nothing lost or doubled?"
 	@echo "make soak MINUTES=60  memory, descriptors, latencies over time under mixed clients (ARGS=nodes: of nodes)"
 	@echo "make lint    style, types, arrows between the rooms"
 	@echo "make audit   are holes known in the packages that this uses? (asks a database of advisories)"
@@ -113,6 +114,10 @@ incidents: $(READY) ## Make incidents in groups of real clients, then judge what
 # there is, ARGS="--scenario NAME" plays it, --target single needs no Java; ARGS="--faults 30" draws single faults.
 chaos: $(READY) ## Break nodes, brokers and links under real clients, then judge what these saw; ARGS are passed on
 	@JAVA_HOME="$$($(PY) -m tools.java_home)" && export JAVA_HOME && $(PY) -m tests.chaos $(ARGS)
+
+# Some ten seconds a run; ARGS="--target kafka" or "--target nodes" need a JDK 17+ and Maven, --seed N is one run.
+exactly-once: $(READY) ## Copy records in transactions while workers and servers are killed; ARGS are passed on
+	@$(PY) -m tests.exactly_once $(ARGS)
 
 # So long, and a minute for groups to form and to end.
 soak: $(READY) ## Run a daemon (ARGS=nodes: nodes, with a JDK 17+ and Maven) for MINUTES; what it takes becomes a page

@@ -79,6 +79,15 @@ JUDGES: Mapping[str, tuple[str, str, str]] = {
         " a seed that fails shrinks itself.",
         "make simulate SEEDS=500 ARGS='--world daemon --proof'",
     ),
+    **{
+        f"exactly-once-{target}": (
+            f"Exactly once on {where}",
+            "Workers copy records in transactions; workers and servers are killed and frozen as a seed"
+            " decides; each copy has to be there once.",
+            f"make exactly-once ARGS='--runs 200 --target {target} --proof'",
+        )
+        for target, where in (("daemon", "the daemon"), ("kafka", "Apache Kafka"), ("nodes", "several nodes"))
+    },
     "interop": (
         "The same scenarios on a real Apache Kafka",
         "Every answer is compared, field by field; random scenarios besides.",
