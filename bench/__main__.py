@@ -23,6 +23,7 @@ from bench import (
     relay,
     replay,
     secured,
+    server_assignor,
     spark,
     takeover,
 )
@@ -43,6 +44,7 @@ BENCHMARKS: dict[str, Callable[[Plan], dict[str, Any]]] = {
     "processing": processing.run,
     "handover": handover.run,
     "assignors": assignors.run,
+    "server_assignor": server_assignor.run,
     "failover": failover.run,
     "node_commits": node_commits.run,
     "relay": relay.run,

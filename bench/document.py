@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench import consume, failover, processing, spark
+from bench import consume, failover, processing, server_assignor, spark
 from bench.assignors import COLUMNS, TOPICS, cells
 from bench.build import OUT
 from bench.plan import RINGLEADER, Plan
@@ -207,6 +207,24 @@ def _assignors(run: Run) -> list[str]:
     ]
 
 
+def _server_assignor(run: Run) -> list[str]:
+    members, topics, each = run["sizes"]
+    return [
+        "### Targets that the coordinator computes (the consumer protocol)",
+        "",
+        f"{members:,} members, {topics:,} topics, {topics * each:,} partitions; `uniform`. CPU time of the "
+        "calls of the group machine that have a part in a target: the question, the assignor, the check, the "
+        "records. Other groups' requests are served between two calls.",
+        "",
+        *_table(server_assignor.COMPUTED, server_assignor.computed_cells(run["computed"])),
+        "By the clock, through a daemon: the heartbeats of a group of one member, one after the other, next "
+        "to the large group, whose members are on one connection. Other work of the machine is in it: "
+        "`nothing else` and `heartbeats only` say how much.",
+        "",
+        *_table(server_assignor.SERVED, server_assignor.served_cells(run["served"])),
+    ]
+
+
 def _spark(run: Run) -> list[str]:
     return [
         f"### Spark reads {run['records']:,} records of 1 KB ({run['spark']})",
@@ -342,6 +360,7 @@ SECTIONS = {
     "memory": _memory,
     "replay": _replay,
     "assignors": _assignors,
+    "server_assignor": _server_assignor,
     "consume": _consume,
     "processing": _processing,
     "handover": _handover,

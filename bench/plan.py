@@ -39,6 +39,8 @@ class Plan:
     """Members and partitions of the groups that assignments are computed for."""
     assignor_times: int = 9
     """How often ours is measured in each; the others take too long for more than once."""
+    server_assignor: tuple[int, int, int] = (1_000, 1_000, 50)
+    """Members, topics and partitions of each: a group whose target the coordinator computes."""
     brokers: tuple[str, ...] = (KAFKA, KFAKE)
     """The peers besides the C server."""
     jvm_warmup_s: float = 15.0
@@ -86,6 +88,7 @@ def quick_plan(data_dir: Path | None = None, out_dir: Path = OUT / "quick") -> P
         handover_settled_s=0.0,
         assignors=((10, 100), (20, 200), (50, 1_000)),
         assignor_times=1,
+        server_assignor=(20, 20, 5),
         mb_per_s=2,
         jvm_warmup_s=0.2,
         spark_records=20_000,

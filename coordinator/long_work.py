@@ -9,12 +9,29 @@ off by the end of the shard's life, and has to look again, in each step, at what
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from typing import TypeVar, cast
 
 from ringleader.coordinator.machine import NOTHING, Outbox
 
+T = TypeVar("T")
+
 LOG_WAIT_MS = 5
 """How long a step waits when the log does not have the one before: else all would become durable at once."""
+
+
+def in_steps(work: Generator[int, None, T], first: int, each: int) -> Generator[None, None, T]:
+    """Work that yields how much it has done since it yielded last, in steps: so much in the first one, and in
+    each of the others."""
+    left = first
+    while True:
+        try:
+            left -= next(work)
+        except StopIteration as stop:
+            return cast(T, stop.value)
+        if left <= 0:
+            yield
+            left = each
 
 
 class LongWork:

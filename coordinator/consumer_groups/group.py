@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import TypeVar
 
 from ringleader.coordinator.consumer_groups import memory
 from ringleader.coordinator.consumer_groups.member import (
@@ -20,6 +21,8 @@ from ringleader.coordinator.consumer_groups.member import (
 )
 from ringleader.coordinator.consumer_groups.names import is_delegated
 from ringleader.coordinator.consumer_groups.topics import Topics
+
+T = TypeVar("T")
 
 
 class ConsumerGroupState(StrEnum):
@@ -78,6 +81,10 @@ class ConsumerGroup:
     held_bytes: int = 0
     """Memory that its members hold; see `memory`."""
     _holders: dict[bytes, dict[int, str]] = field(default_factory=dict)
+    _names: dict[frozenset[str], frozenset[str]] = field(default_factory=dict)
+    """The members' topic names: members that subscribe alike share one set, which is quick to compare."""
+    _alike: Counter[frozenset[str]] = field(default_factory=Counter)
+    """The number of members that share it."""
 
     # ---- what the records change ----
 
@@ -94,7 +101,8 @@ class ConsumerGroup:
         """Record 5: a member describes itself."""
         member = self.member(member_id)
         self._count(member, -1)
-        member.subscription = subscription
+        names = self._names.get(subscription.topic_names)
+        member.subscription = subscription if names is None else replace(subscription, topic_names=names)
         self._count(member, 1)
 
     def unsubscribe(self, member_id: str) -> None:
@@ -108,12 +116,13 @@ class ConsumerGroup:
         del self.members[member_id]
         self.held_bytes -= memory.MEMBER_BYTES + memory.text_bytes(member_id)
 
-    def aim(self, member_id: str, target: Target | None) -> None:
-        """Record 7: the target of a member; None: its tombstone."""
+    def aim(self, member_id: str, target: Target | None, held_bytes: int | None = None) -> None:
+        """Record 7: the target of a member; None: its tombstone. `held_bytes`: its memory, where known."""
         if target is not None or member_id in self.members:
             member, fresh = self.member(member_id), target or {}
-            self.held_bytes += memory.target_bytes(fresh) - memory.target_bytes(member.target)
-            member.target = fresh
+            fresh_bytes = memory.target_bytes(fresh) if held_bytes is None else held_bytes
+            self.held_bytes += fresh_bytes - member.target_bytes
+            member.target, member.target_bytes = fresh, fresh_bytes
 
     def move(self, member_id: str, current: Current | None) -> None:
         """Record 8: the partitions that a member has; None: its tombstone."""
@@ -150,6 +159,12 @@ class ConsumerGroup:
     def _count(self, member: ConsumerMember, by: int) -> None:
         described = member.subscription
         self.held_bytes += by * memory.subscription_bytes(described)
+        names = described.topic_names
+        _add(self._alike, names, by)
+        if names in self._alike:
+            self._names.setdefault(names, names)
+        else:
+            self._names.pop(names, None)
         for name in described.topic_names:
             _add(self.subscribers, name, by)
         if described.topic_regex:
@@ -256,7 +271,7 @@ def _most_wanted(votes: Mapping[str, int]) -> str | None:
     return min(votes, key=lambda name: (-votes[name], name), default=None)
 
 
-def _add(counter: Counter[str], name: str, by: int) -> None:
+def _add(counter: Counter[T], name: T, by: int) -> None:
     counter[name] += by
     if counter[name] <= 0:
         del counter[name]

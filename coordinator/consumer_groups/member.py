@@ -92,6 +92,8 @@ class ConsumerMember:
     subscription: Subscription = field(default_factory=Subscription)
     current: Current = field(default_factory=Current)
     target: Target = field(default_factory=dict)
+    target_bytes: int = 0
+    """The memory that its target takes."""
 
     @property
     def is_away(self) -> bool:

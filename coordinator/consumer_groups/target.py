@@ -2,45 +2,66 @@
 
 from __future__ import annotations
 
-from ringleader.coordinator.consumer_groups.assignors.model import Assignor, Candidate, Shares
+from typing import NamedTuple
+
+from ringleader.coordinator.consumer_groups import memory, records
+from ringleader.coordinator.consumer_groups.assignors.model import Assignor, Candidate, Shares, Work
 from ringleader.coordinator.consumer_groups.group import ConsumerGroup
+from ringleader.coordinator.consumer_groups.member import Target
 from ringleader.coordinator.consumer_groups.topics import Topics
+
+PARTITION_BYTES = 16
+"""Of a record that are as much work as looking at a partition or topic."""
 
 
 class AssignorError(Exception):
     """An assignor raised, or its answer breaks a rule; the text says which one."""
 
 
-def question(group: ConsumerGroup, topics: Topics) -> tuple[list[Candidate], dict[bytes, int]]:
-    """The input of an assignor."""
+class Aimed(NamedTuple):
+    """The new target of a member, ready to take effect."""
+
+    member: Candidate
+    wanted: Target
+    """As it is read from the record."""
+    held_bytes: int
+    """The memory that it takes; see `memory`."""
+    record: records.Record
+
+
+def question(group: ConsumerGroup, topics: Topics) -> Work[tuple[list[Candidate], dict[bytes, int]]]:
+    """The input of an assignor: the members as they are before the first yield."""
+    members = [
+        (one.member_id, group.topic_names(one), one.target, one.subscription.instance_id)
+        for one in group.members.values()
+    ]
+    names = list(group.subscribed_topics())
+    yield len(members) + len(names)
     ids: dict[frozenset[str], frozenset[bytes]] = {}
-    members: list[Candidate] = []
-    for one in group.members.values():
-        names = group.topic_names(one)
-        known = ids.get(names)
+    candidates: list[Candidate] = []
+    for member_id, subscribed, target, instance_id in members:
+        known = ids.get(subscribed)
         if known is None:
-            known = ids[names] = topics.ids(names)
-        members.append(Candidate(one.member_id, known, one.target, one.subscription.instance_id))
-    counts = {
-        topic.topic_id: topic.partitions
-        for name in group.subscribed_topics()
-        if (topic := topics.named(name)) is not None
-    }
-    return members, counts
+            known = ids[subscribed] = topics.ids(subscribed)
+            yield len(subscribed)
+        candidates.append(Candidate(member_id, known, target, instance_id))
+    counts = {topic.topic_id: topic.partitions for name in names if (topic := topics.named(name)) is not None}
+    return candidates, counts
 
 
-def compute(group: ConsumerGroup, topics: Topics, assignor: Assignor) -> Shares:
-    """Ask the assignor. Raises `AssignorError`."""
-    members, counts = question(group, topics)
+def compute(group: ConsumerGroup, topics: Topics, assignor: Assignor) -> Work[list[Aimed]]:
+    """Ask the assignor; the targets that are other ones than before. The group and the topics may change
+    meanwhile. Raises `AssignorError`."""
+    members, counts = yield from question(group, topics)
     try:
-        shares = assignor(members, counts)
+        shares = yield from assignor(members, counts)
     except Exception as error:
         raise AssignorError(f"the assignor raised {error!r}") from error
-    check(shares, members, counts)
-    return shares
+    yield from check(shares, members, counts)
+    return (yield from aimed(group.group_id, members, shares))
 
 
-def check(shares: Shares, members: list[Candidate], counts: dict[bytes, int]) -> None:
+def check(shares: Shares, members: list[Candidate], counts: dict[bytes, int]) -> Work[None]:
     """Raises `AssignorError` if a partition has two owners or none, or a member gets what it does not
     subscribe to or what does not exist."""
     topics_of = {one.member_id: one.topics for one in members}
@@ -56,6 +77,7 @@ def check(shares: Shares, members: list[Candidate], counts: dict[bytes, int]) ->
             raise AssignorError(f"{member_id} does not subscribe to topic {strange.hex()}")
         for topic_id, partitions in own.items():
             given[topic_id].append(partitions)
+        yield len(own) // 2
     wanted = frozenset[bytes]().union(*{one.topics for one in members})
     for topic_id, some in given.items():
         numbers = frozenset[int]().union(*some)
@@ -64,3 +86,23 @@ def check(shares: Shares, members: list[Candidate], counts: dict[bytes, int]) ->
         complete = numbers == set(range(counts[topic_id])) if topic_id in wanted else not numbers
         if not complete:
             raise AssignorError(f"topic {topic_id.hex()} is not assigned completely")
+        yield (len(some) + len(numbers)) // 8
+
+
+def aimed(group_id: str, members: list[Candidate], shares: Shares) -> Work[list[Aimed]]:
+    """Those of the shares that are other ones than before."""
+    made: list[Aimed] = []
+    for one in members:
+        share = shares[one.member_id]
+        if share != one.target:
+            made.append(aim(group_id, one, share))
+            yield len(made[-1].record[1] or b"") // PARTITION_BYTES
+        yield 1
+    return made
+
+
+def aim(group_id: str, member: Candidate, share: Target) -> Aimed:
+    """A member is to have this share."""
+    wanted = dict(sorted(share.items()))
+    record = records.target(group_id, member.member_id, wanted)
+    return Aimed(member, wanted, memory.target_bytes(wanted), record)

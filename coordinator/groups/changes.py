@@ -6,6 +6,7 @@ from ringleader.coordinator.consumer_groups import records
 from ringleader.coordinator.consumer_groups.group import ConsumerGroup
 from ringleader.coordinator.consumer_groups.member import Subscription
 from ringleader.coordinator.consumer_groups.records import Record
+from ringleader.coordinator.consumer_groups.target import Aimed
 from ringleader.coordinator.groups.core import Core
 from ringleader.coordinator.groups.group import Group
 
@@ -34,6 +35,19 @@ class Changes:
             self._core.epochs.about(self.group, key)
             self._records.append((key, value))
             self._core.apply(key, value)
+
+    def aim(self, made: list[Aimed]) -> None:
+        """Members' targets take effect. They need not be read from their records: a large group has
+        thousands."""
+        if not made:
+            return
+        if not self._records:
+            self._core.begin_change()
+        self._records += (one.record for one in made)
+        consumer = self.consumer
+        for one in made:
+            consumer.aim(one.member.member_id, one.wanted, one.held_bytes)
+        self.group.count_consumer()
 
     def write(self) -> None:
         """Emit them, if there are any."""

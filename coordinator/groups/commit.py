@@ -110,7 +110,7 @@ def prepare(request: CommitRequest, settings: GroupSettings) -> Generator[None, 
     return prepared
 
 
-def at_once(steps: Generator[None, None, T]) -> T:
+def at_once(steps: Generator[Any, None, T]) -> T:
     """The result of all steps, without a pause."""
     while True:
         try:

@@ -143,7 +143,7 @@ class ConsumerHandler(Membership):
         self.targets.delegations.heard(group, member_id, request)
         self.targets.begin_epoch(changes, subscription_changed or told_news or unfinished)
         task = self.advance(group, changes, member, reported, subscription_changed, now_ms, request)
-        return requests.answer(request, member, before, core.config(group.group_id, HEARTBEAT), task)
+        return requests.answer(request, member, before, self.targets.interval_ms(group), task)
 
     def check_room(self, consumer: ConsumerGroup, member_id: str) -> None:
         """Raises `KafkaError` if there is no room for a member that is not in the group, or for a record."""

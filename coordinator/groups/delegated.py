@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from ringleader.coordinator.consumer_groups import delegation
-from ringleader.coordinator.consumer_groups.assignors.model import Shares
 from ringleader.coordinator.consumer_groups.group import ConsumerGroup
 from ringleader.coordinator.consumer_groups.member import ConsumerMember, Subscription
 from ringleader.coordinator.consumer_groups.requests import is_full
-from ringleader.coordinator.consumer_groups.target import AssignorError, check, question
+from ringleader.coordinator.consumer_groups.target import Aimed, AssignorError, aimed, check, question
 from ringleader.coordinator.deadlines import NEVER
+from ringleader.coordinator.groups.commit import at_once
 from ringleader.coordinator.groups.configs import HEARTBEAT
 from ringleader.coordinator.groups.core import Part
 from ringleader.coordinator.groups.deadlines import GroupDeadline, Kind
@@ -68,7 +68,7 @@ class Delegations(Part):
         member: ConsumerMember,
         request: ConsumerGroupHeartbeatRequest | None,
         now_ms: int,
-    ) -> Shares | Task | Fallback:
+    ) -> list[Aimed] | Task | Fallback:
         """The target of the group epoch, which is due: from this heartbeat's answer to an earlier task; else
         a task for the member, or what is to be done without one. `request`: None of a classic member."""
         self.core.begin_change()
@@ -78,9 +78,9 @@ class Delegations(Part):
         if current.epoch != consumer.epoch:
             current.epoch, current.leader = consumer.epoch, ""
         if request is not None and current.leader == member.member_id:
-            shares = self._answer(group, current, request, now_ms)
-            if shares is not None:
-                return shares
+            made = self._answer(group, current, request, now_ms)
+            if made is not None:
+                return made
             if current.leader and is_full(request):
                 # It does not know whether the last request arrived: the answer may be lost.
                 return self._task(consumer, assignor) or Fallback.WAIT
@@ -90,19 +90,19 @@ class Delegations(Part):
 
     def _answer(
         self, group: Group, current: Delegation, request: ConsumerGroupHeartbeatRequest, now_ms: int
-    ) -> Shares | None:
+    ) -> list[Aimed] | None:
         answer, consumer = request.computed_target, group.consumer
         if answer is None or consumer is None or answer.group_epoch != consumer.epoch:
             return None
-        members, counts = question(consumer, self.core.topics)
+        members, counts = at_once(question(consumer, self.core.topics))
         try:
             shares = delegation.shares(answer, members)
-            check(shares, members, counts)
+            at_once(check(shares, members, counts))
         except AssignorError as error:
             text = f"its answer as the leader is not taken: {error}"
             self._failed(group, current, text, now_ms)
             return None
-        return shares
+        return at_once(aimed(group.group_id, members, shares))
 
     def _failed(self, group: Group, current: Delegation, text: str, now_ms: int) -> None:
         self.core.reports.notice(group, current.leader, shortened(text), now_ms)
@@ -139,7 +139,7 @@ class Delegations(Part):
 
     def _task(self, consumer: ConsumerGroup, assignor: str) -> Task | None:
         """None: it would be too large."""
-        members, _ = question(consumer, self.core.topics)
+        members, _ = at_once(question(consumer, self.core.topics))
         size = sum(
             64 + len(one.member_id) + 5 * sum(map(len, one.target.values())) + len(data or b"")
             for one in members

@@ -94,6 +94,8 @@ class Group:
     """By the id of a member of the consumer protocol."""
     delegation: Delegation | None = None
     """Since its target was to be computed by a member for the first time."""
+    computing: ConsumerGroup | None = None
+    """This object of the group, while its target is computed in steps."""
     # --- journal ---
     progress: Progress | None = None
     finishing: Progress | None = None

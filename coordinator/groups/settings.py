@@ -168,6 +168,9 @@ class GroupSettings(BaseModel):
     offsets_per_step: int = Field(500, exclude=True)
     """How many one step of long work sees to: retention, the end of a transaction, the deletion of a topic.
     A few milliseconds; in retention and deletion a group counts as one, too."""
+    assigned_at_once: int = Field(20_000, exclude=True)
+    """How many partitions and topics of members one event sees to in the computation of a target, some 20 ms;
+    what there is more of is long work, in steps of a fifth of it."""
     log_silence_ms: int = Field(3_000, exclude=True)
     """When an append has taken so long no session ends, and all start full when the log speaks again:
     heartbeats may stand behind a commit that waits for it. Default: the libraries' own interval of

@@ -1,19 +1,34 @@
-"""Targets of the groups of the consumer protocol of a shard: when one is due, and who computes it."""
+"""Targets of the groups of the consumer protocol of a shard: when one is due, and who computes it.
+
+The assignors of the coordinator compute a small group's target within the request. That of a large one is
+long work: the members have it some heartbeats later, and meanwhile the other groups' heartbeats come between
+its steps.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Generator, Iterator
+from dataclasses import replace
+
 from ringleader.coordinator.consumer_groups import records
 from ringleader.coordinator.consumer_groups.assignors import ASSIGNORS
-from ringleader.coordinator.consumer_groups.assignors.model import Shares
+from ringleader.coordinator.consumer_groups.group import ConsumerGroup
 from ringleader.coordinator.consumer_groups.member import ConsumerMember
 from ringleader.coordinator.consumer_groups.names import is_delegated
-from ringleader.coordinator.consumer_groups.target import AssignorError, compute
+from ringleader.coordinator.consumer_groups.target import Aimed, AssignorError, aim, compute
 from ringleader.coordinator.consumer_groups.topics import metadata_hash
 from ringleader.coordinator.groups.changes import Changes
-from ringleader.coordinator.groups.configs import ASSIGNMENT
+from ringleader.coordinator.groups.configs import ASSIGNMENT, HEARTBEAT
 from ringleader.coordinator.groups.core import Core, Part
 from ringleader.coordinator.groups.delegated import Delegation, Delegations, Fallback, Task
+from ringleader.coordinator.groups.group import Group
+from ringleader.coordinator.long_work import in_steps
 from ringleader.protocol.messages import ConsumerGroupHeartbeatRequest
+
+SOON_MS = 500
+"""When a member is to ask again while the target is computed in steps."""
+STEPS = 5
+"""Such a computation does that part of what may be done at once in each of its steps."""
 
 
 class Targets(Part):
@@ -42,7 +57,7 @@ class Targets(Part):
         """Get the target if it is of an earlier epoch and old enough. The task, if the member is to compute
         it. Raises `AssignorError`."""
         consumer, name = changes.consumer, changes.consumer.group_id
-        if consumer.assignment_epoch >= consumer.epoch:
+        if consumer.assignment_epoch >= consumer.epoch or self.is_computing(changes.group):
             return None
         unix_ms = self.core.unix_time.stamp_ms(now_ms)
         interval_ms = self.core.config(name, ASSIGNMENT)
@@ -52,27 +67,96 @@ class Targets(Part):
         if assignor is None or not is_delegated(assignor):
             self._compute(changes, now_ms)
             return None
-        if not consumer.assignment_epoch:
-            # The epoch before gives nobody anything: a member has to be in one before it can lead.
-            changes.add(records.target_epoch(name, consumer.epoch - 1, 0))
+        self._begin(changes)
         found = self.delegations.target(changes.group, consumer, assignor, member, request, now_ms)
         if found is Fallback.COMPUTE:
             self._compute(changes, now_ms)
-        elif isinstance(found, dict):
-            self._install(changes, found, now_ms)
+        elif isinstance(found, list):
+            self._install(changes, consumer.epoch, found, now_ms)
         return found if isinstance(found, Task) else None
 
-    def _compute(self, changes: Changes, now_ms: int) -> None:
-        consumer = changes.consumer
-        assignor = ASSIGNORS[consumer.server_assignor() or next(iter(ASSIGNORS))]
-        self._install(changes, compute(consumer, self.core.topics, assignor), now_ms)
+    def is_computing(self, group: Group) -> bool:
+        """Whether the target is computed in steps."""
+        return group.computing is not None and group.computing is group.consumer
 
-    def _install(self, changes: Changes, shares: Shares, now_ms: int) -> None:
+    def interval_ms(self, group: Group) -> int:
+        """When a member is to send its next heartbeat."""
+        interval_ms = self.core.config(group.group_id, HEARTBEAT)
+        return min(SOON_MS, interval_ms) if self.is_computing(group) else interval_ms
+
+    def _begin(self, changes: Changes) -> None:
+        """The first target comes later: the epoch before gives nobody anything, so that members may be in
+        one."""
+        consumer = changes.consumer
+        if not consumer.assignment_epoch:
+            changes.add(records.target_epoch(consumer.group_id, consumer.epoch - 1, 0))
+
+    # ---- the coordinator computes ----
+
+    def _compute(self, changes: Changes, now_ms: int) -> None:
+        """Compute the target, or begin to. Raises `AssignorError`."""
+        group, consumer = changes.group, changes.consumer
+        steps = self._steps(consumer, self.core.settings.assigned_at_once)
+        try:
+            next(steps)
+        except StopIteration as stop:
+            self._install(changes, consumer.epoch, stop.value, now_ms)
+            return
+        self._begin(changes)
+        self.delegations.done(group)
+        self.core.begin_change()
+        group.computing = consumer
+        self.core.begin_work(self._rest(group, consumer, consumer.epoch, steps), now_ms)
+
+    def _steps(self, consumer: ConsumerGroup, first: int) -> Generator[None, None, list[Aimed]]:
+        assignor = ASSIGNORS[consumer.server_assignor() or next(iter(ASSIGNORS))]
+        each = self.core.settings.assigned_at_once // STEPS
+        return in_steps(compute(consumer, self.core.topics, assignor), first, each)
+
+    def _rest(
+        self,
+        group: Group,
+        consumer: ConsumerGroup,
+        epoch: int,
+        steps: Generator[None, None, list[Aimed]],
+    ) -> Iterator[None]:
+        """The computation of an epoch's target goes on. If the group has begun another epoch meanwhile, it
+        begins again, once: the second result is taken as the target of its epoch, however soon another one
+        follows."""
+        core = self.core
+        made: list[Aimed] | None
+        try:
+            made = yield from steps
+            if self._is_of(group, consumer) and consumer.epoch != epoch:
+                epoch = consumer.epoch
+                made = yield from self._steps(consumer, core.settings.assigned_at_once // STEPS)
+        except AssignorError as error:
+            made = None
+            core.reports.notice(group, "", str(error), core.work.now_ms)
+        core.begin_change()
+        if group.computing is consumer:
+            group.computing = None
+        if made is not None and self._is_of(group, consumer):
+            changes = Changes(core, group)
+            self._install(changes, epoch, made, core.work.now_ms)
+            changes.write()
+
+    def _is_of(self, group: Group, consumer: ConsumerGroup) -> bool:
+        """Whether it is still the group, and has members."""
+        return group.consumer is consumer and bool(consumer.members)
+
+    def _install(self, changes: Changes, epoch: int, made: list[Aimed], now_ms: int) -> None:
+        """It is the target of that epoch. Members that are gone by now get nothing; a static one that is back
+        under another id gets what its former self was to get."""
         consumer, name = changes.consumer, changes.consumer.group_id
-        for member_id, wanted in shares.items():
-            if wanted != consumer.members[member_id].target:
-                changes.add(records.target(name, member_id, wanted))
-        changes.add(records.target_epoch(name, consumer.epoch, self.core.unix_time.stamp_ms(now_ms)))
+        here = consumer.members
+        fits = [one for one in made if one.member.member_id in here]
+        for one in made if len(fits) < len(made) else ():
+            back = consumer.static_members.get(one.member.instance_id or "")
+            if one.member.member_id not in here and back is not None:
+                fits.append(aim(name, replace(one.member, member_id=back), one.wanted))
+        changes.aim(fits)
+        changes.add(records.target_epoch(name, epoch, self.core.unix_time.stamp_ms(now_ms)))
         self.delegations.done(changes.group)
 
     def leader_fired(self, deadline: Delegation, now_ms: int) -> None:

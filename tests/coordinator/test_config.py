@@ -32,6 +32,7 @@ def test_what_only_tests_change_is_no_setting(tmp_path: Path) -> None:
         "log_silence_ms",
         "new_member_join_timeout_ms",
         "offsets_per_step",
+        "assigned_at_once",
         "confirm_interval_ms",
         "reauth_ms_by_mechanism",  # `listener.name.NAME.MECHANISM.connections.max.reauth.ms`
         "transaction_retry_ms",

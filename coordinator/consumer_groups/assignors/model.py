@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from ringleader.coordinator.consumer_groups.member import Target
+
+T = TypeVar("T")
+
+Work: TypeAlias = Generator[int, None, T]
+"""Work that can be done in steps; its result. It yields about how many partitions and topics it has looked at
+since it yielded last."""
 
 Shares: TypeAlias = dict[str, dict[bytes, frozenset[int]]]
 """Member id -> topic id -> partitions. All members are in it; no topic without partitions."""
@@ -23,6 +29,6 @@ class Candidate:
     instance_id: str | None = None
 
 
-Assignor: TypeAlias = Callable[[list[Candidate], Mapping[bytes, int]], Shares]
-"""Members, and the number of partitions of each topic. Each partition of a topic with a subscriber goes to
-one of its subscribers. The same input gives the same output."""
+Assignor: TypeAlias = Callable[[list[Candidate], Mapping[bytes, int]], Work[Shares]]
+"""Members, and the number of partitions of each topic; neither changes meanwhile. Each partition of a topic
+with a subscriber goes to one of its subscribers. The same input gives the same output."""

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ringleader.coordinator.consumer_groups.assignors.model import Candidate, Shares
+from ringleader.coordinator.consumer_groups.assignors.model import Candidate, Shares, Work
 
 
-def assign(members: list[Candidate], topics: Mapping[bytes, int]) -> Shares:
+def assign(members: list[Candidate], topics: Mapping[bytes, int]) -> Work[Shares]:
     """See `model.Assignor`."""
     ordered = sorted(members, key=_order)
     shares: Shares = {one.member_id: {} for one in members}
     for topic_id, count in topics.items():
+        yield len(ordered)
         subscribers = [one.member_id for one in ordered if topic_id in one.topics]
         if not subscribers:
             continue
@@ -25,6 +26,7 @@ def assign(members: list[Candidate], topics: Mapping[bytes, int]) -> Shares:
             end = start + least + (place < extras)
             if end > start:
                 shares[member_id][topic_id] = frozenset(range(start, end))
+                yield end - start
             start = end
     return shares
 

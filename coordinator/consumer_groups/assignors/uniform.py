@@ -9,29 +9,35 @@ least loaded subscriber of their topic in at most 16 passes.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from heapq import heapify, heappop, heappush, heapreplace
+from heapq import heapify, heappop, heapreplace
 
-from ringleader.coordinator.consumer_groups.assignors.model import Candidate, Shares
+from ringleader.coordinator.consumer_groups.assignors.model import Candidate, Shares, Work
 
 PASSES = 16
 """Of the balancing of members that subscribe differently, as in Kafka."""
 
+CHUNK = 256
+"""Partitions of one topic that are dealt between two yields."""
 
-def assign(members: list[Candidate], topics: Mapping[bytes, int]) -> Shares:
+
+def assign(members: list[Candidate], topics: Mapping[bytes, int]) -> Work[Shares]:
     """See `model.Assignor`."""
     if not members:
         return {}
     first = members[0].topics
     alike = all(one.topics is first or one.topics == first for one in members)
-    return _alike(members, topics) if alike else _different(members, topics)
+    return (yield from _alike(members, topics) if alike else _different(members, topics))
 
 
 def _kept(
     members: Iterable[Candidate], topics: Mapping[bytes, int]
-) -> tuple[Shares, dict[bytes, set[int]], dict[str, int]]:
+) -> Work[tuple[Shares, dict[bytes, set[int]], dict[str, int]]]:
     """The partitions that each member had and may keep, those of each topic that nobody had, and how many
     each member keeps. A set that stays as it was is not copied: in a large group nearly all do."""
-    free = {topic_id: set(range(count)) for topic_id, count in topics.items()}
+    free = {}
+    for topic_id, count in topics.items():
+        free[topic_id] = set(range(count))
+        yield count // 8
     kept: Shares = {}
     loads: dict[str, int] = {}
     for member in members:
@@ -47,12 +53,13 @@ def _kept(
                 left -= had
                 load += len(had)
         kept[member.member_id], loads[member.member_id] = own, load
+        yield len(member.target) + load // 8
     return kept, free, loads
 
 
-def _give(own: dict[bytes, frozenset[int]], topic_id: bytes, partition: int) -> None:
+def _give(own: dict[bytes, frozenset[int]], topic_id: bytes, given: Iterable[int]) -> None:
     had = own.get(topic_id)
-    own[topic_id] = frozenset((partition,)) if had is None else had.union((partition,))
+    own[topic_id] = frozenset(given) if had is None else had.union(given)
 
 
 def _take(own: dict[bytes, frozenset[int]], topic_id: bytes, taken: Iterable[int]) -> None:
@@ -63,9 +70,9 @@ def _take(own: dict[bytes, frozenset[int]], topic_id: bytes, taken: Iterable[int
         del own[topic_id]
 
 
-def _alike(members: list[Candidate], topics: Mapping[bytes, int]) -> Shares:
+def _alike(members: list[Candidate], topics: Mapping[bytes, int]) -> Work[Shares]:
     subscribed = {topic_id: topics[topic_id] for topic_id in sorted(members[0].topics) if topic_id in topics}
-    kept, free, loads = _kept(members, subscribed)
+    kept, free, loads = yield from _kept(members, subscribed)
     least, extras = divmod(sum(subscribed.values()), len(members))
     # The extra partition goes to those that have it already, then to those that have most.
     bearers = sorted(kept, key=lambda member_id: -min(loads[member_id], least + 1))[:extras]
@@ -73,6 +80,7 @@ def _alike(members: list[Candidate], topics: Mapping[bytes, int]) -> Shares:
     for member_id, own in kept.items():
         surplus = loads[member_id] - quotas[member_id]
         for topic_id in sorted(own, key=lambda one: -len(own[one])) if surplus > 0 else ():
+            yield len(own[topic_id])
             taken = sorted(own[topic_id])[-surplus:]
             _take(own, topic_id, taken)
             free[topic_id].update(taken)
@@ -83,21 +91,27 @@ def _alike(members: list[Candidate], topics: Mapping[bytes, int]) -> Shares:
     hungry = [member_id for member_id in kept if loads[member_id] < quotas[member_id]]
     place = 0
     for topic_id, left in free.items():
+        given: dict[str, list[int]] = {}
         for partition in sorted(left):
             place %= len(hungry)
             member_id = hungry[place]
-            _give(kept[member_id], topic_id, partition)
+            given.setdefault(member_id, []).append(partition)
             loads[member_id] += 1
             if loads[member_id] == quotas[member_id]:
                 del hungry[place]
             else:
                 place += 1
+            if not partition % CHUNK:
+                yield CHUNK
+        for member_id, some in given.items():
+            _give(kept[member_id], topic_id, some)
+        yield len(given)
     return kept
 
 
-def _different(members: list[Candidate], topics: Mapping[bytes, int]) -> Shares:
-    kept, free, loads = _kept(members, topics)
-    subscribers = _subscribers(members)
+def _different(members: list[Candidate], topics: Mapping[bytes, int]) -> Work[Shares]:
+    kept, free, loads = yield from _kept(members, topics)
+    subscribers = yield from _subscribers(members)
     ordered = sorted(
         (topic_id for topic_id in subscribers if topic_id in topics),
         key=lambda one: (-topics[one] / len(subscribers[one]), len(subscribers[one]), one),
@@ -111,29 +125,36 @@ def _different(members: list[Candidate], topics: Mapping[bytes, int]) -> Shares:
             continue
         heap = [keys[member_id] for member_id in subscribers[topic_id]]
         heapify(heap)
+        given: dict[str, list[int]] = {}
         for partition in sorted(free[topic_id]):
             key = heap[0]
             member_id = names[key % step]
             keys[member_id] = key + step
             heapreplace(heap, key + step)
-            _give(kept[member_id], topic_id, partition)
+            given.setdefault(member_id, []).append(partition)
+            if not partition % CHUNK:
+                yield CHUNK
+        for member_id, some in given.items():
+            _give(kept[member_id], topic_id, some)
+        yield len(heap) // 8 + len(given)
     loads = {member_id: key // step for member_id, key in keys.items()}
     owners: dict[bytes, set[str]] = {topic_id: set() for topic_id in ordered}
     for member_id, own in kept.items():
         for topic_id in own:
             owners[topic_id].add(member_id)
+        yield len(own)
     for _ in range(PASSES):
         least = min(loads.values())  # moves go to those that have less: it never falls
-        moved = [
-            _balance(topic_id, subscribers[topic_id], owners[topic_id], kept, loads, least)
-            for topic_id in ordered
-        ]
-        if not any(moved):
+        moved = False
+        for topic_id in ordered:
+            seen = subscribers[topic_id], owners[topic_id]
+            moved |= yield from _balance(topic_id, *seen, kept, loads, least)
+        if not moved:
             break
     return kept
 
 
-def _subscribers(members: Iterable[Candidate]) -> dict[bytes, list[str]]:
+def _subscribers(members: Iterable[Candidate]) -> Work[dict[bytes, list[str]]]:
     """The members of each topic. Members that subscribe alike are seen to together."""
     alike: dict[frozenset[bytes], list[str]] = {}
     for member in members:
@@ -142,6 +163,7 @@ def _subscribers(members: Iterable[Candidate]) -> dict[bytes, list[str]]:
     for topics, some in alike.items():
         for topic_id in topics:
             found.setdefault(topic_id, []).extend(some)
+        yield len(topics) * (1 + len(some) // 64)
     return found
 
 
@@ -152,34 +174,48 @@ def _balance(
     kept: Shares,
     loads: dict[str, int],
     least: int,
-) -> bool:
+) -> Work[bool]:
     """Move partitions of a topic from its most to its least loaded subscriber, while that evens them out.
     `owners`: those that have any of it; `least`: no member has fewer in all."""
+    yield len(owners) // 8
     most = max(map(loads.__getitem__, owners), default=least)
-    if most - least <= 1 or most - min(map(loads.__getitem__, subscribers)) <= 1:
+    if most - least <= 1:
+        return False
+    yield len(subscribers) // 8
+    if most - min(map(loads.__getitem__, subscribers)) <= 1:
         return False
     givers = [(-loads[one], one) for one in owners]
     takers = [(loads[one], one) for one in subscribers]
     heapify(givers)
     heapify(takers)
+    # None that gives takes as well: it would have to be the most and the least loaded one.
+    left: dict[str, list[int]] = {}
+    given: dict[str, list[int]] = {}
     while givers:
         giver, taker = givers[0][1], takers[0][1]
-        if loads[giver] != -givers[0][0] or topic_id not in kept[giver]:
+        if giver not in left:
+            left[giver] = sorted(kept[giver][topic_id])
+            yield len(left[giver])
+        if not left[giver]:
             heappop(givers)
-            if topic_id in kept[giver]:
-                heappush(givers, (-loads[giver], giver))
+            continue
+        if loads[giver] != -givers[0][0]:
+            heapreplace(givers, (-loads[giver], giver))
             continue
         if loads[taker] != takers[0][0]:
             heapreplace(takers, (loads[taker], taker))
             continue
         if loads[giver] - loads[taker] <= 1:
             break
-        partition = max(kept[giver][topic_id])
-        _take(kept[giver], topic_id, (partition,))
-        _give(kept[taker], topic_id, partition)
-        owners.add(taker)
-        if topic_id not in kept[giver]:
-            owners.remove(giver)
+        given.setdefault(taker, []).append(left[giver].pop())
         loads[giver] -= 1
         loads[taker] += 1
+        yield 1
+    for member_id, some in left.items():
+        _take(kept[member_id], topic_id, kept[member_id][topic_id].difference(some))
+        if not some:
+            owners.remove(member_id)
+    for member_id, some in given.items():
+        _give(kept[member_id], topic_id, some)
+        owners.add(member_id)
     return True

@@ -14,6 +14,7 @@ from ringleader.coordinator.consumer_groups.member import ClassicMember, Subscri
 from ringleader.coordinator.consumer_groups.names import NAME_MAX_CHARACTERS, PREFIX, is_delegated
 from ringleader.coordinator.consumer_groups.target import AssignorError, question
 from ringleader.coordinator.consumer_groups.topics import Topic, Topics
+from ringleader.coordinator.groups.commit import at_once
 from ringleader.protocol import embedded
 from ringleader.protocol.messages import (
     ConsumerGroupHeartbeatRequestComputedMember,
@@ -91,7 +92,7 @@ def delegated() -> tuple[ConsumerGroup, Topics]:
 
 def test_a_leader_is_told_who_subscribes_to_what() -> None:
     group, topics = delegated()
-    made = task(group, topics, "client:x", question(group, topics)[0])
+    made = task(group, topics, "client:x", at_once(question(group, topics))[0])
     named = [topic.name for topic in made.topics]
     told = {
         one.member_id: {named[place] for place in made.subscriptions[one.subscription].topics}
@@ -108,4 +109,4 @@ def test_a_leader_names_a_topic_of_a_member_once() -> None:
         group_epoch=2, members=[ConsumerGroupHeartbeatRequestComputedMember("m1", twice)]
     )
     with pytest.raises(AssignorError, match="twice"):
-        shares(answer, question(group, topics)[0])
+        shares(answer, at_once(question(group, topics))[0])

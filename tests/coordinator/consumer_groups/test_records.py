@@ -152,3 +152,20 @@ def test_without_an_epoch_of_each_partition_the_members_own_stands_for_them() ->
 def test_without_a_record_of_its_epoch_a_group_is_in_its_first() -> None:
     group = read([(records.key(records.GROUP_EPOCH, "g"), None)], whole())
     assert (group.epoch, group.metadata_hash) == (FIRST_EPOCH, 0)
+
+
+def test_members_that_subscribe_alike_share_their_topics_while_they_are_there() -> None:
+    group = ConsumerGroup("g")
+    for member_id in ("m1", "m2", "m3"):
+        group.subscribe(member_id, Subscription(topic_names=frozenset(["t", "u"])))
+    first, second, _ = (one.subscription for one in group.members.values())
+    assert first.topic_names is second.topic_names
+    group.subscribe("m2", Subscription(topic_names=frozenset("v")))
+    assert [sorted(one.subscription.topic_names) for one in group.members.values()] == [
+        ["t", "u"],
+        ["v"],
+        ["t", "u"],
+    ]
+    for member_id in ("m1", "m2", "m3"):
+        group.unsubscribe(member_id)
+    assert not group._names

@@ -19,7 +19,7 @@ from ringleader.protocol.messages import (
 from tests.coordinator.groups.script import Call
 
 
-def _calls(work: Callable[[], Any]) -> int:
+def calls(work: Callable[[], Any]) -> int:
     """How many Python and C functions `work` calls."""
     count = 0
 
@@ -94,9 +94,9 @@ def test_forming_a_group_costs_each_member_the_same_however_many_there_are() -> 
     once, small, large = _Big(2), _Big(200), _Big(1_600)
     once.join()  # loads the codecs of the records
     once.sync()
-    assert _calls(large.join) < 8.8 * _calls(small.join)
+    assert calls(large.join) < 8.8 * calls(small.join)
     assert len(large.joined) == 1_600
-    assert _calls(large.sync) < 8.8 * _calls(small.sync)
+    assert calls(large.sync) < 8.8 * calls(small.sync)
 
 
 def test_a_heartbeat_is_a_few_lookups_and_leaves_nothing_to_do() -> None:
@@ -112,7 +112,7 @@ def test_a_heartbeat_is_a_few_lookups_and_leaves_nothing_to_do() -> None:
             assert beat("g", generation, member_id, None, now_ms) == 0
 
     # heartbeat itself and its two dict lookups
-    assert _calls(beats) <= 3_000 * 3 + 10
+    assert calls(beats) <= 3_000 * 3 + 10
     assert not big.shard.dirty
     assert len(big.shard._core.deadlines) == deadlines
 

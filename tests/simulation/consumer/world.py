@@ -92,6 +92,7 @@ class World:
         self.settings = GroupSettings(
             group_consumer_session_timeout_ms=45_000,
             group_consumer_assignment_interval_ms=self.rng.choice([0, 0, 1_000, 15_000]),
+            assigned_at_once=self.rng.choice([1, 20, 20_000]),
             group_consumer_migration_policy=self.rng.choice(
                 [*["bidirectional"] * 7, "upgrade", "downgrade", "disabled"]
             ),
