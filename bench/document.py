@@ -165,6 +165,22 @@ def _memory(run: Run) -> list[str]:
     return ["### Resident memory", "", *_table(["", "MiB"], rows)]
 
 
+def _idle_fetches(run: Run) -> list[str]:
+    rows = [
+        [kind, *(f"{value:,.0f}" for value in values.values())]
+        for kind, values in run["results"]["medians"].items()
+    ]
+    return [
+        f"### Fetches of a consumer at the end of {run['partitions']:,} partitions (v12)",
+        "",
+        "One connection asks for all partitions, none of which has a new record, and waits 1 ms each time. "
+        "Requests are built and answers decoded as by GroupConsumer. Each figure is that of one fetch, the "
+        "median of the rounds.",
+        "",
+        *_table(["", "request bytes", "answer bytes", "server CPU us", "client CPU us"], rows),
+    ]
+
+
 def _replay(run: Run) -> list[str]:
     results = run["results"]
     rows = [
@@ -358,6 +374,7 @@ SECTIONS = {
     "mixed": _mixed,
     "rebalance": _rebalance,
     "memory": _memory,
+    "idle_fetches": _idle_fetches,
     "replay": _replay,
     "assignors": _assignors,
     "server_assignor": _server_assignor,

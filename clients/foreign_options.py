@@ -36,7 +36,7 @@ ELSEWHERE: Mapping[str, str] = {
     "default_offset_commit_callback": "commit_nowait(on_done=...) reports one commit",
     "enable_auto_offset_store": "a batch counts as processed when the next one is asked for; with "
     "auto_commit=False and commit(batch) you say what is",
-    "enable_incremental_fetch_sessions": "there are no fetch sessions: leave it out",
+    "enable_incremental_fetch_sessions": "fetch sessions are used where brokers have them: leave it out",
     "enable_partition_eof": "position() and end_offsets() say where the end is",
     "exclude_internal_topics": "a pattern never matches internal topics: leave it out",
     "group_id": "group_id is the second argument",

@@ -2,7 +2,8 @@
 
 Each broker gets up to `PURPOSES` requests at a time, each over a connection of its own, for a broker answers
 the requests of one connection one after the other: what waits at the end of the log must not hold back what
-has more to read.
+has more to read. Those that wait ask for the same partitions again and again, so they have a fetch session
+(KIP-227).
 """
 
 from __future__ import annotations
@@ -22,12 +23,11 @@ from ringleader.clients.fetch.buffer import Chunk, end_of
 from ringleader.clients.fetch.errors import PartitionError
 from ringleader.clients.fetch.leaders import MOVED, Leaders
 from ringleader.clients.fetch.partition_state import PartitionState
+from ringleader.clients.fetch.session import LOST, FetchSession, Wanted
 from ringleader.clients.model import Node, TopicPartition
 from ringleader.protocol.errors import ErrorCode, KafkaError, error_name
 from ringleader.protocol.messages import (
     FetchRequest,
-    FetchRequestFetchPartition,
-    FetchRequestFetchTopic,
     FetchResponse,
     FetchResponsePartitionData,
 )
@@ -88,6 +88,7 @@ class Fetcher:
         last."""
         self._busy: dict[tuple[int, str], int] = {}
         """Requests under way, and how much they may bring."""
+        self._sessions: dict[tuple[int, str], FetchSession] = {}
         self._backoffs: dict[int, tuple[Backoff, float]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._broken: BaseException | None = None
@@ -212,47 +213,64 @@ class Fetcher:
         self, node: Node, purpose: str, waits: bool, max_bytes: int, asked: list[_Asked]
     ) -> None:
         settings = self._settings
-        request = self._request(asked, settings.max_wait_ms if waits else 0, max_bytes)
+        # A request that never waits asks for records that are there: no two in a row are alike.
+        session = FetchSession(offered=waits)
+        if waits:
+            session = self._sessions.setdefault((node.node_id, purpose), session)
+        was_incremental = session.is_incremental
+        wanted = {
+            one.state.topic_partition: Wanted(
+                one.offset, one.epoch, max(settings.max_partition_bytes, one.state.floor_bytes)
+            )
+            for one in asked
+        }
+        request = self._request(asked, wanted, session, settings.max_wait_ms if waits else 0, max_bytes)
         timeout_ms = settings.request_timeout_ms + settings.max_wait_ms
         try:
             response = await self._cluster.send(node, request, request_timeout_ms=timeout_ms, purpose=purpose)
+            session.answered(wanted, response)
+            if was_incremental and response.error_code in LOST:
+                logger.debug("%s ends a fetch session: %s", node, error_name(response.error_code))
+                self._ask_again(asked)
+                return
             if response.error_code:
                 raise RetriableError(f"Fetch was answered {error_name(response.error_code)}")
         except AuthenticationError:
             raise  # another try does not cure it: the next request for records raises it
         except ClientError as error:
+            session.failed()
             self._failed(node, asked, error)
         else:
             self._backoffs.pop(node.node_id, None)
-            self._answered(asked, response)
+            self._answered(asked, response, session if was_incremental else None)
         finally:
             del self._busy[node.node_id, purpose]
             self._wake.set()
 
-    def _request(self, asked: Iterable[_Asked], max_wait_ms: int, max_bytes: int) -> Request:
+    def _request(
+        self,
+        asked: Iterable[_Asked],
+        wanted: dict[TopicPartition, Wanted],
+        session: FetchSession,
+        max_wait_ms: int,
+        max_bytes: int,
+    ) -> Request:
         settings = self._settings
-        topics: dict[str, list[FetchRequestFetchPartition]] = {}
-        for one in asked:
-            part = FetchRequestFetchPartition(
-                partition=one.state.partition,
-                current_leader_epoch=one.epoch,
-                fetch_offset=one.offset,
-                partition_max_bytes=max(settings.max_partition_bytes, one.state.floor_bytes),
-            )
-            topics.setdefault(one.state.topic, []).append(part)
         floor = max((one.state.floor_bytes for one in asked), default=0)
-        message = FetchRequest(
-            replica_id=-1,
-            max_wait_ms=max_wait_ms,
-            min_bytes=settings.min_bytes,
-            max_bytes=max(max_bytes, floor),
-            isolation_level=int(settings.committed_only),
-            session_id=0,
-            session_epoch=-1,
-            topics=[FetchRequestFetchTopic(topic=name, partitions=parts) for name, parts in topics.items()],
-            rack_id=settings.client_rack,
-        )
-        return Request(FetchRequest, lambda _version: message, keep=_keep_records)
+
+        def message(version: int) -> FetchRequest:
+            request = FetchRequest(
+                replica_id=-1,
+                max_wait_ms=max_wait_ms,
+                min_bytes=settings.min_bytes,
+                max_bytes=max(max_bytes, floor),
+                isolation_level=int(settings.committed_only),
+                rack_id=settings.client_rack,
+            )
+            session.fill(request, wanted, version)
+            return request
+
+        return Request(FetchRequest, message, keep=_keep_records)
 
     # ---- answers ----
 
@@ -273,6 +291,11 @@ class Fetcher:
                 self._leaders.stale(one.state.topic_partition)
                 self.want(one.state)
 
+    def _ask_again(self, asked: list[_Asked]) -> None:
+        for one in asked:
+            if self._over(one):
+                self.want(one.state)
+
     def _over(self, one: _Asked) -> bool:
         """The request for it is over; whether its answer is still wanted."""
         state = one.state
@@ -281,7 +304,8 @@ class Fetcher:
         state.fetching = False
         return True
 
-    def _answered(self, asked: list[_Asked], response: Any) -> None:
+    def _answered(self, asked: list[_Asked], response: Any, session: FetchSession | None) -> None:
+        """`session`: the one of an incremental request."""
         data = {
             (topic.topic, part.partition_index): part
             for topic in response.responses
@@ -292,7 +316,12 @@ class Fetcher:
             if not self._over(one):
                 continue
             part = data.get(one.state.topic_partition)
-            if part is None:
+            if part is None and session is not None:
+                one.state.behind = False
+                if one.state.high_watermark < 0:
+                    # It was given up and taken again since the broker told where its end is.
+                    session.failed()
+            elif part is None:
                 one.state.not_before_s = asyncio.get_running_loop().time() + RETRY_S
             elif part.error_code:
                 self._refused(one, part)

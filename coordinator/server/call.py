@@ -83,6 +83,7 @@ class Call:
         "done",
         "on_closed",
         "request",
+        "withheld",
     )
 
     def __init__(
@@ -111,6 +112,8 @@ class Call:
         self.on_closed: Callable[[], object] | None = None
         """Set where the call is parked: called once when the peer goes away (or the server closes the
         connection) before the answer."""
+        self.withheld: Callable[[], Message] | None = None
+        """Gives the answer in place of one that a quota withholds; None: an empty one."""
 
     @property
     def principal(self) -> str:

@@ -187,7 +187,7 @@ class Account:
         elif key == FETCH:
             fetched_ms = self._fetched_ms(_records_bytes(response), throttle_ms, now_ms)
             if throttle_ms := max(throttle_ms, fetched_ms):
-                response = FetchResponse()
+                response = FetchResponse() if call.withheld is None else call.withheld()
         elif key in STRICT_SINCE:
             throttle_ms = max(throttle_ms, response.throttle_time_ms)
         if not throttle_ms:

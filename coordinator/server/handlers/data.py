@@ -17,6 +17,7 @@ from ringleader.coordinator.security.acls import Operation, ResourceType
 from ringleader.coordinator.server.call import HELD_ENTRY_BYTES, NO_ANSWER, Call
 from ringleader.coordinator.server.handlers import checks
 from ringleader.coordinator.server.handlers.fetch import READ_COMMITTED, fetch
+from ringleader.coordinator.server.handlers.fetch_sessions import FetchSessions
 from ringleader.coordinator.server.services import Handler, LocalServices, once, set_error
 from ringleader.coordinator.topics import MAX_TIMESTAMP
 from ringleader.coordinator.topics.catalog import refuse_internal
@@ -50,7 +51,7 @@ def register(services: LocalServices) -> dict[int, Handler]:
     family = _Data(services)
     return {
         0: family.produce,
-        1: partial(fetch, services),
+        1: partial(fetch, services, FetchSessions(services.now_ms)),
         2: family.list_offsets,
         23: family.offset_for_leader_epoch,
     }

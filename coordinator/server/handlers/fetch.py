@@ -1,6 +1,6 @@
 """Fetch (1) v4-12: v5 log start offset, v7 sessions, v9 leader epoch, v11 rack, v12 flexible.
 
-There are no sessions: the answer's session id is 0, which is legal, and clients then send full requests.
+A client may keep the partitions of its requests here, in a session (see `fetch_sessions`).
 Readers of committed records get what is before the last stable offset, and which transactions in it were
 aborted: they skip the records of those, and markers, themselves.
 """
@@ -10,11 +10,23 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 
 from ringleader.coordinator.run_queue import SLICE_ELEMENTS, Slices, whole
 from ringleader.coordinator.server.call import HELD_ENTRY_BYTES, Call
 from ringleader.coordinator.server.handlers import checks
+from ringleader.coordinator.server.handlers.fetch_sessions import (
+    FINAL_EPOCH,
+    INITIAL_EPOCH,
+    NO_SESSION,
+    Cached,
+    FetchSession,
+    FetchSessions,
+    Key,
+    bytes_of,
+    next_epoch,
+)
 from ringleader.coordinator.server.services import LocalServices
 from ringleader.coordinator.topics.partition import LEADER_EPOCH, Readable, Waiter
 from ringleader.coordinator.topics.transactional import before, next_offset
@@ -31,11 +43,19 @@ WITHOUT_A_LOG = (ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.UNKNOWN_TOPIC_O
 for."""
 
 
-def fetch(services: LocalServices, call: Call, request: kafka.FetchRequest) -> kafka.FetchResponse | None:
+def fetch(
+    services: LocalServices, sessions: FetchSessions, call: Call, request: kafka.FetchRequest
+) -> kafka.FetchResponse | None:
     """Answered when there is enough, when there is an error, or when the wait is over."""
-    if request.session_epoch > 0:
-        return kafka.FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
-    _Fetch(services, call, request).begin()
+    session = None
+    if request.session_epoch not in (INITIAL_EPOCH, FINAL_EPOCH):
+        try:
+            session = sessions.proceed(request.session_id, request.session_epoch)
+        except KafkaError as error:
+            return kafka.FetchResponse(error_code=error.code)
+    elif request.session_id != NO_SESSION:
+        sessions.close(request.session_id)
+    _Fetch(services, sessions, session, call, request).begin()
     return None
 
 
@@ -53,6 +73,9 @@ class _FromFile:
     data: kafka.FetchResponsePartitionData
 
 
+_News = list[tuple[Key, Cached, kafka.FetchResponsePartitionData]]
+"""Partitions of a session in an answer, each with its key and its last answer."""
+
 _Looking = Generator[_FromFile | None, None, None]
 """Gives way to others at each None; what else it yields must be read before it goes on."""
 
@@ -62,14 +85,19 @@ class _Fetch:
 
     __slots__ = (
         "_asked",
+        "_cached",
+        "_cached_bytes",
         "_call",
         "_found_bytes",
         "_is_long",
         "_may",
+        "_news",
         "_partitions",
         "_request",
         "_response",
         "_services",
+        "_session",
+        "_sessions",
         "_taken",
         "_timer",
         "_topics",
@@ -77,15 +105,29 @@ class _Fetch:
         "_waiter",
     )
 
-    def __init__(self, services: LocalServices, call: Call, request: kafka.FetchRequest) -> None:
+    def __init__(
+        self,
+        services: LocalServices,
+        sessions: FetchSessions,
+        session: FetchSession | None,
+        call: Call,
+        request: kafka.FetchRequest,
+    ) -> None:
         self._services = services
         self._topics = services.topics
+        self._sessions = sessions
+        self._session = session
+        """That of an incremental request."""
         self._call = call
         self._request = request
         self._waiter: Waiter | None = None
         self._timer: asyncio.TimerHandle | None = None
-        self._is_long = sum(1 + len(topic.partitions) for topic in request.topics) > SLICE_ELEMENTS
-        self._asked: dict[tuple[str, int], kafka.FetchRequestFetchPartition] = {}
+        number = sum(1 + len(topic.partitions) for topic in request.topics)
+        if session is not None:
+            number += len(session.partitions)
+            number += sum(1 + len(topic.partitions) for topic in request.forgotten_topics_data)
+        self._is_long = number > SLICE_ELEMENTS
+        self._asked: dict[Key, kafka.FetchRequestFetchPartition] = {}
         """Each partition once, where it is first named, as it is named last: as in Kafka."""
         self._may: dict[str, bool] = {}
         """Of each topic whether its records may be read."""
@@ -98,7 +140,14 @@ class _Fetch:
         self._found_bytes = 0
         self._urgent = False
         self._partitions: list[Readable] = []
+        self._forget()
+
+    def _forget(self) -> None:
+        """The answer so far, and what it means for the session."""
         self._response = kafka.FetchResponse()
+        self._news: _News = []
+        self._cached: dict[Key, Cached] = {}
+        self._cached_bytes = 0
 
     def _take(self, more_bytes: int) -> None:
         if more_bytes:
@@ -122,6 +171,12 @@ class _Fetch:
     def _looked(self, then: Callable[[], object]) -> Slices:
         """Look, and then do that; if a file must be read, a coroutine goes on from there, and answers."""
         self._start_over()
+        if not self._asked:
+            try:
+                yield from self._read_request()
+            except KafkaError as error:
+                self._call.answer(kafka.FetchResponse(error_code=error.code))
+                return
         looking = self._look()
         for wanted in looking:
             if wanted is not None:
@@ -148,7 +203,7 @@ class _Fetch:
                 stable=request.isolation_level == READ_COMMITTED,
             )
             self._take(-self._taken)
-            self._response = kafka.FetchResponse()
+            self._forget()
             loop = asyncio.get_running_loop()
             self._timer = loop.call_later(request.max_wait_ms / 1000, self._wake)
 
@@ -164,47 +219,114 @@ class _Fetch:
         self._waiter = self._timer = None
 
     def _answer(self) -> int:
-        self._call.answer(self._response)
+        """Answer, unless the call is done. The session keeps what the client learns by that."""
+        session, response = self._session, self._response
+        if self._call.done:
+            return 0
+        if session is not None:
+            response.session_id = session.id
+            if session.epoch != next_epoch(self._request.session_epoch):
+                # Another request came with the same epoch, and the ones after it.
+                response.error_code, response.responses = ErrorCode.INVALID_FETCH_SESSION_EPOCH, []
+                self._news = []
+            for key, cached, data in self._news:
+                cached.answered(data)
+                if data.records:
+                    session.rotate(key)
+        elif self._request.session_epoch == INITIAL_EPOCH:
+            privileged = self._request.replica_id >= 0
+            response.session_id = self._sessions.create(
+                self._cached, self._cached_bytes, privileged=privileged
+            )
+        self._call.withheld = partial(_withheld, self._sessions, session, self._news, response)
+        self._call.answer(response)
         return self._found_bytes
 
     # ---- looking ----
 
-    def _read_request(self) -> _Looking:
+    def _read_request(self) -> Slices:
+        """Find what is asked for. Raises KafkaError for a session that ends by it."""
         number = 0
         for topic in self._request.topics:
             for asked in topic.partitions:
                 self._asked[topic.topic, asked.partition] = asked
                 number += 1
                 if not number % SLICE_ELEMENTS:
-                    yield None
+                    yield
+        session = self._session
+        if session is None:
+            return
+        more_bytes = 0
+        for key, asked in self._asked.items():
+            more_bytes += session.ask(key, asked)
+            number += 1
+            if not number % SLICE_ELEMENTS:
+                yield
+        for forgotten in self._request.forgotten_topics_data:
+            for index in forgotten.partitions:
+                more_bytes -= session.forget((forgotten.topic, index))
+                number += 1
+                if not number % SLICE_ELEMENTS:
+                    yield
+        if self._sessions.used(session, more_bytes):
+            self._asked = {key: cached.asked for key, cached in session.partitions.items()}
+        else:
+            self._session = None
 
     def _look(self) -> _Looking:
         """Put the answer together, of what is in memory and of what is read meanwhile. As in Kafka's
         `ReplicaManager.readFromLog` what each partition gives is taken off what the answer may have, and
         only the first one that gives any may give more than it may: one batch."""
-        request = self._request
-        if not self._asked:
-            yield from self._read_request()
+        request, session = self._request, self._session
         left = max(0, min(request.max_bytes, self._services.settings.fetch_max_bytes, ANSWER_MAX_BYTES))
         answers = None
-        for number, ((topic, partition), asked) in enumerate(self._asked.items(), 1):
-            if answers is None or answers.topic != topic:
-                answers = kafka.FetchResponseFetchableTopicResponse(topic)
-                self._response.responses.append(answers)
+        for number, (key, asked) in enumerate(self._asked.items(), 1):
+            topic, partition = key
+            if not number % SLICE_ELEMENTS:
+                self._take(SLICE_ELEMENTS * HELD_ENTRY_BYTES)
+                yield None
+            cached = None if session is None else session.partitions.get(key)
+            if cached is not None and self._is_as_before(topic, asked, cached):
+                continue
             data = kafka.FetchResponsePartitionData(partition, high_watermark=-1, records=b"")
             if request.isolation_level != READ_COMMITTED:
                 data.aborted_transactions = None
-            answers.partitions.append(data)
             wanted = self._look_at(topic, asked, data, left)
             if wanted is not None:
                 yield wanted
+            if cached is not None:
+                if not cached.is_new(data):
+                    continue
+                self._news.append((key, cached, data))
+            elif request.session_epoch == INITIAL_EPOCH:
+                self._cached[key] = Cached(asked, data.high_watermark, data.log_start_offset)
+                self._cached_bytes += bytes_of(key)
+            if answers is None or answers.topic != topic:
+                answers = kafka.FetchResponseFetchableTopicResponse(topic)
+                self._response.responses.append(answers)
+            answers.partitions.append(data)
             size = len(data.records or b"")
             left -= size
             self._found_bytes += size
             self._take(size)
-            if not number % SLICE_ELEMENTS:
-                self._take(SLICE_ELEMENTS * HELD_ENTRY_BYTES)
-                yield None
+
+    def _is_as_before(self, topic: str, asked: kafka.FetchRequestFetchPartition, cached: Cached) -> bool:
+        """Whether the client waits at the end of the partition, and knows all about it: the usual case of a
+        session, without an entry of an answer."""
+        if not self._may_read(topic):
+            return False
+        try:
+            partition = self._topics.readable(topic, asked.partition)
+        except KafkaError:
+            return False
+        if (
+            not asked.fetch_offset == partition.high_watermark == cached.high_watermark
+            or partition.start_offset != cached.start_offset
+            or asked.current_leader_epoch > LEADER_EPOCH
+        ):
+            return False
+        self._partitions.append(partition)
+        return True
 
     def _look_at(
         self,
@@ -278,6 +400,21 @@ class _Fetch:
             data.error_code = error.code
             data.high_watermark = data.last_stable_offset = data.log_start_offset = -1
             data.aborted_transactions = None
+
+
+def _withheld(
+    sessions: FetchSessions, session: FetchSession | None, news: _News, told: kafka.FetchResponse
+) -> kafka.FetchResponse:
+    """A quota withholds the answer: the client learns nothing, and no session is made. As in Kafka's
+    `getThrottledResponse` the answer without partitions belongs to the session."""
+    response = kafka.FetchResponse()
+    if session is None:
+        sessions.close(told.session_id)
+        return response
+    for _, cached, _ in news:
+        cached.high_watermark = -1
+    response.error_code, response.session_id = told.error_code, told.session_id
+    return response
 
 
 def _tell_aborted(partition: Readable, offset: int, data: kafka.FetchResponsePartitionData) -> None:

@@ -164,6 +164,34 @@ async def test_beyond_fetched_bytes_the_answer_is_empty(tmp_path: Path) -> None:
         )
 
 
+async def test_a_session_learns_later_what_was_withheld(tmp_path: Path) -> None:
+    async with limited(tmp_path) as node, connected(node.host, node.port) as client:
+        assert (await client.call(produce(), 9)).throttle_time_ms == 0
+        whole = fetch()
+        whole.session_epoch = 0
+        session_id = (await client.call(whole, 12)).session_id
+        await client.call(produce(), 9)
+        size = len(produce().encode(9))
+        await alter(node, (CLIENT, {"consumer_byte_rate": float(size // 40)}))
+        end = fetch()
+        end.session_id, end.session_epoch = session_id, 1
+        while not (told := await client.call(end, 12)).throttle_time_ms:
+            end.session_epoch += 1
+        assert (told.error_code, told.responses, told.session_id) == (0, [], session_id)
+        none = fetch()
+        none.session_epoch = 0
+        async with connected(node.host, node.port) as other:
+            withheld = await other.call(none, 12)
+        assert withheld.throttle_time_ms > 0
+        assert (withheld.responses, withheld.session_id) == ([], 0)
+        await alter(node, (CLIENT, {"consumer_byte_rate": None}))
+        end.session_epoch += 1
+        end.topics[0].partitions[0].fetch_offset = 200
+        async with connected(node.host, node.port) as other:
+            [topic] = (await other.call(end, 12)).responses
+        assert [one.high_watermark for one in topic.partitions] == [200]
+
+
 async def test_request_percentage_throttles_every_api_for_a_window_at_most(tmp_path: Path) -> None:
     async with (
         limited(tmp_path, (CLIENT, {"request_percentage": 1e-6}), quota_window_num=2) as node,

@@ -81,13 +81,6 @@ async def test_errors_are_told_at_once(filled: Ask, request_: FetchRequest, code
     assert (part.error_code, part.high_watermark, part.records) == (code, -1, b"")
 
 
-async def test_sessions_are_never_made(filled: Ask) -> None:
-    assert (await filled(fetch((0, 0), session_epoch=0))).session_id == 0
-    assert offsets(flat(await filled(fetch((0, 0), session_id=4, session_epoch=-1)))[0])
-    answer = await filled(fetch(session_id=4, session_epoch=1))
-    assert (answer.error_code, answer.responses) == (ErrorCode.FETCH_SESSION_ID_NOT_FOUND, [])
-
-
 async def only_in_files(ask: Ask) -> None:
     """As after a restart, or when newer records took the memory."""
     for partition in range(3):
