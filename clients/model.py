@@ -8,12 +8,13 @@ from operator import index
 from typing import Any, Literal, NamedTuple
 
 from ringleader.clients.checks import MAX_INT32, in_range, offset_in_log, wire_text
+from ringleader.clients.with_context import WithContext
 
 TopicPartition = tuple[str, int]
 """Topic name and partition number."""
 EARLIEST, LATEST = -2, -1
 """Times of ListOffsets: of the first record that is still there; of the next one to be written."""
-Deserializer = Callable[[bytes], Any]
+Deserializer = Callable[[bytes], Any] | WithContext
 """Makes a key or a value out of its bytes. Not asked where a record has none: None stays."""
 Isolation = Literal["read_uncommitted", "read_committed"]
 OffsetReset = Literal["earliest", "latest", "none"]

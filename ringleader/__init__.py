@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from ringleader.clients.exporting import prometheus_lines as prometheus_lines
     from ringleader.clients.fetch.errors import ConsumerClosedError as ConsumerClosedError
     from ringleader.clients.fetch.errors import CorruptRecordError as CorruptRecordError
+    from ringleader.clients.fetch.errors import DeserializerUnavailableError as DeserializerUnavailableError
     from ringleader.clients.fetch.errors import LogTruncatedError as LogTruncatedError
     from ringleader.clients.fetch.errors import NoOffsetError as NoOffsetError
     from ringleader.clients.fetch.errors import NotAssignedError as NotAssignedError
@@ -114,6 +115,8 @@ if TYPE_CHECKING:
     from ringleader.clients.produce.model import RecordMetadata as RecordMetadata
     from ringleader.clients.producer import Producer as Producer
     from ringleader.clients.producer import SyncProducer as SyncProducer
+    from ringleader.clients.with_context import SerializationContext as SerializationContext
+    from ringleader.clients.with_context import WithContext as WithContext
 
 _NAMES_OF = {
     "acls": "Acl",
@@ -139,8 +142,8 @@ _NAMES_OF = {
         "TlsError UnexpectedAnswerError UnreleasedInstanceIdError UnsupportedVersionError"
     ),
     "fetch.errors": (
-        "ConsumerClosedError CorruptRecordError LogTruncatedError NoOffsetError NotAssignedError "
-        "OffsetGoneError PartitionError RecordDeserializationError"
+        "ConsumerClosedError CorruptRecordError DeserializerUnavailableError LogTruncatedError NoOffsetError "
+        "NotAssignedError OffsetGoneError PartitionError RecordDeserializationError"
     ),
     "fetch.model": "Batch ConsumerMetrics ConsumerSettings FetchMetrics Record",
     "group.membership": "GroupMember SyncGroupMember",
@@ -154,6 +157,7 @@ _NAMES_OF = {
     "process.dead_letters": "dead_letters",
     "process.policies": "DeadLetter FailedRecord RecordTimedOutError Retry Skip Stop",
     "process.settings": "ProcessOptions ProcessSettings",
+    "with_context": "SerializationContext WithContext",
 }
 _HOME_OF = {name: home for home, names in _NAMES_OF.items() for name in names.split()}
 

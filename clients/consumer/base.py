@@ -10,14 +10,14 @@ from typing import Any, Self
 
 from ringleader.clients.checks import check, offset_in_log, seconds, whole
 from ringleader.clients.connection.cluster import Cluster
-from ringleader.clients.consumer.arguments import deserialized
+from ringleader.clients.consumer.arguments import Refused, deserialized, waited_for
 from ringleader.clients.errors import AuthenticationError, ClientError, RetriableError
 from ringleader.clients.fetch.baseline import Baseline
 from ringleader.clients.fetch.errors import (
     ConsumerClosedError,
     CorruptRecordError,
     PartitionError,
-    RecordDeserializationError,
+    UnreadRecordError,
 )
 from ringleader.clients.fetch.model import Batch, ConsumerSettings
 from ringleader.clients.fetch.positions import Committed
@@ -162,10 +162,10 @@ class BaseConsumer(InLoop):
         there are any; [] when time is over (None: waits as long as it takes; 0: what is there). Earlier
         batches count as processed.
 
-        Raises PartitionError (CorruptRecordError, RecordDeserializationError, OffsetGoneError, NoOffsetError,
-        ...) about one partition, CallbackFailedError once for each callback that raised, MembershipError when
-        the membership is over, ConsumerClosedError; RuntimeError in another event loop than that of `start`,
-        in a callback, and while another task asks.
+        Raises PartitionError (CorruptRecordError, RecordDeserializationError, DeserializerUnavailableError,
+        OffsetGoneError, NoOffsetError, ...) about one partition, CallbackFailedError once for each callback
+        that raised, MembershipError when the membership is over, ConsumerClosedError; RuntimeError in another
+        event loop than that of `start`, in a callback, and while another task asks.
         """
         limit = self.settings.max_poll_records if max_records is None else max_records
         batches = await self._ask(limit, timeout_s, several=True)
@@ -175,13 +175,6 @@ class BaseConsumer(InLoop):
 
     async def _ask(self, limit: int, timeout_s: float | None, *, several: bool) -> list[Batch]:
         batches = await self._fetched(limit, timeout_s, several)
-        try:
-            batches = self._read_out(batches)
-        except PartitionError:
-            raise
-        except BaseException:  # of a deserializer, or a signal handler: nothing was handed out
-            self._take_back()
-            raise
         self._asker = asyncio.current_task()
         return batches
 
@@ -192,8 +185,11 @@ class BaseConsumer(InLoop):
         several: bool,
         question: object = None,
         before: object = None,
+        *,
+        raw: bool = False,
     ) -> list[Batch]:
-        """Batches in the application's hands: of one partition, or of several, together up to `limit`.
+        """Batches in the application's hands: of one partition, or of several, together up to `limit`; as the
+        deserializers made them, unless they are wanted `raw`.
 
         `before`: the last question whose answer has reached the application. Batches in hand for another one
         did not, and come again.
@@ -216,40 +212,47 @@ class BaseConsumer(InLoop):
                 reader.take_back()
             reader.processed()
             self._asker, self._question = None, question
-            first = await self._wait_for_records(reader, limit, timeout_s)
-            batches = [] if first is None else [first]
-            left = limit - sum(map(len, batches))
-            while several and batches and left > 0 and (more := reader.pick_now(left)) is not None:
-                batches.append(more)
-                left -= len(more)
-        except BaseException:
+            while True:
+                batches = await self._picked(reader, limit, timeout_s, several)
+                if raw or not batches:
+                    return batches
+                # If a deserializer has waited, their partitions may have moved on: then there is nothing of
+                # them to hand out.
+                waited = await waited_for(batches, self.settings) if self.settings.awaits else None
+                read, refused = deserialized(batches, self.settings, waited)
+                read = [batch for batch in read if batch.stands]
+                refused = [(batch, error) for batch, error in refused if batch.stands]
+                raised = refused[0][1] if refused and not read else None
+                self._refuse(refused, raised)
+                if read:
+                    return read
+                if raised is not None:
+                    break
+        except BaseException:  # of a deserializer, or a signal handler, too: nothing was handed out
             reader.take_back()
             raise
         finally:
             self._asking = False
+        raise raised
+
+    async def _picked(
+        self, reader: Reader, limit: int, timeout_s: float | None, several: bool
+    ) -> list[Batch]:
+        first = await self._wait_for_records(reader, limit, timeout_s)
+        batches = [] if first is None else [first]
+        left = limit - sum(map(len, batches))
+        while several and batches and left > 0 and (more := reader.pick_now(left)) is not None:
+            batches.append(more)
+            left -= len(more)
         return batches
 
-    def _read_out(self, batches: list[Batch]) -> list[Batch]:
-        """Let the deserializers look. Raises what they refuse if there is nothing before it."""
-        read, refused = deserialized(batches, self.settings)
-        raised = refused[0][1] if refused and not read else None
-        self._refuse(refused, raised)
-        if raised is not None:
-            raise raised
-        return read
-
-    def _refuse(self, refused: Iterable[tuple[Batch, PartitionError]], raised: PartitionError | None) -> None:
+    def _refuse(self, refused: Refused, raised: PartitionError | None) -> None:
         """`raised`: the error of them that is raised now."""
         if self._reader is not None:
             for batch, error in refused:
                 self._reader.refuse(batch, error)
             if raised is not None:
                 self._reader.reported(raised)
-
-    def _take_back(self) -> None:
-        """The last answer has not reached the application."""
-        if self._reader is not None:
-            self._reader.take_back()
 
     async def _wait_for_records(self, reader: Reader, limit: int, timeout_s: float | None) -> Batch | None:
         now_s = time.monotonic()
@@ -343,11 +346,11 @@ class BaseConsumer(InLoop):
         offset_in_log("an offset", offset)
         self._running().seek(partition, offset)
 
-    def skip(self, error: CorruptRecordError | RecordDeserializationError) -> None:
-        """Read on behind what that error is about: exactly the record that a deserializer refused, or the
-        batch that cannot be read. Does nothing if the partition does not stand there any more. Raises
+    def skip(self, error: CorruptRecordError | UnreadRecordError) -> None:
+        """Read on behind what that error is about: exactly the record that a deserializer did not read, or
+        the batch that cannot be read. Does nothing if the partition does not stand there any more. Raises
         NotAssignedError."""
-        check("error", error, CorruptRecordError | RecordDeserializationError, "skip()")
+        check("error", error, CorruptRecordError | UnreadRecordError, "skip()")
         self._running().skip(error)
 
     def seek_to_beginning(self, *partitions: TopicPartition) -> None:

@@ -16,7 +16,7 @@ from ringleader.clients.consumer.partitions import PartitionConsumer
 from ringleader.clients.errors import ClientError
 from ringleader.clients.fetch.errors import (
     CorruptRecordError,
-    RecordDeserializationError,
+    UnreadRecordError,
 )
 from ringleader.clients.fetch.model import (
     Batch,
@@ -93,13 +93,14 @@ class _SyncConsumer(InThread[C]):
         self._asker = me
         try:
             given = self._given
+            raw = not consumer.settings.awaits
             question: Call[list[Batch]] = Call(
-                lambda: consumer._fetched(limit, timeout_s, several, question, given)
+                lambda: consumer._fetched(limit, timeout_s, several, question, given, raw=raw)
             )
             found = cast("list[Batch]", self._made(question, partial(self._begin, question)).result)
             question.result = None
-            # Here, as a deserializer may take long, or care which thread it is in.
-            batches, refused = deserialized(found, consumer.settings)
+            # Here, as a deserializer that does not wait may take long, or care which thread it is in.
+            batches, refused = deserialized(found, consumer.settings) if raw else (found, [])
             raised = refused[0][1] if refused and not batches else None
             if refused:
                 self._call(consumer._refuse, refused, raised)
@@ -145,7 +146,7 @@ class _SyncConsumer(InThread[C]):
         """As `GroupConsumer.seek`."""
         self._call(self._consumer.seek, partition, offset)
 
-    def skip(self, error: CorruptRecordError | RecordDeserializationError) -> None:
+    def skip(self, error: CorruptRecordError | UnreadRecordError) -> None:
         """As `GroupConsumer.skip`."""
         self._call(self._consumer.skip, error)
 

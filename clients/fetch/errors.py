@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from ringleader.clients.errors import ClientError
+from ringleader.clients.errors import ClientError, RetriableError
 from ringleader.protocol.records import Headers
 
 
@@ -67,13 +67,14 @@ class NotAssignedError(ClientError):
     """The partition does not belong to this consumer now."""
 
 
-class RecordDeserializationError(PartitionError):
-    """`key_deserializer` or `value_deserializer` (`origin`: "key" or "value") raised about the record at
-    `offset`; what it raised is the `__cause__`. `key` and `value` are the record's bytes; `headers` and
-    `timestamp_ms` (-1: none) as in a `Record`.
+class UnreadRecordError(PartitionError):
+    """A record that a deserializer (`origin`: "key" or "value") did not read; what it raised is the
+    `__cause__`. `key` and `value` are the record's bytes; `headers` and `timestamp_ms` (-1: none) as in a
+    `Record`.
 
     Raised by the call that asks for records; those before it were handed out. `skip` it, or `seek` to
-    `next_offset`, to go on with the next one.
+    `next_offset`, to go on with the next one; the next call that asks for records asks the deserializer
+    again.
     """
 
     def __init__(
@@ -88,7 +89,7 @@ class RecordDeserializationError(PartitionError):
         headers: Headers = (),
         timestamp_ms: int = -1,
     ) -> None:
-        text = f"the {origin} cannot be deserialized: {why!r}; seek to {offset + 1} to go on behind it"
+        text = f"the {origin} cannot be deserialized{self._hint(why, offset + 1)}"
         super().__init__(topic, partition, offset, text)
         self.next_offset = offset + 1
         self.origin = origin
@@ -96,3 +97,21 @@ class RecordDeserializationError(PartitionError):
         self.value = value
         self.headers = headers
         self.timestamp_ms = timestamp_ms
+
+    @staticmethod
+    def _hint(why: BaseException, next_offset: int) -> str:
+        return f": {why!r}; seek to {next_offset} to go on behind it"
+
+
+class RecordDeserializationError(UnreadRecordError):
+    """`key_deserializer` or `value_deserializer` refused the record at `offset`: it raised something else
+    than RetriableError."""
+
+
+class DeserializerUnavailableError(UnreadRecordError, RetriableError):
+    """`key_deserializer` or `value_deserializer` raised RetriableError, or took longer than its `timeout_s`:
+    nothing is known to be wrong with the record at `offset`. Ask again."""
+
+    @staticmethod
+    def _hint(why: BaseException, next_offset: int) -> str:
+        return f" now: {why!r}; ask again"

@@ -8,16 +8,20 @@ from itertools import repeat
 from typing import Any, Literal, NamedTuple, cast
 
 from ringleader.clients.checks import MAX_INT64, check_bounds, check_fields, fits
+from ringleader.clients.errors import RetriableError
 from ringleader.clients.fetch.buffer import Part, apart
 from ringleader.clients.fetch.errors import (
     CorruptRecordError,
+    DeserializerUnavailableError,
     PartitionError,
     RecordDeserializationError,
+    UnreadRecordError,
 )
 from ringleader.clients.fetch.fetcher import FetchSettings
 from ringleader.clients.fetch.partition_state import Handed
 from ringleader.clients.metrics import MemberMetrics, ProcessMetrics
 from ringleader.clients.model import Deserializer, Isolation, OffsetReset, Offsets, TopicPartition
+from ringleader.clients.with_context import SerializationContext, WithContext
 from ringleader.protocol.columns import Columns
 from ringleader.protocol.errors import MalformedError
 from ringleader.protocol.records import NO_TIMESTAMP, BatchHeader, Headers
@@ -178,7 +182,7 @@ class Batch:
     def deserialize(self, key: Deserializer | None, value: Deserializer | None) -> PartitionError | None:
         """Make keys and values of their bytes, before the batch is handed out. A record that a deserializer
         refuses, or that cannot be decoded, is returned, and the batch ends before it: perhaps it is empty
-        then. Other exceptions than `Exception` come through."""
+        then. Other exceptions than `Exception` come through. Those that wait: see `deserialized`."""
         try:
             columns = self._decoded()
         except CorruptRecordError as error:
@@ -192,6 +196,11 @@ class Batch:
         self._keys = None if key is None else keys[: len(values)]
         self._values = None if value is None else values
         return refused or (None if self._handed is None else self._handed.error)
+
+    @property
+    def stands(self) -> bool:
+        """Whether its partition has only gone on since it was handed out."""
+        return self._handed is None or self._handed.stands
 
     def let_go(self) -> None:
         """The application has gone on, and keeps this batch: hold no more than is in it."""
@@ -308,20 +317,27 @@ class Batch:
 
     def _made(
         self, origin: Literal["key", "value"], deserializer: Deserializer | None, column: list[bytes | None]
-    ) -> tuple[list[Any], RecordDeserializationError | None]:
+    ) -> tuple[list[Any], UnreadRecordError | None]:
         """A column after the deserializer, up to the first value that it refuses."""
         if deserializer is None:
             return column, None
         made: list[Any] = []
         try:
-            for data in column:
-                made.append(None if data is None else deserializer(data))  # noqa: PERF401 - how far it came
+            if isinstance(deserializer, WithContext):
+                for data, headers in zip(column, self._decoded().headers, strict=False):
+                    context = SerializationContext(self.topic, origin, list(headers))
+                    made.append(None if data is None else deserializer.call(data, context))
+            else:
+                for data in column:
+                    made.append(None if data is None else deserializer(data))  # noqa: PERF401 - how far it came
         except Exception as error:
             columns, row = self._decoded(), len(made)
             if row == len(column):
                 raise  # of a signal handler, behind the last record
             offset, key, value = columns.offsets[row], columns.keys[row], columns.values[row]
-            refused = RecordDeserializationError(
+            retriable = isinstance(error, RetriableError)
+            kind = DeserializerUnavailableError if retriable else RecordDeserializationError
+            refused = kind(
                 *self.topic_partition,
                 offset,
                 origin,
@@ -417,6 +433,12 @@ class ConsumerSettings:
         check_bounds(self, "fetch_max_bytes", "max_partition_fetch_bytes", "request_timeout_ms", least=1)
         check_bounds(self, "buffer_max_bytes", "metadata_max_age_ms", least=1, most=MAX_INT64)
         check_bounds(self, "fetch_min_bytes", "fetch_max_wait_ms")
+
+    @property
+    def awaits(self) -> bool:
+        """Whether a deserializer may wait."""
+        both = self.key_deserializer, self.value_deserializer
+        return any(isinstance(one, WithContext) and one.awaits for one in both)
 
     @property
     def committed_only(self) -> bool:

@@ -132,6 +132,8 @@ class PartitionState:
         """The fetched records end in a batch that cannot be read: no use to fetch on."""
         self.error: PartitionError | None = None
         self.behind = True
+        self.held = False
+        """`process` waits with the record at the position."""
         self.buffer = Buffer()
 
     # ---- where it stands ----
@@ -203,6 +205,7 @@ class PartitionState:
             self.position is not None
             and not self.fetching
             and not self.paused
+            and not self.held
             and not self.suspended
             and not self.undecodable
             and not self.validate
@@ -212,7 +215,7 @@ class PartitionState:
     @property
     def ready(self) -> bool:
         """Whether there may be something to hand out, or an error to tell."""
-        if self.paused or self.suspended or self.full:
+        if self.paused or self.suspended or self.full or self.held:
             return False
         return bool(self.buffer) or self.error is not None
 

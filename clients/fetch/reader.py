@@ -19,7 +19,7 @@ from ringleader.clients.fetch.errors import (
     CorruptRecordError,
     NotAssignedError,
     PartitionError,
-    RecordDeserializationError,
+    UnreadRecordError,
 )
 from ringleader.clients.fetch.fetcher import Fetcher
 from ringleader.clients.fetch.leaders import MOVED, Leaders
@@ -236,7 +236,7 @@ class Reader:
         """The application has got this error. A deserializer is asked again, as it may have failed for the
         moment, or have been interrupted by somebody else's exception."""
         state = self.states.get((error.topic, error.partition))
-        if isinstance(error, RecordDeserializationError) and state is not None and state.error is error:
+        if isinstance(error, UnreadRecordError) and state is not None and state.error is error:
             state.error = None
             self.fetcher.want(state)
 
@@ -324,6 +324,13 @@ class Reader:
             self._ready.pop(state.topic_partition, None) if full else self._positioned(state)
             self.fetcher.wake()
 
+    def hold(self, state: PartitionState, held: bool) -> None:
+        """Neither fetch nor hand out any of it for now, as the next record has to wait; or go on."""
+        state.held = held
+        if self.states.get(state.topic_partition) is state:
+            self._ready.pop(state.topic_partition, None) if held else self._positioned(state)
+            self.fetcher.wake()
+
     def go_back(self, state: PartitionState) -> None:
         """Nothing in progress will be done: it comes again, and what is done beyond it does not."""
         state.reach()
@@ -357,13 +364,13 @@ class Reader:
         self._ready.pop(tp, None)
         self._positioned(self.states[tp])
 
-    def skip(self, error: CorruptRecordError | RecordDeserializationError) -> None:
+    def skip(self, error: CorruptRecordError | UnreadRecordError) -> None:
         """Go on behind what it is about, if the partition stands there."""
         tp = error.topic, error.partition
         state = self.state(tp)
         if state.position != error.offset:
             return
-        if not isinstance(error, RecordDeserializationError) or not state.pass_over(error.next_offset):
+        if not isinstance(error, UnreadRecordError) or not state.pass_over(error.next_offset):
             self.seek(tp, error.next_offset)
             return
         for one in self._handed:

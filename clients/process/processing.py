@@ -11,7 +11,12 @@ from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import Any
 
-from ringleader.clients.fetch.errors import CorruptRecordError, RecordDeserializationError
+from ringleader.clients.connection.backoff import Backoff
+from ringleader.clients.fetch.errors import (
+    CorruptRecordError,
+    DeserializerUnavailableError,
+    UnreadRecordError,
+)
 from ringleader.clients.fetch.model import Batch, Record
 from ringleader.clients.fetch.partition_state import PartitionState
 from ringleader.clients.fetch.reader import Reader
@@ -28,6 +33,7 @@ from ringleader.clients.process.policies import (
     policy_for,
 )
 from ringleader.clients.process.settings import ProcessSettings
+from ringleader.clients.with_context import is_async
 
 logger = logging.getLogger("ringleader.clients.consumer")
 
@@ -58,6 +64,10 @@ class Processing:
         self._resting: dict[Work, asyncio.TimerHandle] = {}
         self._waiting: dict[PartitionState, int] = {}
         """How many records of a partition are asked for and not done."""
+        self._held: dict[PartitionState, asyncio.TimerHandle] = {}
+        """Partitions whose next record has to wait."""
+        self._unavailable: dict[PartitionState, tuple[int, int, Backoff]] = {}
+        """The offset for which a deserializer was not available, how often, and the pauses."""
         self._bytes = 0
         self._changed: set[PartitionState] = set()
         self._reaching: asyncio.TimerHandle | None = None
@@ -67,7 +77,7 @@ class Processing:
         self._inside: set[int] = set()
         """Threads that are in a handler."""
         self._threads: Executor | None = None
-        if not _is_async(handler):
+        if not is_async(handler):
             self._threads = settings.executor or ThreadPoolExecutor(settings.concurrency, "process")
 
     async def run(self, ask: Ask) -> None:
@@ -82,7 +92,7 @@ class Processing:
                     if not batches:
                         break
                     self._take(batches)
-                except (CorruptRecordError, RecordDeserializationError) as error:
+                except (CorruptRecordError, UnreadRecordError) as error:
                     await self._refused(error)
             await self.drain(DRAIN_S)
             self.check()
@@ -172,13 +182,15 @@ class Processing:
         share = self._share()
         self._reader.fill(state, waiting > share - max(1, share // 2))
 
-    async def _refused(self, error: CorruptRecordError | RecordDeserializationError) -> None:
-        """Records that nobody can read."""
+    async def _refused(self, error: CorruptRecordError | UnreadRecordError) -> None:
+        """Records that nobody can read, or not now."""
         policy = policy_for(error, self._settings.failures)
         if isinstance(policy, Retry):
+            if isinstance(error, DeserializerUnavailableError) and self._asked_later(error, policy):
+                return
             policy = policy.then
         failed = None
-        if isinstance(error, RecordDeserializationError):
+        if isinstance(error, UnreadRecordError):
             place = error.topic, error.partition, error.offset or 0
             record = Record(*place, error.timestamp_ms, None, error.key, error.value, error.headers)
             failed = FailedRecord(record, error, 0, error.key, error.value)
@@ -186,6 +198,34 @@ class Processing:
             raise error
         self._counts["records_done"] += 1
         self._reader.skip(error)
+
+    def _asked_later(self, error: DeserializerUnavailableError, policy: Retry) -> bool:
+        """Whether the deserializer is to be asked again after a pause."""
+        state = self._reader.states.get((error.topic, error.partition))
+        if state is None:
+            return True  # the partition is gone, and the record with it
+        at = error.offset or 0
+        before, tries, pauses = self._unavailable.get(state, (-1, 0, policy.pauses()))
+        if before != at:
+            tries, pauses = 0, policy.pauses()
+        if tries >= policy.times:
+            del self._unavailable[state]
+            return False
+        self._unavailable[state] = at, tries + 1, pauses
+        pause_s = pauses.next_ms() / 1000
+        logger.info("%s: it is asked again in %.1f s: %s", self._name, pause_s, error)
+        self._hold(state, pause_s)
+        return True
+
+    def _hold(self, state: PartitionState, pause_s: float) -> None:
+        self._let_go(state)
+        self._reader.hold(state, True)
+        self._held[state] = asyncio.get_running_loop().call_later(pause_s, self._let_go, state)
+
+    def _let_go(self, state: PartitionState) -> None:
+        if (timer := self._held.pop(state, None)) is not None:
+            timer.cancel()
+            self._reader.hold(state, False)
 
     async def _given_up(
         self, policy: Stop | Skip | DeadLetter, failed: FailedRecord | None, error: Exception
@@ -342,6 +382,11 @@ class Processing:
             if (timer := self._resting.pop(work, None)) is not None:
                 timer.cancel()
             self._forget(work)
+        for state in [state for state in self._held if state.topic_partition in gone]:
+            self._let_go(state)
+        self._unavailable = {
+            state: one for state, one in self._unavailable.items() if state.topic_partition not in gone
+        }
 
     def _end(self) -> None:
         self._over = True
@@ -373,10 +418,6 @@ def current_task() -> asyncio.Task[Any] | None:
         return asyncio.current_task()
     except RuntimeError:
         return None
-
-
-def _is_async(handler: Handler) -> bool:
-    return inspect.iscoroutinefunction(handler) or inspect.iscoroutinefunction(type(handler).__call__)
 
 
 async def _awaited(result: Any) -> None:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from ringleader.clients.checks import MAX_INT64, check_bounds, check_fields
+from ringleader.clients.with_context import WithContext
 
-Serializer = Callable[[Any], bytes]
+Serializer = Callable[[Any], bytes] | WithContext
 """Makes bytes of a key or a value. Not asked where there is none: None stays."""
 Partitioner = Callable[[str, bytes | None, int], int]
 """From topic, key and number of partitions: the partition."""
@@ -70,7 +71,7 @@ class ProducerSettings:
     max_request_size: int = 1_048_576
     max_in_flight_requests_per_connection: int = 5
     max_block_ms: int = 60_000
-    """How long `send` waits for a topic and for room."""
+    """How long `send` waits for a topic, for room, and for serializers that wait."""
     request_timeout_ms: int = 30_000
     delivery_timeout_ms: int = 120_000
     """A record that no broker has confirmed in this time, retries included, has failed."""
@@ -83,6 +84,11 @@ class ProducerSettings:
     """The coordinator aborts a transaction that is open for longer."""
     key_serializer: Serializer | None = None
     value_serializer: Serializer | None = None
+
+    @property
+    def with_context(self) -> bool:
+        """Whether a serializer may wait, or not be available."""
+        return any(isinstance(one, WithContext) for one in (self.key_serializer, self.value_serializer))
 
     def __post_init__(self) -> None:
         check_fields(self)

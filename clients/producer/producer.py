@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import random
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack
 
 from ringleader.clients.checks import check, seconds
+from ringleader.clients.connection.backoff import Backoff
 from ringleader.clients.connection.cluster import Cluster
-from ringleader.clients.errors import ClientError, RequestTimedOutError
+from ringleader.clients.errors import ClientError, RequestTimedOutError, RetriableError
 from ringleader.clients.in_loop import START_TIMEOUT_S, STOP_TIMEOUT_S, InLoop
 from ringleader.clients.model import GroupMetadata, Offsets, checked
 from ringleader.clients.options import ProducerOptions, check_client, cluster_of
@@ -18,10 +21,11 @@ from ringleader.clients.produce.errors import (
     ProduceError,
     ProducerClosedError,
     SendTimeoutError,
+    SerializationError,
     TransactionAbortedError,
 )
 from ringleader.clients.produce.model import ProducerMetrics, ProducerSettings, RecordMetadata
-from ringleader.clients.produce.rows import size_bytes
+from ringleader.clients.produce.rows import Row, size_bytes
 from ringleader.clients.produce.sender import BatchSender, too_large
 from ringleader.clients.produce.transactions import Transactions
 from ringleader.clients.producer.records import row_of
@@ -73,6 +77,7 @@ class Producer(InLoop):
         self._sender: BatchSender | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._last_turn_s = 0.0
+        self._serializing = asyncio.Lock()
 
     # ---- its life ----
 
@@ -151,11 +156,11 @@ class Producer(InLoop):
     ) -> asyncio.Future[RecordMetadata]:
         """Accept a record, and return what is done when a broker has confirmed it.
 
-        Waits for the topic to be known and for room in `buffer_memory`, both within `max_block_ms`; a call
-        that is cancelled meanwhile, or raises, sends nothing. Records of one partition are written in the
-        order of the calls. `timestamp_ms`: Unix time; None: now. The result is the record's `RecordMetadata`;
-        it fails with DeliveryTimeoutError, RecordTooLargeError or ProduceError (`code`). A result that nobody
-        waits for is sent all the same, and its failure is a line in the log.
+        Waits for serializers that wait, for the topic to be known, and for room in `buffer_memory`, all
+        within `max_block_ms`; a call that is cancelled meanwhile, or raises, sends nothing. Records of one
+        partition are written in the order of the calls. `timestamp_ms`: Unix time; None: now. The result is
+        the record's `RecordMetadata`; it fails with DeliveryTimeoutError, RecordTooLargeError or ProduceError
+        (`code`). A result that nobody waits for is sent all the same, and its failure is a line in the log.
 
         Raises SerializationError, UnknownPartitionError, RecordTooLargeError, SendTimeoutError, BrokerError
         about the topic, ProducerClosedError.
@@ -187,11 +192,12 @@ class Producer(InLoop):
             await asyncio.sleep(0)
             self._last_turn_s = asyncio.get_running_loop().time()
         at_ms = int(time.time() * 1000) if timestamp_ms is None else timestamp_ms
-        row = row_of(self.settings, topic, value, key, partition, headers, at_ms)
+        deadline_s = now_s + self.settings.max_block_ms / 1000
+        making = partial(row_of, self.settings, topic, value, key, partition, headers, at_ms)
+        row = await (self._row(making, deadline_s) if self.settings.with_context else making())
         size = size_bytes(row)
         if size > self.settings.buffer_memory:
             raise too_large(topic, size, "buffer_memory", self.settings.buffer_memory)
-        deadline_s = now_s + self.settings.max_block_ms / 1000
         target = await sender.topics.partition(topic, row.key, partition, size, deadline_s)
         if not sender.memory.take_now(size):
             await self._room(sender, size, deadline_s)
@@ -202,6 +208,25 @@ class Producer(InLoop):
         except BaseException:
             sender.memory.give(size)
             raise
+
+    async def _row(self, making: Callable[[], Coroutine[Any, Any, Row]], deadline_s: float) -> Row:
+        """Of serializers that may wait: one record after the other, for they keep the order of the calls."""
+        settings, why = self.settings, "other records are being serialized"
+        backoff = Backoff(settings.retry_backoff_ms, settings.retry_backoff_max_ms, random.random)
+        try:
+            async with asyncio.timeout_at(deadline_s), self._serializing:
+                while True:
+                    try:
+                        return await making()
+                    except SerializationError as error:
+                        if not isinstance(error.__cause__, RetriableError):
+                            raise
+                        why = str(error)
+                    await asyncio.sleep(backoff.next_ms() / 1000)
+        except TimeoutError:
+            raise SendTimeoutError(
+                f"not serialized after {settings.max_block_ms} ms (max_block_ms): {why}"
+            ) from None
 
     @staticmethod
     def _check_transaction(sender: BatchSender) -> None:

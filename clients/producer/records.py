@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 from ringleader.clients.checks import MAX_INT32, MAX_INT64, in_range, wire_text
 from ringleader.clients.produce.errors import SerializationError
 from ringleader.clients.produce.model import ProducerSettings, Serializer
 from ringleader.clients.produce.rows import Row
+from ringleader.clients.with_context import SerializationContext, WithContext
 from ringleader.protocol.records import Headers
 
 
-def row_of(
+async def row_of(
     settings: ProducerSettings,
     topic: str,
     value: Any,
@@ -21,30 +22,34 @@ def row_of(
     headers: Headers,
     timestamp_ms: int,
 ) -> Row:
-    """Raises SerializationError, TypeError for what is no bytes and has no serializer, ValueError."""
+    """Waits only if a serializer does. Raises SerializationError, TypeError for what is no bytes and has no
+    serializer, ValueError."""
     wire_text("the name of a topic", topic)
     if partition is not None:
         in_range("a partition", partition, 0, MAX_INT32)
     in_range("timestamp_ms", timestamp_ms, 0, MAX_INT64)
+    own = list(_checked(headers)) if headers else []
     return Row(
         timestamp_ms=timestamp_ms,
-        key=_bytes(topic, "key", settings.key_serializer, key),
-        value=_bytes(topic, "value", settings.value_serializer, value),
-        headers=_checked(headers) if headers else (),
+        key=await _bytes(SerializationContext(topic, "key", own), settings.key_serializer, key),
+        value=await _bytes(SerializationContext(topic, "value", own), settings.value_serializer, value),
+        headers=_checked(own) if own else (),
         partition=partition,
     )
 
 
-def _bytes(
-    topic: str, origin: Literal["key", "value"], serializer: Serializer | None, given: Any
-) -> bytes | None:
+async def _bytes(context: SerializationContext, serializer: Serializer | None, given: Any) -> bytes | None:
     if given is None:
         return None
+    origin = context.field
     if serializer is not None:
         try:
-            given = serializer(given)
+            if isinstance(serializer, WithContext):
+                given = await serializer.made(given, context)
+            else:
+                given = serializer(given)
         except Exception as error:
-            text = f"{origin}_serializer raised {error!r} for a record of topic {topic}"
+            text = f"{origin}_serializer raised {error!r} for a record of topic {context.topic}"
             raise SerializationError(text, origin) from error
     if isinstance(given, bytearray | memoryview):
         return bytes(given)

@@ -193,7 +193,7 @@ def test_a_batch_ends_before_what_cannot_be_decoded() -> None:
 
 
 def test_a_deserializer_is_a_callable() -> None:
-    with pytest.raises(ValueError, match="value_deserializer has to be something that can be called or None"):
+    with pytest.raises(ValueError, match="value_deserializer has to be something that can be called, a With"):
         ConsumerSettings(value_deserializer="json")  # type: ignore[arg-type]
 
 

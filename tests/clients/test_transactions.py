@@ -297,7 +297,8 @@ async def test_an_abort_hands_out_the_same_again(coordinator: Coordinator, out: 
                 for record in batch:
                     await producer.send(out, record.value)
             assert await one._fetched(4, PATIENCE_S, True)
-            one._take_back()  # an answer that was lost comes again, and nothing before it
+            assert one._reader
+            one._reader.take_back()  # an answer that was lost comes again, and nothing before it
         done = 19
         while done < 40:
             done += await copy(producer, one, 40 - done)
