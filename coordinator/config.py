@@ -195,6 +195,23 @@ class Settings(GroupSettings, TransactionSettings, TopicSettings, TlsSettings):
         description="Address (HOST:PORT) for health checks (`/health`, `/ready`) and Prometheus metrics "
         "(`/metrics`). Default: none.",
     )
+    telemetry_enable: bool = Field(
+        True,
+        description="Ask clients for [telemetry](telemetry.md) (KIP-714): how often they poll, how long "
+        "rebalances and fetches take them. Java clients and librdkafka tell it by themselves.",
+    )
+    telemetry_interval_ms: int = Field(
+        60_000,
+        ge=100,
+        le=3_600_000,
+        description="How often each client is to tell it (`interval.ms` of Kafka's client metrics).",
+    )
+    telemetry_max_bytes: int = Field(
+        1_048_576,
+        ge=1,
+        le=4_194_304,
+        description="Largest push of a client, compressed, and what it may inflate to.",
+    )
     http_token_file: Path | None = Field(
         None,
         description="File with a token of at least 16 characters. `/metrics` then requires "

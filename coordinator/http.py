@@ -43,7 +43,7 @@ Metrics (labels in braces; counters count from the start of the process):
     ringleader_groups_left_out                      groups beyond that
     process_...                                     of prometheus_client: CPU, memory, files
 
-One of several nodes has more: see `http_nodes`.
+One of several nodes has more: see `http_nodes`; what clients tell of themselves: see `http_telemetry`.
 """
 
 from __future__ import annotations
@@ -72,17 +72,21 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
+from ringleader.coordinator.clock import monotonic_ms, wall_ms
 from ringleader.coordinator.config import Address
 from ringleader.coordinator.groups.shard import GroupFigures
 from ringleader.coordinator.groups.states import GroupState
 from ringleader.coordinator.http_access import HttpAccess
 from ringleader.coordinator.http_nodes import NodesFigures, families
 from ringleader.coordinator.http_recording import Recordings
+from ringleader.coordinator.http_telemetry import TelemetryFigures
+from ringleader.coordinator.http_telemetry import families as of_clients
 from ringleader.coordinator.journal.writer import JournalWriter
 from ringleader.coordinator.logs import Log
 from ringleader.coordinator.measures import Histogram
 from ringleader.coordinator.runtime.groups import GroupRuntime
 from ringleader.coordinator.server.server import Server
+from ringleader.coordinator.telemetry import Telemetry
 from ringleader.host.http_server import (
     CERTIFIED,
     SAFE_HEADERS,
@@ -141,6 +145,7 @@ class Figures:
     logins: tuple[int, int] | None = None
     """Authentications that succeeded, and that failed."""
     nodes: NodesFigures | None = None
+    telemetry: TelemetryFigures | None = None
 
 
 class NodeSide:
@@ -153,6 +158,7 @@ class NodeSide:
         self.journal: JournalWriter | None = None
         self.nodes: Callable[[], NodesFigures] | None = None
         """Of one of several."""
+        self.telemetry: Telemetry | None = None
         self.lags = Histogram()
         self._loop = asyncio.get_running_loop()
         self._started_s = self._loop.time()
@@ -219,6 +225,9 @@ class NodeSide:
         if wanted is not None:
             groups.sort()
             found.groups, found.left_out = groups[:GROUPS_MAX], max(len(groups) - GROUPS_MAX, 0)
+        if self.telemetry is not None:
+            shown = None if found.groups is None else {one.group_id for one in found.groups}
+            found.telemetry = TelemetryFigures.of(self.telemetry, shown, monotonic_ms(), wall_ms())
         return found
 
     @staticmethod
@@ -387,6 +396,8 @@ class _Families(Collector):
         yield GaugeMetricFamily("ringleader_tasks", "Tasks of the event loop", found.tasks)
         if found.nodes is not None:
             yield from families(found.nodes)
+        if found.telemetry is not None:
+            yield from of_clients(found.telemetry)
         if found.groups is not None:
             yield from self._of_named(found.groups, found.left_out)
 

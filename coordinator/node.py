@@ -156,6 +156,7 @@ class Node(ServingNode):
             wall_ms=self._wall_ms,
             authorizer=self.security.authorizer,
             security=self.security,
+            telemetry=self.telemetry,
             audit=Audit(self.log, self._now_ms, self._wall_ms, self.journal.add),
         )
         self.server.sasl = Sasl(self.security.users, await self._token_keys(), self._wall_ms)

@@ -17,6 +17,7 @@ from ringleader.coordinator.security.quotas import ClientQuotas, Windows
 from ringleader.coordinator.server.call import Call
 from ringleader.coordinator.server.session import Session
 from ringleader.coordinator.start_warnings import warn
+from ringleader.coordinator.telemetry import Telemetry
 
 if TYPE_CHECKING:
     from ringleader.coordinator.http import HttpEndpoint
@@ -54,6 +55,13 @@ def quotas_of(settings: Settings) -> ClientQuotas:
     )
 
 
+def telemetry_of(settings: Settings) -> Telemetry | None:
+    """Nothing is told yet."""
+    if not settings.telemetry_enable:
+        return None
+    return Telemetry(settings.telemetry_interval_ms, settings.telemetry_max_bytes)
+
+
 class ServingNode(ABC):
     """One process that serves Kafka clients. `async with` it, or `start` and `stop`."""
 
@@ -77,6 +85,8 @@ class ServingNode(ABC):
         self._keys: list[Keys] = []
         self.security: Security | None = None
         """Users, ACLs and quotas; set at the start, or before."""
+        self.telemetry = telemetry_of(settings)
+        """The values that clients tell of themselves; None: they are not asked to."""
         self.http: HttpEndpoint | None = None
         """Health and metrics, with `http.listen`."""
 
@@ -159,6 +169,7 @@ class ServingNode(ABC):
         if self.http is not None:
             side = self.http.side
             side.server, side.runtime, side.journal = server, runtime, journal
+            side.telemetry = self.telemetry
             server.measure()
 
     def _set_ready(self, ready: bool) -> None:

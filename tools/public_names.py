@@ -36,6 +36,7 @@ from ringleader.clients.options import (
 from ringleader.coordinator import http
 from ringleader.coordinator.config import options
 from ringleader.coordinator.http_nodes import NodesFigures
+from ringleader.coordinator.http_telemetry import TelemetryFigures
 from ringleader.insight.web import metrics as watch
 from ringleader.spark_bridge.options import BatchOptions, StreamOptions
 from ringleader.spark_bridge.options.sink import SinkOptions
@@ -152,8 +153,16 @@ def _commands(command: Any, name: str) -> Iterator[str]:
 
 def _metrics() -> Iterator[str]:
     """The daemon's, a node's, the watcher's, and those of members and consumers, as Prometheus gets them."""
+    telemetry = TelemetryFigures(0, {}, [], 0, 0)
     everything = http.Figures(
-        True, 0, journal=(0, 0), groups=[], logins=(0, 0), nodes=NodesFigures(), rebalances={}
+        True,
+        0,
+        journal=(0, 0),
+        groups=[],
+        logins=(0, 0),
+        nodes=NodesFigures(),
+        rebalances={},
+        telemetry=telemetry,
     )
     yield from map(_exposed, http._Families(everything).collect())
     nothing: Any = SimpleNamespace(board=SimpleNamespace(groups=list), ready=True, trouble=None, away=None)

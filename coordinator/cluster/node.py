@@ -230,6 +230,7 @@ class ClusterNode(ServingNode):
             authorizer=security.authorizer,
             security=security,
             withheld=frozenset((settings.cluster_security_topic,)),
+            telemetry=self.telemetry,
             audit=Audit(self.log, monotonic_ms),
         )
         keys = await self._token_keys()

@@ -18,7 +18,9 @@ from ringleader.protocol.schema import Message
 Right = tuple[Op, ResourceType]
 EVERYONE: Final = "everyone"
 """Served to clients that nobody knows yet."""
-Rights = Literal["everyone"] | tuple[Right, ...]
+AUTHENTICATED: Final = "authenticated"
+"""Served to every client that is let in, whatever ACLs say."""
+Rights = Literal["everyone", "authenticated"] | tuple[Right, ...]
 
 TOPIC, GROUP, CLUSTER = ResourceType.TOPIC, ResourceType.GROUP, ResourceType.CLUSTER
 TRANSACTION = ResourceType.TRANSACTIONAL_ID
@@ -91,6 +93,9 @@ _RIGHTS: Mapping[type[Message], Rights] = {
     kafka.AlterClientQuotasRequest: ((Op.ALTER_CONFIGS, CLUSTER),),
     kafka.DescribeUserScramCredentialsRequest: ((Op.DESCRIBE, CLUSTER),),
     kafka.AlterUserScramCredentialsRequest: ((Op.ALTER, CLUSTER),),
+    # telemetry: the right to read a group decides whether what is told of its members is kept
+    kafka.GetTelemetrySubscriptionsRequest: AUTHENTICATED,
+    kafka.PushTelemetryRequest: ((Op.READ, GROUP),),
 }
 
 RIGHTS: Final[Mapping[int, Rights]] = {message.API_KEY: rights for message, rights in _RIGHTS.items()}
@@ -112,5 +117,5 @@ def rights_of(api_key: int) -> Rights:
 def operations_on(api_key: int, kind: ResourceType) -> Iterator[Op]:
     """The operations of an API on resources of a kind. Raises `UnnamedApiError`."""
     rights = rights_of(api_key)
-    if rights != EVERYONE:
+    if not isinstance(rights, str):
         yield from (operation for operation, one in rights if one == kind)

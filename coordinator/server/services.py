@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ringleader.coordinator.runtime import GroupRuntime
     from ringleader.coordinator.runtime.transactions import TransactionRuntime
     from ringleader.coordinator.security.directory import Security
+    from ringleader.coordinator.telemetry import Telemetry
     from ringleader.coordinator.topics import Topics
 
 T = TypeVar("T")
@@ -93,6 +94,8 @@ class Services:
     """Likewise."""
     security: Security | None = None
     """Users, ACLs and quotas that clients may change; None: they are not kept, and their APIs not served."""
+    telemetry: Telemetry | None = None
+    """The values that clients tell of themselves; None: they are not asked to."""
     audit: Audit | None = None
     """Where refusals are noted."""
     withheld: frozenset[str] = frozenset()

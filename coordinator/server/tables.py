@@ -11,6 +11,7 @@ from ringleader.coordinator.server.handlers import (
     offsets,
     quotas,
     security,
+    telemetry,
     topics,
     transactions,
     users,
@@ -21,7 +22,7 @@ from ringleader.coordinator.server.services import Handler, LocalServices, Servi
 
 def of_every_node(services: Services) -> dict[int, Handler]:
     """The handlers of the APIs that a node serves itself, also where topics live elsewhere."""
-    families = [groups, offsets, security, users, acls, quotas]
+    families = [groups, offsets, security, users, acls, quotas, telemetry]
     if "consumer" in services.settings.group_coordinator_rebalance_protocols:
         families.append(consumer_groups)
     table: dict[int, Handler] = {}

@@ -195,6 +195,12 @@ from ringleader.protocol.messages.security import (
     SaslHandshakeRequest,
     SaslHandshakeResponse,
 )
+from ringleader.protocol.messages.telemetry import (
+    GetTelemetrySubscriptionsRequest,
+    GetTelemetrySubscriptionsResponse,
+    PushTelemetryRequest,
+    PushTelemetryResponse,
+)
 from ringleader.protocol.messages.topics import (
     CreatePartitionsRequest,
     CreatePartitionsRequestCreatePartitionsAssignment,
@@ -424,6 +430,8 @@ __all__ = [
     "FindCoordinatorRequest",
     "FindCoordinatorResponse",
     "FindCoordinatorResponseCoordinator",
+    "GetTelemetrySubscriptionsRequest",
+    "GetTelemetrySubscriptionsResponse",
     "GroupMetadataKey",
     "GroupMetadataValue",
     "GroupMetadataValueMemberMetadata",
@@ -501,6 +509,8 @@ __all__ = [
     "ProduceResponseNodeEndpoint",
     "ProduceResponsePartitionProduceResponse",
     "ProduceResponseTopicProduceResponse",
+    "PushTelemetryRequest",
+    "PushTelemetryResponse",
     "SaslAuthenticateRequest",
     "SaslAuthenticateResponse",
     "SaslHandshakeRequest",

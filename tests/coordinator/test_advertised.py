@@ -62,6 +62,8 @@ ADVERTISED = {
     "DescribeCluster": (60, 0, 1),
     "ConsumerGroupHeartbeat": (68, 0, 1),
     "ConsumerGroupDescribe": (69, 0, 1),
+    "GetTelemetrySubscriptions": (71, 0, 0),
+    "PushTelemetry": (72, 0, 0),
 }
 
 
@@ -83,6 +85,12 @@ async def test_the_consumer_protocol_is_not_told_where_it_is_switched_off(tmp_pa
     )
     async with Node(settings) as node:
         assert not {68, 69} & node.server.routes.keys()
+
+
+async def test_telemetry_is_not_told_where_it_is_switched_off(tmp_path: Path) -> None:
+    settings = Settings(listen="127.0.0.1:0", data_dir=tmp_path, telemetry_enable=False)
+    async with Node(settings) as node:
+        assert not {71, 72} & node.server.routes.keys()
 
 
 def test_the_table_names_the_apis() -> None:

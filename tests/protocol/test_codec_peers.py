@@ -15,6 +15,8 @@ from ringleader.protocol.messages import (
     ApiVersionsResponse,
     ConsumerGroupDescribeRequest,
     ConsumerGroupHeartbeatRequest,
+    GetTelemetrySubscriptionsRequest,
+    PushTelemetryRequest,
 )
 from ringleader.protocol.schema import Message
 from tests.support import peer_kafka_python as kp
@@ -22,7 +24,13 @@ from tests.support import peer_kio as kio
 from tests.support.wire_values import PAIRS, in_every_version, values
 
 API_PAIRS = [(cls, version) for cls, version in PAIRS if cls.KIND in ("request", "response")]
-UNKNOWN_TO_KAFKA_PYTHON = {ConsumerGroupHeartbeatRequest.API_KEY, ConsumerGroupDescribeRequest.API_KEY}
+UNKNOWN_TO_KAFKA_PYTHON = {
+    one.API_KEY
+    for one in (
+        *(ConsumerGroupHeartbeatRequest, ConsumerGroupDescribeRequest),
+        *(GetTelemetrySubscriptionsRequest, PushTelemetryRequest),
+    )
+}
 KAFKA_PYTHON_PAIRS = [pair for pair in API_PAIRS if pair[0].API_KEY not in UNKNOWN_TO_KAFKA_PYTHON]
 PAGE = Path(__file__).parents[2] / "docs" / "protocol.md"
 few = settings(max_examples=5, deadline=None, database=None, suppress_health_check=list(HealthCheck))

@@ -337,6 +337,8 @@ def _about_the_rest() -> list[Amplified]:
     cluster = kafka.DescribeClusterRequest(include_cluster_authorized_operations=True)
     greeting, handshake = kafka.ApiVersionsRequest("test", "1"), kafka.SaslHandshakeRequest("PLAIN")
     token = kafka.SaslAuthenticateRequest(b"x")
+    subscribed = kafka.GetTelemetrySubscriptionsRequest()
+    pushed = kafka.PushTelemetryRequest(bytes(range(16)), metrics=bytes(LARGE_BYTES))
     return [
         Amplified(3, greeting, greeting),
         Amplified(1, handshake, handshake),
@@ -365,6 +367,8 @@ def _about_the_rest() -> list[Amplified]:
             kafka.AlterClientQuotasRequest(entries=[entry]),
             kafka.AlterClientQuotasRequest(entries=[entry] * MANY),
         ),
+        Amplified(0, subscribed, subscribed),
+        Amplified(0, pushed, pushed),
     ]
 
 

@@ -14,8 +14,11 @@ from ringleader.coordinator.security.acls import (
     Permission,
     ResourceType,
 )
+from ringleader.coordinator.telemetry import REQUESTED as TELEMETRY
+from ringleader.coordinator.telemetry import subscription_id
 from ringleader.protocol import messages as kafka
 from ringleader.protocol.schema import Message
+from tests.support.metrics_data import metrics_data
 from tests.support.topiclog import batch, produced
 
 ALICE, BOB, CAROL, MALLORY = "alice", "bob", "carol", "mallory"
@@ -97,6 +100,7 @@ def asks() -> list[Asked]:
     _acls(add)
     _users(add)
     _quotas(add)
+    _telemetry(add)
     return found
 
 
@@ -424,6 +428,15 @@ def _quotas(add: Callable[..., None]) -> None:
     op = kafka.AlterClientQuotasRequestOpData("request_percentage", remove=True)
     entry = kafka.AlterClientQuotasRequestEntryData([entity], [op])
     add(lambda version: kafka.AlterClientQuotasRequest(entries=[entry]))
+
+
+def _telemetry(add: Callable[..., None]) -> None:
+    """The first caller with this instance id is accepted: the next ones come before their time."""
+    instance_id = bytes(range(16))
+    metrics = metrics_data({"group_id": "g-mine", "group_member_id": "nobody"}, {TELEMETRY[0]: 1.0})
+    push = kafka.PushTelemetryRequest(instance_id, subscription_id(instance_id, 60_000), False, 0, metrics)
+    add(lambda version: kafka.GetTelemetrySubscriptionsRequest(instance_id), "", 0)
+    add(lambda version: push, "", 0)
 
 
 def _acls(add: Callable[..., None]) -> None:

@@ -248,6 +248,13 @@ MAY_BE_REFUSED: Mapping[type[Message], set[ErrorCode]] = {
     kafka.AlterUserScramCredentialsRequest: {ErrorCode.DUPLICATE_RESOURCE},
     kafka.DescribeUserScramCredentialsRequest: {ErrorCode.RESOURCE_NOT_FOUND},
     kafka.SaslAuthenticateRequest: {ErrorCode.ILLEGAL_SASL_STATE},
+    kafka.GetTelemetrySubscriptionsRequest: {ErrorCode.THROTTLING_QUOTA_EXCEEDED},
+    kafka.PushTelemetryRequest: {
+        ErrorCode.INVALID_REQUEST,
+        ErrorCode.INVALID_RECORD,
+        ErrorCode.THROTTLING_QUOTA_EXCEEDED,
+        ErrorCode.UNKNOWN_SUBSCRIPTION_ID,
+    },
 }
 """Errors of requests without an extreme, which all the same come to where it would be used."""
 

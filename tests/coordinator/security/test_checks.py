@@ -32,8 +32,9 @@ REFUSED = {
     49: {CLUSTER}, 50: {CLUSTER}, 51: {CLUSTER}, 68: {GROUP}, 69: {GROUP},
 }  # fmt: skip
 """The errors for a principal without rights, by API."""
-HIDDEN = {16, 60}
-"""Here nothing is refused: there are no groups to see, no operations to do."""
+HIDDEN = {16, 60, 71, 72}
+"""Here nothing is refused: there are no groups to see, no operations to do; telemetry is for every client,
+and what it tells of a group that it may not read is dropped."""
 
 
 async def test_every_api_refuses_whom_no_acl_allows_and_nothing_to_a_super_user(tmp_path: Path) -> None:

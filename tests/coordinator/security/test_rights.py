@@ -15,7 +15,14 @@ from ringleader.coordinator.node import Node
 from ringleader.coordinator.relay import authorization
 from ringleader.coordinator.security.acls import AllowAll, Authorizer, Operation, ResourceType
 from ringleader.coordinator.security.principal import ANONYMOUS
-from ringleader.coordinator.security.rights import EVERYONE, RIGHTS, Right, UnnamedApiError, rights_of
+from ringleader.coordinator.security.rights import (
+    AUTHENTICATED,
+    EVERYONE,
+    RIGHTS,
+    Right,
+    UnnamedApiError,
+    rights_of,
+)
 from ringleader.coordinator.server.call import Call
 from ringleader.coordinator.server.routes import build_routes
 from ringleader.coordinator.server.services import Services
@@ -46,6 +53,7 @@ async def test_every_api_that_a_daemon_or_a_node_advertises_is_named(tmp_path: P
         assert advertised == RIGHTS.keys(), "the daemon serves all that are named"
     assert {message.API_KEY for message in authorization.FORWARDED} < RIGHTS.keys()
     assert {key for key, rights in RIGHTS.items() if rights == EVERYONE} == {17, 18, 36}
+    assert {key for key, rights in RIGHTS.items() if rights == AUTHENTICATED} == {71}
 
 
 async def test_a_handler_of_an_api_that_is_not_named_does_not_start(
@@ -145,6 +153,6 @@ async def test_handlers_ask_what_the_table_says(
                         await client.call(one.request, one.version)
             if who == MALLORY:
                 mallory = set(asked) - {-1}
-        expected = {key for key in served.server.routes if rights_of(key) != EVERYONE}
+        expected = {key for key in served.server.routes if not isinstance(rights_of(key), str)}
     assert mallory == expected
     assert [key for key in expected if not asked[key] <= set(rights_of(key))] == []

@@ -87,6 +87,9 @@ UNREADABLE = [
 EXPLAINED = {f"{ADMINISTRATOR}: DeleteGroups v{version}": "simple-group-end" for version in (0, 2)}
 """By name in docs/kafka-differences.md."""
 
+TELEMETRY = {71, 72}
+"""Kafka has these with a plugin alone."""
+
 Connect = Callable[[str], contextlib.AbstractAsyncContextManager[Client]]
 
 
@@ -98,7 +101,7 @@ async def played(connect: Connect) -> dict[str, Any]:
             versions = await client.call(kafka.ApiVersionsRequest("test", "1"), 3)
             served = {one.api_key for one in versions.api_keys}
             for asked in asks():
-                if asked.request.API_KEY not in served:
+                if asked.request.API_KEY not in served - TELEMETRY:
                     continue  # the consumer protocol, on several nodes
                 if who == ADMINISTRATOR and asked.label == "that creates":
                     continue  # Kafka's controller does it later

@@ -1,0 +1,74 @@
+"""The metrics of client telemetry: what clients tell of themselves (KIP-714), see `telemetry`.
+
+ringleader_telemetry_clients, ..._limit         client instances that are remembered
+ringleader_telemetry_pushes_total{error}        pushes of clients: NONE, THROTTLING_QUOTA_EXCEEDED, ...
+ringleader_client_...{group,client_id,member_id}    of members of the groups that are named in the request,
+                                                of MEMBERS_MAX at most: what each told last
+ringleader_client_told_ago_seconds{...}         how long ago that was
+ringleader_clients_left_out                     members beyond that
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.metrics_core import Metric
+
+from ringleader.coordinator.telemetry import INSTANCES_MAX, MEASURES, Telemetry, Told
+from ringleader.protocol.errors import error_name
+
+MEMBERS_MAX = 1_000
+"""Members with figures of their own in one answer."""
+
+
+@dataclass(slots=True)
+class TelemetryFigures:
+    """The figures, counted on the node's loop."""
+
+    clients: int
+    pushes: Mapping[int, int]
+    told: list[Told] | None
+    """Of named groups; None: none are named."""
+    left_out: int
+    wall_ms: int
+
+    @classmethod
+    def of(
+        cls, telemetry: Telemetry, named: Collection[str] | None, now_ms: int, wall_ms: int
+    ) -> TelemetryFigures:
+        """`named`: groups that are asked for; None: none."""
+        found = iter(()) if named is None else telemetry.of_groups(named, now_ms)
+        told = list(islice(found, MEMBERS_MAX))
+        left_out = sum(1 for _ in found)
+        clients, pushes = telemetry.count(now_ms), dict(telemetry.pushes)
+        return cls(clients, pushes, None if named is None else told, left_out, wall_ms)
+
+
+def families(found: TelemetryFigures) -> Iterator[Metric]:
+    """All of them."""
+    text = "Client instances that tell of themselves (KIP-714)"
+    yield GaugeMetricFamily("ringleader_telemetry_clients", text, found.clients)
+    yield GaugeMetricFamily("ringleader_telemetry_clients_limit", "Their limit", INSTANCES_MAX)
+    pushes = CounterMetricFamily("ringleader_telemetry_pushes", "Pushes of clients", labels=["error"])
+    for code, count in sorted(found.pushes.items()):
+        pushes.add_metric([error_name(code) or str(code)], count)
+    yield pushes
+    if found.told is None:
+        return
+    labels = ["group", "client_id", "member_id"]
+    ago = GaugeMetricFamily("ringleader_client_told_ago_seconds", "Since its last push", labels=labels)
+    of_clients = {
+        key: GaugeMetricFamily(f"ringleader_client_{key}", one.text, labels=labels)
+        for key, one in MEASURES.items()
+    }
+    for told in found.told:
+        who = [told.group_id, told.client_id, told.member_id]
+        ago.add_metric(who, max(found.wall_ms - told.at_ms, 0) / 1000)
+        for key, value in told.values.items():
+            of_clients[key].add_metric(who, value)
+    yield from (ago, *of_clients.values())
+    text = f"Members beyond the first {MEMBERS_MAX}"
+    yield GaugeMetricFamily("ringleader_clients_left_out", text, found.left_out)
