@@ -44,6 +44,7 @@ def described(
         ),
         topic_names=frozenset(said.topics),
         topic_regex="",
+        principal="",
         classic=offered,
     )
 

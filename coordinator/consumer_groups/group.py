@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from ringleader.coordinator.consumer_groups import memory
 from ringleader.coordinator.consumer_groups.member import (
@@ -44,14 +44,32 @@ class TwoHoldersError(AssertionError):
     """Two members have one partition: the records contradict the protocol."""
 
 
+class Reader(NamedTuple):
+    """A regular expression, and the principal of a member that subscribes by it."""
+
+    pattern: str
+    principal: str
+
+
 @dataclass(slots=True, eq=False)
 class Regex:
     """The topics that a regular expression matched (record 16)."""
 
     topics: frozenset[str]
     version: int
+    """Of the topics; see `Topics.names_version`. It counts in one process only."""
     resolved_ms: int
     """Unix time."""
+    views: dict[str, frozenset[str]] | None = None
+    """By principal, those of the topics that it may see; None: everybody sees all."""
+
+    def seen_by(self, principal: str) -> frozenset[str]:
+        """The topics for a member; none for a principal that came later."""
+        return self.topics if self.views is None else self.views.get(principal, frozenset())
+
+    def knows(self, principal: str) -> bool:
+        """Whether the principal was there when the expression was resolved."""
+        return self.views is None or principal in self.views
 
 
 @dataclass(slots=True, eq=False)
@@ -71,6 +89,10 @@ class ConsumerGroup:
     subscribers: Counter[str] = field(default_factory=Counter)
     """Topic name -> number of members that name it."""
     regex_subscribers: Counter[str] = field(default_factory=Counter)
+    readers: Counter[Reader] = field(default_factory=Counter)
+    """Number of members with a regular expression, by that and their principal."""
+    unresolved: bool = False
+    """Whether a reader came for which nothing was resolved since it was asked for last."""
     assignors: Counter[str] = field(default_factory=Counter)
     """Server assignor -> number of members that ask for it."""
     classic_members: int = 0
@@ -141,10 +163,10 @@ class ConsumerGroup:
         """Record 16: the topics that a regular expression matches; None: its tombstone."""
         former = self.regexes.pop(pattern, None)
         if former is not None:
-            self.held_bytes -= memory.text_bytes(pattern) + memory.names_bytes(former.topics)
+            self.held_bytes -= memory.regex_bytes(pattern, former.topics, former.views)
         if found is not None:
             self.regexes[pattern] = found
-            self.held_bytes += memory.text_bytes(pattern) + memory.names_bytes(found.topics)
+            self.held_bytes += memory.regex_bytes(pattern, found.topics, found.views)
 
     def _release(self, topic_id: bytes, partitions: Iterable[int], member_id: str) -> None:
         held = self._holders.get(topic_id)
@@ -169,6 +191,11 @@ class ConsumerGroup:
             _add(self.subscribers, name, by)
         if described.topic_regex:
             _add(self.regex_subscribers, described.topic_regex, by)
+            reader = Reader(described.topic_regex, described.principal)
+            if by > 0 and not self.readers[reader]:
+                found = self.regexes.get(reader.pattern)
+                self.unresolved |= found is None or not found.knows(reader.principal)
+            _add(self.readers, reader, by)
         if described.server_assignor is not None:
             _add(self.assignors, described.server_assignor, by)
         if described.classic is not None:
@@ -211,7 +238,10 @@ class ConsumerGroup:
         """The topics to which a member subscribes, by name or by a regular expression that was resolved."""
         described = member.subscription
         regex = self.regexes.get(described.topic_regex) if described.topic_regex else None
-        return described.topic_names if regex is None else described.topic_names | regex.topics
+        if regex is None:
+            return described.topic_names
+        seen = regex.seen_by(described.principal)
+        return described.topic_names | seen if described.topic_names else seen
 
     def subscribed_topics(self) -> Iterator[str]:
         """The topics to which any member subscribes, each once."""
@@ -223,6 +253,11 @@ class ConsumerGroup:
                 if topic not in seen:
                     seen.add(topic)
                     yield topic
+
+    @property
+    def resolved_ms(self) -> int | None:
+        """When its regular expressions were resolved last, all of them together; None: none is."""
+        return max((one.resolved_ms for one in self.regexes.values()), default=None)
 
     def subscribes(self, topic: str) -> bool:
         """Whether any member subscribes to a topic."""

@@ -55,6 +55,8 @@ class Subscription:
     classic: ClassicMember | None = None
     leader_user_data: bytes | None = None
     """For the assignor of a leader; None: this member cannot lead."""
+    principal: str = ""
+    """Of one with a regular expression, which matches what that may see; empty: none, or it is not known."""
 
 
 @dataclass(frozen=True, slots=True)

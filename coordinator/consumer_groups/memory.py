@@ -6,7 +6,7 @@ its assignment and in the index of holders.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from ringleader.coordinator.consumer_groups.member import Current, Subscription, Target
 from ringleader.coordinator.consumer_groups.topics import Topics
@@ -15,6 +15,8 @@ MEMBER_BYTES = 2_048
 """A member without its texts and partitions, with its two deadlines."""
 NAME_BYTES = 160
 """The name of a topic, without its characters."""
+SEEN_BYTES = 64
+"""The name of a topic that is kept elsewhere, in a set."""
 TARGET_TOPIC_BYTES, TARGET_PARTITION_BYTES = 384, 64
 CURRENT_TOPIC_BYTES, CURRENT_PARTITION_BYTES = 640, 128
 
@@ -29,6 +31,14 @@ def text_bytes(text: str | None) -> int:
 def names_bytes(names: Iterable[str]) -> int:
     """Of the names of topics."""
     return sum(NAME_BYTES + text_bytes(name) for name in names)
+
+
+def regex_bytes(pattern: str, topics: frozenset[str], views: Mapping[str, frozenset[str]] | None) -> int:
+    """Of a regular expression that was resolved. Principals that see the same topics share them."""
+    size = text_bytes(pattern) + names_bytes(topics)
+    for seen in {id(one): one for one in (views or {}).values() if one is not topics}.values():
+        size += SEEN_BYTES * len(seen)
+    return size + NAME_BYTES * len(views or ())
 
 
 def subscription_bytes(described: Subscription) -> int:

@@ -7,7 +7,8 @@ type 16). A value is an int16 version and a flexible structure of `protocol.mess
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import TypeAlias, TypeVar
 
 from ringleader.coordinator.consumer_groups.group import FIRST_EPOCH, ConsumerGroup, Regex
@@ -28,6 +29,7 @@ from ringleader.protocol.messages import (
     ConsumerGroupMemberMetadataValueClassicProtocol,
     ConsumerGroupMetadataValue,
     ConsumerGroupRegularExpressionValue,
+    ConsumerGroupRegularExpressionValueView,
     ConsumerGroupTargetAssignmentMemberValue,
     ConsumerGroupTargetAssignmentMemberValueTopicPartition,
     ConsumerGroupTargetAssignmentMetadataValue,
@@ -88,6 +90,7 @@ def subscription(group_id: str, member_id: str, described: Subscription) -> Reco
         server_assignor=described.server_assignor,
         classic_member_metadata=None if classic is None else _classic(classic),
         leader_user_data=described.leader_user_data,
+        principal=described.principal,
     )
     return key(SUBSCRIPTION, group_id, member_id), _VERSION + value.encode(0)
 
@@ -145,8 +148,16 @@ def _with_epochs(
 
 def regex(group_id: str, pattern: str, found: Regex) -> Record:
     """Record 16."""
+    views = None
+    if found.views is not None:
+        different = {id(seen): seen for seen in found.views.values()}  # many principals see the same
+        lists = {of: None if seen == found.topics else sorted(seen) for of, seen in different.items()}
+        views = [
+            ConsumerGroupRegularExpressionValueView(who, lists[id(seen)])
+            for who, seen in sorted(found.views.items())
+        ]
     value = ConsumerGroupRegularExpressionValue(
-        topics=sorted(found.topics), version=found.version, timestamp=found.resolved_ms
+        topics=sorted(found.topics), version=found.version, timestamp=found.resolved_ms, views=views
     )
     return key(REGEX, group_id, pattern), _VERSION + value.encode(0)
 
@@ -236,8 +247,26 @@ def apply(group: ConsumerGroup, kind: int, second: str, value: bytes | None) -> 
     elif value is None:
         group.resolve(second, None)
     else:
-        found = _read(ConsumerGroupRegularExpressionValue, value)
-        group.resolve(second, Regex(frozenset(found.topics), found.version, found.timestamp))
+        group.resolve(second, _regex(_read(ConsumerGroupRegularExpressionValue, value)))
+
+
+def renamed(key: bytes, value: bytes | None, name: Callable[[str], str]) -> bytes | None:
+    """The value of a record of any type, with other names of the principals in it. Raises
+    `MalformedError`."""
+    named = None if value is None else decode_key(key)
+    if value is None or named is None:
+        return value
+    kind, group_id, second = named
+    if kind == SUBSCRIPTION:
+        described = _subscription(_read(ConsumerGroupMemberMetadataValue, value))
+        if described.principal:
+            return subscription(group_id, second, replace(described, principal=name(described.principal)))[1]
+    elif kind == REGEX:
+        found = _regex(_read(ConsumerGroupRegularExpressionValue, value))
+        if found.views is not None:
+            views = {name(principal): seen for principal, seen in found.views.items()}
+            return regex(group_id, second, replace(found, views=views))[1]
+    return value
 
 
 def _read(message: type[M], value: bytes) -> M:
@@ -257,7 +286,21 @@ def _subscription(value: ConsumerGroupMemberMetadataValue) -> Subscription:
         value.server_assignor,
         None if classic is None else _offered(classic),
         value.leader_user_data,
+        value.principal,
     )
+
+
+def _regex(value: ConsumerGroupRegularExpressionValue) -> Regex:
+    topics = frozenset(value.topics)
+    views = None
+    if value.views is not None:
+        some = {frozenset(one.topics) for one in value.views if one.topics is not None}
+        shared = {one: one for one in some}  # many principals see the same
+        views = {
+            one.principal: topics if one.topics is None else shared[frozenset(one.topics)]
+            for one in value.views
+        }
+    return Regex(topics, value.version, value.timestamp, views)
 
 
 def _offered(classic: ConsumerGroupMemberMetadataValueClassicMemberMetadata) -> ClassicMember:

@@ -122,11 +122,16 @@ def _fenced(how: str, epoch: int, known: int) -> KafkaError:
 
 
 def described(
-    before: Subscription, request: ConsumerGroupHeartbeatRequest, client_id: str, client_host: str
+    before: Subscription,
+    request: ConsumerGroupHeartbeatRequest,
+    client_id: str,
+    client_host: str,
+    principal: str,
 ) -> Subscription:
     """The member after the request: null fields stay as they were. A member of the classic protocol that
     sends it becomes one of the consumer protocol."""
     names, regex = request.subscribed_topic_names, request.subscribed_topic_regex
+    pattern = before.topic_regex if regex is None else regex
     return replace(
         before,
         instance_id=_given(request.instance_id, before.instance_id),
@@ -139,12 +144,13 @@ def described(
             else request.rebalance_timeout_ms
         ),
         topic_names=before.topic_names if names is None else frozenset(names),
-        topic_regex=before.topic_regex if regex is None else regex,
+        topic_regex=pattern,
         server_assignor=_given(request.server_assignor, before.server_assignor),
         classic=None,
         leader_user_data=(
             before.leader_user_data if request.leader_user_data is None else request.leader_user_data
         ),
+        principal=principal if pattern else "",
     )
 
 

@@ -31,6 +31,9 @@ class Topics:
 
     version: int = 0
     """Grows with every change."""
+    names_version: int = 0
+    """Grows when a name is new, or when principals may see others than before: what regular expressions match
+    may be other topics then."""
     complete: bool = True
     """Whether every topic is known here. A missing topic means nothing before."""
     _by_name: dict[str, Topic] = field(default_factory=dict)
@@ -42,6 +45,8 @@ class Topics:
         if before == topic:
             return
         self.version += 1
+        if before is None:
+            self.names_version += 1
         if before is not None and before.topic_id != topic.topic_id:
             self._by_id.pop(before.topic_id, None)
         self._by_name[topic.name] = self._by_id[topic.topic_id] = topic
@@ -52,6 +57,10 @@ class Topics:
         if before is not None:
             self.version += 1
             self._by_id.pop(before.topic_id, None)
+
+    def seen_anew(self) -> None:
+        """Principals may see others of them than before."""
+        self.names_version += 1
 
     def named(self, name: str) -> Topic | None:
         """The topic of that name."""

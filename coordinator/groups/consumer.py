@@ -33,6 +33,7 @@ from ringleader.coordinator.groups.delegated import Task
 from ringleader.coordinator.groups.group import Group
 from ringleader.coordinator.groups.member import Member
 from ringleader.coordinator.groups.migration import downgraded, is_done, upgraded
+from ringleader.coordinator.groups.patterns import Patterns
 from ringleader.coordinator.groups.rebalance import Membership, Rebalances
 from ringleader.coordinator.groups.records import encode_group_value, group_key
 from ringleader.coordinator.groups.targets import Targets
@@ -57,6 +58,7 @@ class ConsumerHandler(Membership):
     def __init__(self, rebalances: Rebalances) -> None:
         super().__init__(rebalances)
         self.targets = Targets(self.core)
+        self.patterns = Patterns(self.core)
 
     # ---- requests ----
 
@@ -113,12 +115,11 @@ class ConsumerHandler(Membership):
             self.check_room(consumer, request.member_id)
             member_id = request.member_id or core.ids("consumer")
             known = self._find(consumer, member_id, request)
-            self._check_regex(consumer, request)
+            resolved_ms = consumer.resolved_ms
+            self.patterns.check(consumer, request.subscribed_topic_regex or "")
+            old = known.subscription if known is not None else Subscription()
             fresh = requests.described(
-                known.subscription if known is not None else Subscription(),
-                request,
-                ticket.client_id or "",
-                ticket.client_host,
+                old, request, ticket.client_id or "", ticket.client_host, ticket.principal
             )
             self._check_size(fresh)
             self.check_memory(group, consumer, known, member_id, fresh, now_ms)
@@ -132,17 +133,18 @@ class ConsumerHandler(Membership):
             self._forget_deadlines(group, known.member_id)
         if known is not None and known.member_id != member_id:
             self.replace(group, changes, known, member_id)
-        told_before = None if known is None else known.subscription.leader_user_data
         subscription_changed = subscribe(changes, member_id, fresh)
+        reads_others = self.patterns.subscribed(changes, old, fresh) or fresh.topic_names != old.topic_names
         is_told = is_delegated(changes.consumer.preferred_assignor())
-        told_news = is_told and fresh.leader_user_data != told_before
+        told_news = is_told and fresh.leader_user_data != old.leader_user_data
         member = changes.consumer.member(member_id)
         self.arm_session(group, member, now_ms)
         owned = request.topic_partitions
         reported = None if owned is None else [(one.topic_id, one.partitions) for one in owned]
         self.targets.delegations.heard(group, member_id, request)
-        self.targets.begin_epoch(changes, subscription_changed or told_news or unfinished)
+        self.targets.begin_epoch(changes, reads_others or told_news or unfinished)
         task = self.advance(group, changes, member, reported, subscription_changed, now_ms, request)
+        self.patterns.look(group, resolved_ms, now_ms)
         return requests.answer(request, member, before, self.targets.interval_ms(group), task)
 
     def check_room(self, consumer: ConsumerGroup, member_id: str) -> None:
@@ -210,12 +212,6 @@ class ConsumerHandler(Membership):
             f"instance id is owned by {holder} member."
         )
         raise KafkaError(ErrorCode.UNRELEASED_INSTANCE_ID, text)
-
-    def _check_regex(self, consumer: ConsumerGroup, request: ConsumerGroupHeartbeatRequest) -> None:
-        pattern = request.subscribed_topic_regex
-        if pattern and pattern not in consumer.regex_subscribers:
-            text = "Regular expressions that the server evaluates are not supported yet: name the topics."
-            raise KafkaError(ErrorCode.INVALID_REGULAR_EXPRESSION, text)
 
     # ---- steps of a heartbeat ----
 
@@ -366,8 +362,7 @@ class ConsumerHandler(Membership):
             self._forget_deadlines(group, member.member_id)
             self.targets.delegations.left(group, member.member_id)
             changes.add(*records.tombstones_of_member(name, member.member_id))
-            if pattern in consumer.regexes and pattern not in consumer.regex_subscribers:
-                changes.add((records.key(records.REGEX, name, pattern), None))
+            self.patterns.forget(changes, pattern)
         hashed = metadata_hash(self.core.topics, consumer.subscribed_topics())
         changes.add(records.group_epoch(name, consumer.epoch + 1, hashed))
         changes.write()

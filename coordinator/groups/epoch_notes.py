@@ -48,6 +48,8 @@ class Notes:
     was_classic: bool = False
     """Before the event."""
     open: EpochProgress | None = None
+    unplaced: list[str] = field(default_factory=list)
+    """Members that joined without another epoch: their regular expression is not resolved yet."""
     free: dict[Place, tuple[str, int]] = field(default_factory=dict)
     """Partitions that somebody had and nobody has: who, and since when (Unix time)."""
     principals: dict[str, str] = field(default_factory=dict)

@@ -138,6 +138,8 @@ class Epochs:
         self._find_replaced(group, notes, consumer, event, ticket, now_ms)
         if consumer.epoch > notes.epoch or (event.gone and not members):
             self._begin(group, notes, consumer, event, now_ms)
+        else:
+            notes.unplaced += event.joined
         notes.epoch = consumer.epoch
         self._move(notes, consumer, event, now_ms)
         if notes.open is not None:
@@ -187,6 +189,8 @@ class Epochs:
 
     def _begin(self, group: Group, notes: Notes, consumer: ConsumerGroup, event: Event, now_ms: int) -> None:
         """There is another group epoch: the next rebalance, or still the one whose target is to come."""
+        event.joined = [one for one in notes.unplaced if one in consumer.members] + event.joined
+        notes.unplaced = []
         before = dict(self._before(notes, consumer, event))
         if notes.open is not None and notes.open.leader_synced_ms >= 0:
             self._finish(group, notes, Outcome.SUPERSEDED, tuple(before.values()), now_ms)

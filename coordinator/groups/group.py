@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ringleader.coordinator.groups.committed import Uncommitted
     from ringleader.coordinator.groups.delegated import Delegation
     from ringleader.coordinator.groups.epoch_notes import EpochProgress
+    from ringleader.coordinator.groups.patterns import Resolution
     from ringleader.coordinator.groups.progress import Progress
 
 _NONE = int(ErrorCode.NONE)
@@ -96,6 +97,8 @@ class Group:
     """Since its target was to be computed by a member for the first time."""
     computing: ConsumerGroup | None = None
     """This object of the group, while its target is computed in steps."""
+    resolution: Resolution | None = None
+    """Of the regular expressions of its members, since there are any."""
     # --- journal ---
     progress: Progress | None = None
     finishing: Progress | None = None

@@ -95,8 +95,9 @@ class MixedHandler(Part):
             # It was removed, and its partitions may be others'. (Kafka takes it in, and it reads on until its
             # SyncGroup.)
             raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
+        old = known.subscription if known is not None else Subscription()
         fresh = classic.described(
-            known.subscription if known is not None else Subscription(),
+            old,
             said,
             instance_id,
             (ticket.client_id or "", ticket.client_host),
@@ -106,12 +107,15 @@ class MixedHandler(Part):
         handler.check_memory(group, consumer, known, member_id, fresh, now_ms)
         # Whether it takes the place of a member of the consumer protocol, perhaps its own.
         replaces = instance_id is not None and known is not None and known.subscription.classic is None
-        epoch, changes = consumer.epoch, Changes(self.core, group)
+        epoch, resolved_ms, changes = consumer.epoch, consumer.resolved_ms, Changes(self.core, group)
         if known is not None and known.member_id != member_id:
             handler.replace(group, changes, known, member_id)
         subscription_changed = subscribe(changes, member_id, fresh)
+        reads_others = (
+            handler.patterns.subscribed(changes, old, fresh) or fresh.topic_names != old.topic_names
+        )
         member = changes.consumer.member(member_id)
-        handler.targets.begin_epoch(changes, subscription_changed)
+        handler.targets.begin_epoch(changes, reads_others)
         owned = classic.owned(said, self.core.topics)
         if replaces:
             joined = self._downgrade(
@@ -124,6 +128,7 @@ class MixedHandler(Part):
         self.core.arm(deadlines.sync, now_ms + max(0, rebalance_timeout_ms))
         handler.arm_session(group, member, now_ms)
         handler.advance(group, changes, member, owned, subscription_changed, now_ms)
+        handler.patterns.look(group, resolved_ms, now_ms)
         return _joined(member)
 
     def _downgrade(

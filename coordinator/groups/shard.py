@@ -1,15 +1,16 @@
 """One partition of __consumer_offsets as a machine: requests and time in, records and answers out.
 
 Deterministic: the same calls give the same outcome, byte for byte. How a caller drives it says
-`coordinator.machine.Machine`; its events are `JournalEntry` and `Notice`.
+`coordinator.machine.Machine`; its events are `JournalEntry`, `Notice` and `PatternsAsked`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 from typing import Any, NamedTuple
 
+from ringleader.coordinator.consumer_groups.group import Regex
 from ringleader.coordinator.consumer_groups.topics import Topics
 from ringleader.coordinator.groups import offset_deletion
 from ringleader.coordinator.groups.admin import AdminHandler
@@ -99,6 +100,7 @@ class Shard:
         self.describe = admin.describe
         self.describe_consumer = consumer.describe
         self.keep_alive = consumer.keep_alive
+        self._patterns = consumer.patterns
         self.list_groups = admin.list_groups
         self.delete_group = admin.delete
         self._handlers: dict[type, Callable[[Any, Ticket, int], Any]] = {
@@ -381,6 +383,13 @@ class Shard:
             for group_id in self._core.transactional.get(producer_id, ())
             for place in self._groups[group_id].uncommitted[producer_id]
         }
+
+    def resolved(self, group_id: str, number: int, found: Mapping[str, Regex], now_ms: int) -> None:
+        """The answer to `PatternsAsked`; see `Patterns.resolved`."""
+        self._patterns.resolved(group_id, number, found, now_ms)
+        if self._core.epochs.pending:
+            self._core.epochs.settle(None, now_ms)
+        self._core.look_at_log(now_ms)
 
     def expire_member(self, group_id: str, member_id: str, now_ms: int) -> None:
         """End a member's session now, whatever it does. Raises KeyError for a member that there is not."""

@@ -40,6 +40,7 @@ _BY_GROUP = (
     "describe_consumer",
     "delete_group",
     "expire_member",
+    "resolved",
     "delete_offsets",
 )
 """Calls whose first argument is the group id."""

@@ -28,7 +28,7 @@ from ringleader.coordinator.consumer_groups import group as consumer
 from ringleader.coordinator.consumer_groups import member as described
 from ringleader.coordinator.consumer_groups.topics import Topic
 from ringleader.coordinator.deadlines import Deadline as AnyDeadline
-from ringleader.coordinator.groups import deadlines, epoch_notes, group, member, progress, states
+from ringleader.coordinator.groups import deadlines, epoch_notes, group, member, patterns, progress, states
 from ringleader.coordinator.groups.committed import Uncommitted
 from ringleader.coordinator.journal import entries as journal
 from ringleader.coordinator.machine import Notice
@@ -51,7 +51,7 @@ def _classes() -> Iterator[type[Any]]:
     yield from (journal.Incident, Notice, Uncommitted)
     yield from (deadlines.MemberDeadline, deadlines.MemberDeadlines, consumer.ConsumerGroup, consumer.Regex)
     yield from (described.ConsumerMember, described.Subscription, described.ClassicMember, described.Current)
-    yield from (Topic, epoch_notes.EpochProgress, epoch_notes.Notes)
+    yield from (Topic, consumer.Reader, patterns.PatternsAsked, patterns.Resolution)
     for one in vars(messages).values():
         if isinstance(one, type) and dataclasses.is_dataclass(one):
             yield one
@@ -96,7 +96,7 @@ class Writer:
         self, ticket: Callable[[Any], int], principal: Callable[[str], str], *, names_objects: bool = False
     ) -> None:
         self._ticket = ticket
-        self._principal = principal
+        self.principal = principal
         self._names_objects = names_objects
         self._numbers: dict[int, int] = {}
         self._kept: list[Any] = []
@@ -139,9 +139,11 @@ class Writer:
         for name in fields_of(kind):
             one = getattr(value, name)
             if name == "principal" and one:
-                one = self._principal(one)
+                one = self.principal(one)
+            elif name == "views" and isinstance(one, dict):
+                one = {self.principal(principal): seen for principal, seen in one.items()}
             elif name == "principals":
-                one = {member_id: self._principal(principal) for member_id, principal in one.items()}
+                one = {member_id: self.principal(principal) for member_id, principal in one.items()}
             written[name] = self.put(one)
         return written
 

@@ -8,6 +8,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from ringleader.coordinator.consumer_groups.records import renamed
 from ringleader.coordinator.consumer_groups.topics import Topic
 from ringleader.coordinator.groups.shard import Shard
 from ringleader.coordinator.recording import state
@@ -28,6 +29,7 @@ CALLS = (
     "topic_deleted",
     "end_transaction",
     "expire_member",
+    "resolved",
     "ticket_closed",
     "tick",
     "durable",
@@ -262,7 +264,13 @@ def outbox(box: Any, writer: Writer) -> Line:
     """A machine's outbox, as JSON."""
     return {
         "appends": [
-            [one.position, [[writer.put(key), writer.put(value)] for key, value in one.records]]
+            [
+                one.position,
+                [
+                    [writer.put(key), writer.put(renamed(key, value, writer.principal))]
+                    for key, value in one.records
+                ],
+            ]
             for one in box.appends
         ],
         "answers": [[writer.put(one.ticket), writer.put(one.response)] for one in box.answers],

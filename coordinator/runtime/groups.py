@@ -10,12 +10,14 @@ from collections.abc import Callable, Coroutine, Generator, Sequence
 from typing import Any
 
 from ringleader.coordinator.bounded import BoundedCache
+from ringleader.coordinator.consumer_groups.group import Regex
 from ringleader.coordinator.consumer_groups.topics import Topic, Topics
 from ringleader.coordinator.groups.commit import CommitRequest, PreparedCommit, prepare
 from ringleader.coordinator.groups.configs import GroupConfigs
 from ringleader.coordinator.groups.memory import MemoryTotal
 from ringleader.coordinator.groups.offset_deletion import PreparedDeletion
 from ringleader.coordinator.groups.offsets import Wanted
+from ringleader.coordinator.groups.patterns import PatternsAsked
 from ringleader.coordinator.groups.routing import partition_for
 from ringleader.coordinator.groups.settings import GroupSettings
 from ringleader.coordinator.groups.shard import NOT_YET, Shard
@@ -23,7 +25,10 @@ from ringleader.coordinator.journal.entries import EpochEntry, JournalEntry
 from ringleader.coordinator.journal.record import Message
 from ringleader.coordinator.logs import Seldom
 from ringleader.coordinator.machine import Notice, Phase, Ticket
+from ringleader.coordinator.run_queue import Slices
+from ringleader.coordinator.runtime import patterns
 from ringleader.coordinator.runtime.moving import MovingShards
+from ringleader.coordinator.runtime.patterns import Sight
 from ringleader.coordinator.runtime.shards import Waiting
 from ringleader.coordinator.storage.base import Storage
 from ringleader.coordinator.topics.catalog import TopicInfo
@@ -84,6 +89,8 @@ class GroupRuntime(MovingShards[Shard]):
         """The cluster's topics, for groups of the consumer protocol."""
         self.configs = GroupConfigs()
         """Of single groups of the consumer protocol."""
+        self.sight: Sight | None = None
+        """The rights to see topics; None: everybody sees all."""
         self.look_at_topics: LookAtTopics | None = None
         """None: `topics` is always current."""
         self._lives: dict[int, Shard] = {}
@@ -363,12 +370,30 @@ class GroupRuntime(MovingShards[Shard]):
             self._journal(event)
         elif isinstance(event, EpochEntry):
             self._rebalanced(event, members=len(event.members), left=len(event.gone))
+        elif isinstance(event, PatternsAsked):
+            self.run_queue.add(self._resolve(partition, event))
         elif isinstance(event, Notice):
             fields = {"event": event.text, "group_id": event.subject, "member_id": event.member_id}
             if event.expected:
                 self._log.info(**fields)
             else:  # a client may ask for it over and over
                 self._warnings.tell(event.text, **fields)
+
+    def _resolve(self, partition: int, asked: PatternsAsked) -> Slices:
+        """Find the topics that regular expressions of a group match, and tell its shard."""
+        shard, found, group_id = self.shards[partition], dict[str, Regex](), asked.group_id
+        try:
+            found = yield from patterns.answer(asked, self.topics, self.sight)
+        except Exception:
+            self._failures.tell("regular expressions not resolved", group_id=group_id)
+        if self.shards[partition] is shard:
+            self.call(
+                partition,
+                "resolved",
+                group_id,
+                None,
+                lambda shard, now: shard.resolved(group_id, asked.number, found, now),
+            )
 
     def store_figures(self) -> tuple[int, int, tuple[list[int], float]]:
         """Transactions of the store, their records, and how long they took (see `Histogram.copy`)."""

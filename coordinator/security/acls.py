@@ -217,6 +217,7 @@ class AllowAll:
     """In place of an `Authorizer` where there is none: everybody may do everything."""
 
     is_open: Final = True
+    names_hosts: Final = False
 
     def authorize(
         self, principal: Principal, host: str, operation: Operation, kind: ResourceType, name: str
@@ -301,6 +302,11 @@ class Authorizer:
     def matching(self, wanted: AclFilter) -> list[AclBinding]:
         """The ACLs that a filter means, by resource."""
         return sorted(filter(wanted.matches, self._acls))
+
+    @property
+    def names_hosts(self) -> bool:
+        """Whether a verdict may depend on where a principal comes from."""
+        return any(acl.host != WILDCARD for acl in self._acls)
 
     # ---- verdicts ----
 

@@ -39,8 +39,9 @@ class ConsumerGroupMemberMetadataValueClassicMemberMetadata:
 
 @message(versions=(0, 0), flexible=0, kind="data")
 class ConsumerGroupMemberMetadataValue(Message):
-    """A member as it subscribed (key type 5). `rebalance_timeout_ms` -1: not said. `leader_user_data` is
-    ours: Kafka passes over it."""
+    """A member as it subscribed (key type 5). `rebalance_timeout_ms` -1: not said. `leader_user_data` and
+    `principal` are ours: Kafka passes over them. `principal`: of a member with a regular expression, which
+    matches what that may see."""
 
     instance_id: str | None = field("string", nullable=(0, LAST), default="")
     rack_id: str | None = field("string", nullable=(0, LAST), default="")
@@ -60,6 +61,7 @@ class ConsumerGroupMemberMetadataValue(Message):
     leader_user_data: bytes | None = field(
         "bytes", nullable=(0, LAST), default=None, tag=OUR_TAG, tagged=(0, LAST)
     )
+    principal: str = field("string", default="", tag=OUR_TAG + 1, tagged=(0, LAST))
 
 
 @message(versions=(0, 0), flexible=0, kind="data")
@@ -116,13 +118,29 @@ class ConsumerGroupCurrentMemberAssignmentValue(Message):
     )
 
 
+@struct
+class ConsumerGroupRegularExpressionValueView:
+    """One of `ConsumerGroupRegularExpressionValue.views`. `topics` None: all of them."""
+
+    principal: str = field("string", default="")
+    topics: list[str] | None = array("string", nullable=(0, LAST), default=None)
+
+
 @message(versions=(0, 0), flexible=0, kind="data")
 class ConsumerGroupRegularExpressionValue(Message):
-    """The topics that a pattern matches (key type 16). `timestamp`: ms since 1970."""
+    """The topics that a pattern matches (key type 16). `timestamp`: ms since 1970. `views` is ours, and Kafka
+    passes over it: which of them each principal may see; None: everybody sees all."""
 
     topics: list[str] = array("string", factory=list)
     version: int = field("int64", default=0)
     timestamp: int = field("int64", default=0)
+    views: list[ConsumerGroupRegularExpressionValueView] | None = array(
+        ConsumerGroupRegularExpressionValueView,
+        nullable=(0, LAST),
+        default=None,
+        tag=OUR_TAG,
+        tagged=(0, LAST),
+    )
 
 
 @message(versions=(0, 0), flexible=0, kind="data")

@@ -12,6 +12,7 @@ from typing import Any
 
 from ringleader.coordinator.run_queue import Slices
 from ringleader.coordinator.security.acls import Operation, ResourceType
+from ringleader.coordinator.security.principal import Principal
 from ringleader.coordinator.server.call import Call, Message
 from ringleader.coordinator.server.handlers import existing
 from ringleader.coordinator.server.handlers.groups import described
@@ -24,7 +25,30 @@ from ringleader.protocol.refusals import refusal
 def register(services: Services) -> dict[int, Handler]:
     """Handlers of this family."""
     family = _ConsumerGroups(services)
+    services.runtime.sight = _Sight(services)
+    services.authorizer.observe(services.runtime.topics.seen_anew)
     return {68: family.heartbeat, 69: family.describe}
+
+
+class _Sight:
+    """See `runtime.patterns.Sight`."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+
+    @property
+    def is_open(self) -> bool:
+        return self._services.authorizer.is_open
+
+    @property
+    def names_hosts(self) -> bool:
+        return self._services.authorizer.names_hosts
+
+    def sees(self, principal: str, host: str, topic: str) -> bool:
+        services, (kind, _, name) = self._services, principal.partition(":")
+        return topic not in services.withheld and services.authorizer.authorize(
+            Principal(kind, name), host[1:], Operation.DESCRIBE, ResourceType.TOPIC, topic
+        )
 
 
 class _ConsumerGroups:
