@@ -27,6 +27,8 @@ LEAST_MS = 10_000
 """Between two times that the expressions of a group are resolved: Kafka's own, no setting."""
 REFRESH_MS = 600_000
 """They are resolved anew after this time: Kafka's `group.consumer.regex.refresh.interval.ms`."""
+TOPICS_MAX = 10_000
+"""Topics that the expressions of a group match, one by one: writing an answer is one event."""
 TOLD_MAX = 10
 """Topics that a line of the log names."""
 
@@ -133,48 +135,70 @@ class Patterns(Part):
         unix_ms = self.core.unix_time.stamp_ms(now_ms)
         consumer = group.consumer or ConsumerGroup(group_id)
         fresh = {
-            pattern: replace(one, resolved_ms=unix_ms)
+            pattern: _merged(one, consumer.regexes.get(pattern, _NOTHING), unix_ms)
             for pattern, one in found.items()
             if pattern in consumer.regex_subscribers
         }
-        if not fresh or self.core.refusal or self.core.full or not self._has_room(group, fresh, now_ms):
+        written = None
+        if fresh and not self.core.refusal and not self.core.full:
+            written = self._records(group, consumer, fresh, now_ms)
+        if written is None:
             current.failed_ms = now_ms
             return
         current.failed_ms = None
         current.version = min(one.version for one in fresh.values())
-        self._write(group, fresh, now_ms)
+        self._write(group, consumer, fresh, written, now_ms)
 
-    def _has_room(self, group: Group, fresh: Mapping[str, Regex], now_ms: int) -> bool:
-        consumer, more = group.consumer, 0
-        assert consumer is not None
+    def _records(
+        self, group: Group, consumer: ConsumerGroup, fresh: Mapping[str, Regex], now_ms: int
+    ) -> list[records.Record] | None:
+        """None: there is no room for them, in memory or in a record."""
+        count = sum(len(one.topics) for one in fresh.values())
+        if count > TOPICS_MAX:
+            text = f"its regular expressions match {count:,} topics, more than {TOPICS_MAX:,}"
+            self.core.reports.notice(group, "", text, now_ms)
+            return None
+        more, names = 0, set[str]()
         for pattern, one in fresh.items():
-            old, bound = consumer.regexes.get(pattern), self.core.settings.group_max_record_bytes
-            value = records.regex(group.group_id, pattern, one)[1]
-            if value is not None and len(value) > bound:
-                text = (
-                    f"{_named(pattern)} matches {len(one.topics):,} topics: a record of {len(value):,} bytes"
-                )
-                self.core.reports.notice(group, "", f"{text}, more than group.max.record.bytes", now_ms)
-                return False
-            more += memory.regex_bytes(pattern, one.topics, one.views)
-            more -= 0 if old is None else memory.regex_bytes(pattern, old.topics, old.views)
-        names = {name for one in fresh.values() for name in one.topics if not consumer.subscribes(name)}
+            old = consumer.regexes.get(pattern, _NOTHING)
+            if one.topics is not old.topics or one.views is not old.views:
+                more += memory.regex_bytes(pattern, one.topics, one.views)
+                more -= memory.regex_bytes(pattern, old.topics, old.views)
+                names.update(name for name in one.topics - old.topics if not consumer.subscribes(name))
         more += memory.assignment_bytes(self.core.topics, names)
-        return self.core.has_memory(group, "", now_ms, consumer=more)
+        if not self.core.has_memory(group, "", now_ms, consumer=more):
+            return None
+        written = [records.regex(group.group_id, pattern, one) for pattern, one in fresh.items()]
+        for pattern, (_, value) in zip(fresh, written, strict=True):
+            size = len(value or b"")
+            if size > self.core.settings.group_max_record_bytes:
+                count = len(fresh[pattern].topics)
+                text = f"{_named(pattern)} matches {count:,} topics: a record of {size:,} bytes, more than "
+                self.core.reports.notice(group, "", f"{text}group.max.record.bytes", now_ms)
+                return None
+        return written
 
-    def _write(self, group: Group, fresh: Mapping[str, Regex], now_ms: int) -> None:
-        changes = Changes(self.core, group)
-        consumer = changes.consumer
-        news, nothing = False, Regex(frozenset(), 0, 0)
+    def _write(
+        self,
+        group: Group,
+        consumer: ConsumerGroup,
+        fresh: Mapping[str, Regex],
+        written: list[records.Record],
+        now_ms: int,
+    ) -> None:
+        seen: dict[tuple[int, int], tuple[frozenset[str], frozenset[str]]] = {}
         for pattern, one in fresh.items():
-            old = consumer.regexes.get(pattern, nothing)
-            principals = [who for named, who in consumer.readers if named == pattern]
-            news |= any(old.seen_by(who) != one.seen_by(who) for who in principals)
-            if old.topics != one.topics:
+            old = consumer.regexes.get(pattern, _NOTHING)
+            for who in (who for named, who in consumer.readers if named == pattern):
+                before, after = old.seen_by(who), one.seen_by(who)
+                seen[id(before), id(after)] = before, after  # many principals see the same
+            if old.topics is not one.topics:
                 self._tell(group, pattern, old.topics, one.topics, now_ms)
-            changes.add(records.regex(group.group_id, pattern, one))
+        is_news = any(before != after for before, after in seen.values())
+        changes = Changes(self.core, group)
+        changes.add(*written)
         hashed = metadata_hash(self.core.topics, consumer.subscribed_topics())
-        if news or hashed != consumer.metadata_hash:
+        if is_news or hashed != consumer.metadata_hash:
             changes.add(records.group_epoch(group.group_id, consumer.epoch + 1, hashed))
         consumer.checked_version = self.core.topics.version
         changes.write()
@@ -188,6 +212,16 @@ class Patterns(Part):
                 text += f", {what}: {shortened(', '.join(sorted(some)[:TOLD_MAX]))}"
                 text += f" and {len(some) - TOLD_MAX:,} more" if len(some) > TOLD_MAX else ""
         self.core.reports.notice(group, "", text, now_ms)
+
+
+_NOTHING = Regex(frozenset(), 0, 0)
+
+
+def _merged(fresh: Regex, old: Regex, unix_ms: int) -> Regex:
+    """The fresh result, in the sets of the old one where they are the same: most results change nothing."""
+    topics = old.topics if fresh.topics == old.topics else fresh.topics
+    views = old.views if fresh.views == old.views else fresh.views
+    return replace(fresh, topics=topics, views=views, resolved_ms=unix_ms)
 
 
 def _named(pattern: str) -> str:

@@ -12,6 +12,7 @@ from ringleader.coordinator.consumer_groups import patterns as matching
 from ringleader.coordinator.consumer_groups import records
 from ringleader.coordinator.consumer_groups.group import Reader, Regex
 from ringleader.coordinator.consumer_groups.topics import Topic
+from ringleader.coordinator.groups import patterns as groups_patterns
 from ringleader.coordinator.groups.patterns import LEAST_MS, REFRESH_MS, PatternsAsked
 from ringleader.coordinator.groups.settings import GroupSettings
 from ringleader.coordinator.journal.entries import Cause, EpochEntry
@@ -424,6 +425,19 @@ def test_a_record_that_is_too_large_is_not_written() -> None:
     assert "more than group.max.record.bytes" in told
     desk.lives("a")
     assert not desk.asked()
+
+
+def test_a_group_has_so_many_topics(desk: RegexDesk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(groups_patterns, "TOPICS_MAX", 2)
+    desk.subscribes("a")
+    desk.resolve()
+    assert desk.reads("a") == {"orders", "orders-eu"}
+    desk.create("orders-us")
+    desk.wait(LEAST_MS + 1)
+    desk.lives("a")
+    desk.resolve()
+    assert desk.reads("a") == {"orders", "orders-eu"}
+    assert "match 3 topics, more than 2" in [one.text for one in desk.events if isinstance(one, Notice)][-1]
 
 
 def test_topics_need_memory() -> None:
