@@ -17,7 +17,7 @@ ENV_PREFIX = "RINGLEADER_"
 FILE_MAX_BYTES = 1_048_576
 """A settings file larger than this is a mistake."""
 
-SECRETS = ("_key", "_password")
+SECRETS = ("_key", "_password", "_token", "webhook_url", "slack_url")
 """Ends of names of settings whose values nobody is shown."""
 
 DEPRECATED = {

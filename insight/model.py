@@ -288,6 +288,8 @@ class EventKind(StrEnum):
     """The configuration or records of a topic, an ACL, a user or a quota were changed."""
     HISTORY_GAP = "history gap"
     """Records were gone before they were read: the history of that time is not known."""
+    INCIDENT = "incident"
+    """A problem that is told to people (`insight.notices`)."""
 
 
 class Event(NamedTuple):

@@ -14,6 +14,7 @@ PAGE = Path(__file__).parents[1] / "docs" / "settings.md"
 
 def render() -> str:
     """The page."""
+    own = insight_settings.options()
     lines = [
         "# Settings",
         "",
@@ -30,10 +31,15 @@ def render() -> str:
         "",
         "`ringleader watch` and `ringleader advise` have settings of their own, given in the same ways.",
         "The watcher that `ringleader serve --ui` starts has the daemon's environment, and the file of",
-        "`--ui-config FILE` (`RINGLEADER_UI_CONFIG`). From when on something is",
-        "[a finding](insight.md#what-should-i-change):",
+        "`--ui-config FILE` (`RINGLEADER_UI_CONFIG`).",
         "",
-        *_table(insight_settings.options()),
+        "From when on something is [a finding](insight.md#what-should-i-change):",
+        "",
+        *_table(one for one in own if one.field.startswith(insight_settings.ADVICE)),
+        "",
+        "Of `ringleader watch` alone, [notices](insight.md#notices):",
+        "",
+        *_table(one for one in own if one.field.startswith(insight_settings.NOTIFY)),
     ]
     return "\n".join(lines) + "\n"
 
@@ -44,7 +50,7 @@ def _table(options: Iterable[Option]) -> Iterator[str]:
     for option in options:
         cells = (
             f"`{option.key}`",
-            f"`{option.flag}`",
+            f"`{option.flag}`" if option.flag else "",
             f"`{option.env}`",
             f"`{default}`" if (default := shown(option.default)) else "",
             option.allowed,

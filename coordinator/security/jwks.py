@@ -9,10 +9,9 @@ import ssl
 import time
 import urllib.error
 import urllib.parse
-import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ringleader.coordinator.logs import Log
 from ringleader.coordinator.security.exchange import Exchange
@@ -25,6 +24,7 @@ from ringleader.coordinator.security.oauth import (
     check_token,
     parse_keys,
 )
+from ringleader.host.http_client import opener
 
 if TYPE_CHECKING:
     from joserfc.jwk import Key
@@ -108,13 +108,6 @@ def check_url(url: str) -> str:
     raise ValueError("keys come from a file: or https: URL (http: from this machine only)")
 
 
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """Redirects are not followed: the server of another address is not known."""
-
-    def redirect_request(self, *_: Any) -> None:
-        return None
-
-
 def _trusting(trusted: Path | None) -> ssl.SSLContext:
     try:
         return ssl.create_default_context(cafile=trusted)
@@ -128,8 +121,7 @@ def read_keys(url: str, trusted: Path | None = None) -> Mapping[str, Key]:
     """Waits for the answer. `trusted`: a PEM file of those who may issue the certificate of an https: URL;
     None: whom the machine trusts. Raises KeysError."""
     try:
-        handlers = [_NoRedirect(), urllib.request.HTTPSHandler(context=_trusting(trusted))]
-        with urllib.request.build_opener(*handlers).open(check_url(url), timeout=TIMEOUT_S) as stream:
+        with opener(_trusting(trusted)).open(check_url(url), timeout=TIMEOUT_S) as stream:
             data = stream.read(MAX_BYTES + 1)
         if len(data) > MAX_BYTES:
             raise ValueError(f"more than {MAX_BYTES:,} bytes")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -229,6 +229,10 @@ class Watcher:
         except TimeoutError:
             left = "" if ends is None else f": {self._tail.left(ends)} records are left"
             raise RetriableError(f"the history is not up to date within {timeout_s:g} s{left}") from None
+
+    def note(self, events: Iterable[Event]) -> None:
+        """Put what another observer saw into the history; `outputs` has it, too."""
+        self._recording.add(events)
 
     async def outputs(self, after: int | None = None) -> AsyncIterator[Rebalance | Event | GroupState]:
         """Entries of the history as they come; of several states of a group the last. `after`: a cursor

@@ -10,7 +10,7 @@ import typer
 from ringleader.cli.common import WRONG_INPUT, CommandConfigOption, JsonOption, console, fail, utf8
 from ringleader.cli.explain import say_change
 from ringleader.cli.flags import command_with
-from ringleader.cli.insight_settings import ConfigOption, flags, thresholds_of
+from ringleader.cli.insight_settings import ConfigOption, flags_of_advice, load_or_fail
 from ringleader.cli.looking_back import (
     HistoryOption,
     ServerOption,
@@ -91,14 +91,10 @@ def _advise_with(
         return
     if group is None:
         fail("Name a group; without one there is advice with --protocol consumer only.", WRONG_INPUT)
-    from ringleader.coordinator.config_text import SettingsError
     from ringleader.insight.advice import advice_json
     from ringleader.insight.advice import advise as advised
 
-    try:
-        thresholds = thresholds_of(flags, file=config)
-    except SettingsError as error:
-        fail(str(error), WRONG_INPUT)
+    thresholds = load_or_fail(flags, config).thresholds
     with view_of(ctx) as view:
         view.warn_of_gaps()
         past = view.past()
@@ -116,7 +112,7 @@ def _advise_with(
     out.print(f"Looked at: {looked_at}.", style="dim", markup=False)
 
 
-COMMAND = command_with("advise", HELP, _advise_with, flags)
+COMMAND = command_with("advise", HELP, _advise_with, flags_of_advice)
 """The class of the command `advise`."""
 
 

@@ -32,13 +32,13 @@ def arguments(
 ) -> list[str]:
     """The arguments of the watcher, but for the daemon's address. Raises ValueError for those that it would
     refuse."""
-    from ringleader.cli.insight_settings import thresholds_of
+    from ringleader.cli.insight_settings import load
     from ringleader.clients.connection.cluster import parse_bootstrap
     from ringleader.insight.web import check_address, page_tls, read_token
 
     [(host, _)] = parse_bootstrap([address])
     check_address(host, read_token(token_file), page_tls(certificate, client_authority))
-    thresholds_of({}, file=config)
+    load({}, file=config)
     given = {
         "--page": address,
         "--token-file": token_file,

@@ -10,7 +10,6 @@ import typer
 
 from ringleader.cli.common import NONE, CommandConfigOption, JsonOption, complain, console, table
 from ringleader.cli.looking_back import (
-    FORMAT,
     GroupArgument,
     HistoryOption,
     ServerOption,
@@ -19,11 +18,11 @@ from ringleader.cli.looking_back import (
     UntilOption,
     UtcOption,
     doubt,
-    entry,
     nothing_in,
     plain,
     view_of,
 )
+from ringleader.insight.plain import FORMAT, entry
 
 if TYPE_CHECKING:
     from rich.console import Console

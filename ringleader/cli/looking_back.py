@@ -9,7 +9,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -19,6 +18,8 @@ import typer
 from ringleader.cli.asking import NOWHERE, security_of, servers_of
 from ringleader.cli.common import BOOTSTRAP, WRONG_INPUT, complain, fail, utf8
 from ringleader.cli.times import duration_ms, time_ms
+from ringleader.insight.plain import iso, with_times
+from ringleader.insight.plain import plain as insight_plain
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from ringleader.insight.advice import Past
     from ringleader.insight.feed.watcher import Progress
     from ringleader.insight.history import History
-    from ringleader.insight.model import Confidence, Event, GroupState, Member, Rebalance
+    from ringleader.insight.model import Confidence, Member
 
 HistoryOption = Annotated[
     Path | None,
@@ -69,19 +70,6 @@ UntilOption = Annotated[
 ]
 _SLOW_S = 2.0
 """After this time the progress of a backlog is shown."""
-_TIMES = frozenset(
-    (
-        "at_ms",
-        "since_ms",
-        "until_ms",
-        "began_ms",
-        "first_commit_ms",
-        "last_commit_ms",
-        "back_ms",
-        "committed_ms",
-    )
-)
-"""Fields that are Unix time; their JSON has it as ISO 8601, too."""
 
 
 def now_ms() -> int:
@@ -307,44 +295,10 @@ class Times:
         return f"{said} ago" if ago_ms > 0 else f"in {said}"
 
 
-def iso(at_ms: int) -> str:
-    """ISO 8601 with milliseconds, UTC."""
-    found = datetime.fromtimestamp(at_ms / 1000, UTC)
-    return found.strftime("%Y-%m-%dT%H:%M:%S.") + f"{at_ms % 1000:03d}Z"
-
-
 def plain(value: Any) -> Any:
     """A value of insight as JSON's own types, as `insight.plain` makes them; Unix times come as ISO 8601,
     too."""
-    from ringleader.insight.plain import plain
-
-    return plain(value, _with_times)
-
-
-FORMAT = 1
-"""Of the JSON of `watch` and `history`: raised where a field is renamed, removed or changes its meaning."""
-
-
-def entry(one: Rebalance | Event | GroupState) -> dict[str, Any]:
-    """An entry of a history as JSON's own types, as `watch --json` and `history --json` both print it."""
-    from ringleader.insight.model import Event, Rebalance
-
-    made: dict[str, Any] = plain(one)
-    if isinstance(one, Rebalance):
-        names = {member.member_id: member.name for member in (*one.before, *one.members)}
-        made = {"type": "rebalance", **made, "duration_ms": one.duration_ms, "names": names}
-    elif isinstance(one, Event):
-        made = {"type": "event", **made}
-    else:
-        made = {"type": "group", "at": iso(one.since_ms), **made}
-    return {"format": FORMAT, **made}
-
-
-def _with_times(made: dict[str, Any]) -> dict[str, Any]:
-    for name in [*made]:
-        if name in _TIMES and isinstance(made[name], int):
-            made[name.removesuffix("_ms")] = iso(made[name])
-    return made
+    return insight_plain(value, with_times)
 
 
 def say(out: Console, text: Text | str, mark: str = "", *, style: str = "", indent: int = 2) -> None:

@@ -23,11 +23,11 @@ from ringleader.cli.looking_back import (
     Times,
     UtcOption,
     history_of,
-    iso,
     moment_of,
     nearest,
     now_ms,
 )
+from ringleader.insight.plain import iso
 
 if TYPE_CHECKING:
     from rich.console import Console

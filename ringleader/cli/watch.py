@@ -28,15 +28,16 @@ from ringleader.cli.common import (
     utf8,
 )
 from ringleader.cli.flags import command_with
-from ringleader.cli.insight_settings import ConfigOption, flags, thresholds_of
-from ringleader.cli.looking_back import entry
+from ringleader.cli.insight_settings import ConfigOption, Settings, flags, load_or_fail
 from ringleader.cli.times import duration_ms
+from ringleader.insight.plain import entry
 
 if TYPE_CHECKING:
     from ringleader.coordinator.security.tls import Tls
     from ringleader.insight.advice import Thresholds
     from ringleader.insight.feed.watcher import Progress, Watcher
     from ringleader.insight.model import Event, Rebalance
+    from ringleader.insight.notices import Notifier
 
 HELP = (
     "Show each rebalance of all groups, of Ringleader or of any Kafka, with its cause, and keep the history; "
@@ -69,7 +70,8 @@ GroupOption = Annotated[
     typer.Option(
         metavar="GROUP",
         parser=utf8,
-        help="Show only this group; may be repeated. The history contains all groups.",
+        help="Show only this group, and send notices of it only; may be repeated. The history contains all "
+        "groups.",
         show_default=False,
     ),
 ]
@@ -167,7 +169,6 @@ def _watch_with(
     **given: Any,
 ) -> None:
     from ringleader.clients.errors import ClientError
-    from ringleader.coordinator.config_text import SettingsError
     from ringleader.insight.feed.watcher import Watcher
     from ringleader.insight.history import HistoryError
 
@@ -177,14 +178,13 @@ def _watch_with(
     age_ms, size = _age_ms(keep), _size(max_size)
     groups = frozenset(group or ())
     show = _AsJson() if as_json else _Text(utc)
-    try:
-        thresholds = thresholds_of(given, file=config)
-    except SettingsError as error:
-        fail(str(error), WRONG_INPUT)
+    settings = load_or_fail(given, config)
     served = (
         None
         if no_page
-        else _page(page, page_name or [], token_file, page_certificate, page_client_authority, thresholds)
+        else _page(
+            page, page_name or [], token_file, page_certificate, page_client_authority, settings.thresholds
+        )
     )
 
     async def run() -> None:
@@ -199,7 +199,9 @@ def _watch_with(
             on_notice=complain,
         )
         await _until_told(
-            lambda: _watch(watcher, bootstrap_server, served, groups, show, by_default=history is None)
+            lambda: _watch(
+                watcher, bootstrap_server, served, settings, groups, show, by_default=history is None
+            )
         )
 
     try:
@@ -218,6 +220,7 @@ async def _watch(
     watcher: Watcher,
     server: str,
     served: Page | None,
+    settings: Settings,
     groups: frozenset[str],
     show: Show,
     *,
@@ -228,9 +231,10 @@ async def _watch(
 
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(watcher)
-        if served is not None:
-            await _serve(stack, watcher.path, served)
+        url = None if served is None else await _serve(stack, watcher.path, served)
         await _catch_up(watcher)
+        if settings.notices.wanted:
+            await stack.enter_async_context(_notifier(watcher, settings, groups, url))
         living = sum(one.state != "Dead" for one in watcher.history.groups())
         count = f"{living} group{'' if living == 1 else 's'}"
         complain(f"watching {count} of {server}; the history is in {watcher.path}")
@@ -260,7 +264,23 @@ class Page(NamedTuple):
     """It was asked for by name."""
 
 
-async def _serve(stack: AsyncExitStack, path: Path, served: Page) -> None:
+def _notifier(watcher: Watcher, settings: Settings, groups: frozenset[str], page: str | None) -> Notifier:
+    from ringleader.insight.notices import Notifier
+
+    return Notifier(
+        settings.notices,
+        watcher.path,
+        thresholds=settings.thresholds,
+        cluster=(watcher.cluster_id, watcher.history.address),
+        page=page,
+        groups=groups,
+        note=watcher.note,
+        on_notice=complain,
+    )
+
+
+async def _serve(stack: AsyncExitStack, path: Path, served: Page) -> str:
+    """The page's address."""
     from ringleader.insight.web import page
 
     def at(port: int) -> AbstractAsyncContextManager[str]:
@@ -284,6 +304,7 @@ async def _serve(stack: AsyncExitStack, path: Path, served: Page) -> None:
         complain(f"{why}; the page is at {url}")
     else:
         complain(f"the page is at {url}")
+    return url
 
 
 class HistoryPageError(OSError):

@@ -75,9 +75,9 @@ def test_flags_win_over_the_environment_and_the_environment_over_the_file(tmp_pa
     file = tmp_path / "watch.toml"
     file.write_text("[advice]\nlag.min.records = 1\nstorm.gap.ms = 1\nflaps.min = 1\n")
     environ = {"RINGLEADER_ADVICE_STORM_GAP_MS": "2", "RINGLEADER_ADVICE_FLAPS_MIN": "2"}
-    found = insight_settings.thresholds_of(
+    found = insight_settings.load(
         {"advice_flaps_min": "3", "advice_skew_share": None}, environ, file
-    )
+    ).thresholds
     assert (found.lag_min_records, found.storm_gap_ms, found.flaps_min, found.skew_share) == (1, 2, 3, 0.5)
 
 
@@ -110,6 +110,6 @@ def test_wrong_settings_are_one_sentence(tmp_path: Path, given: dict[str, Any], 
     file = tmp_path / "watch.properties"
     file.write_text(text)
     with pytest.raises(SettingsError) as wrong:
-        insight_settings.thresholds_of(given, {}, file)
+        insight_settings.load(given, {}, file)
     assert says.format(file) in str(wrong.value)
     assert "\n" not in str(wrong.value)

@@ -1,0 +1,70 @@
+"""Which problems are told, and when. Pure: the time is an argument."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ringleader.insight.model import Event, EventKind
+
+
+class Problem(NamedTuple):
+    """Something that is wrong now. Group and title are its name: the same problem has the same ones."""
+
+    group: str
+    """"" for the cluster."""
+    title: str
+    text: str
+    """Sentences: what it is, the evidence, what to change."""
+
+
+Key = tuple[str, str]
+"""Group and title."""
+
+
+@dataclass(slots=True)
+class _Open:
+    since_ms: int
+    seen_ms: int
+    told: bool
+
+
+class Incidents:
+    """A problem becomes an incident when it has been there for `quiet_ms`; it is told then, and not again
+    until it has been away for `again_ms`."""
+
+    def __init__(self, quiet_ms: int, again_ms: int) -> None:
+        self._quiet_ms = quiet_ms
+        self._again_ms = again_ms
+        self._open: dict[Key, _Open] = {}
+
+    def restore(self, told: Iterable[Event]) -> None:
+        """Take events of `look` as told already, of a watcher before this one, too."""
+        for one in told:
+            title, _, since_ms = one.id.removeprefix(_prefix(one.group)).rpartition("-")
+            if one.kind is EventKind.INCIDENT and title and since_ms.isdecimal():
+                self._open[one.group, title] = _Open(int(since_ms), one.at_ms, told=True)
+
+    def look(self, found: Mapping[Key, Problem], now_ms: int) -> list[Event]:
+        """The incidents that are to be told, of all problems that are there now."""
+        for key, one in [*self._open.items()]:
+            if key not in found and (not one.told or now_ms - one.seen_ms >= self._again_ms):
+                del self._open[key]
+        told = []
+        for key, problem in found.items():
+            known = self._open.setdefault(key, _Open(now_ms, now_ms, told=False))
+            known.seen_ms = now_ms
+            if not known.told and now_ms - known.since_ms >= self._quiet_ms:
+                known.told = True
+                event_id = f"{_prefix(problem.group)}{problem.title}-{known.since_ms}"
+                told.append(Event(event_id, problem.group, now_ms, EventKind.INCIDENT, problem.text))
+        return told
+
+    def waiting(self) -> set[str]:
+        """Groups with a problem that is not told yet."""
+        return {group for (group, _), one in self._open.items() if not one.told}
+
+
+def _prefix(group: str) -> str:
+    return f"incident-{group}-"
