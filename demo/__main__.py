@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.console import Console
 
 from demo.director import Options, perform
-from demo.plan import ROOT
+from demo.plan import PLAYERS, ROOT
 
 # Wide enough for the tables where nobody says how wide the page is.
 PIPE_WIDTH = 150
@@ -28,6 +28,13 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=ROOT / "demo" / "out", help="where every process writes")
     parser.add_argument("--csv", type=Path, help="other departures in the same form, for a shorter run")
     parser.add_argument(
+        "--protocol",
+        choices=PLAYERS,
+        default="classic",
+        help="of the groups: classic (aiokafka, kafka-python, Spark), or consumer (KIP-848: the package's "
+        "own consumer, librdkafka, Spark)",
+    )
+    parser.add_argument(
         "--cluster",
         action="store_true",
         help="three nodes in front of three brokers of Apache Kafka, one of each killed on the way (needs "
@@ -39,7 +46,9 @@ def main() -> int:
     console = Console()
     if not console.is_terminal:
         console = Console(width=PIPE_WIDTH)
-    options = Options(args.out.resolve(), args.seconds, not args.without_spark, args.csv, args.cluster)
+    options = Options(
+        args.out.resolve(), args.seconds, not args.without_spark, args.csv, args.protocol, args.cluster
+    )
     return perform(options, console)
 
 

@@ -58,7 +58,7 @@ class ThreeNodes:
     async def start_nodes(self) -> None:
         """Brokers and nodes, and no topic."""
         await asyncio.to_thread(self.kafka.start)
-        arguments = ["--listen", "127.0.0.1:0", "--cluster", self.kafka.bootstrap]
+        arguments = ["--listen", "127.0.0.1:0", "--cluster", self.kafka.bootstrap, *plan.of_coordinator()]
         found = await asyncio.gather(
             *(serve(self._cast, name, "--node-id", str(one), *arguments) for one, name in NODES.items())
         )

@@ -42,6 +42,8 @@ class Options:
     with_spark: bool = True
     csv: Path | None = None
     """Other departures in the same form; None for the whole data set."""
+    protocol: str = "classic"
+    """Of both groups; "consumer" is KIP-848."""
     cluster: bool = False
     """Three nodes in front of three Kafka brokers, one of each killed on the way."""
 
@@ -58,8 +60,10 @@ class Director:
         self._options = options
         self._console = console
         self._places = plan.Places(options.out)
-        self._shared = [plan.AIOKAFKA_1, plan.KAFKA_PYTHON] + ([plan.SPARK] if options.with_spark else [])
-        self._everybody = [*self._shared, plan.AIOKAFKA_2]
+        self._players = plan.PLAYERS[options.protocol]
+        self._shared = [self._players.first, self._players.victim]
+        self._shared += [plan.SPARK] if options.with_spark else []
+        self._everybody = [*self._shared, self._players.newcomer]
         self._calm: list[report.Check] = []
 
     async def run(self) -> report.Verdict:
@@ -115,7 +119,7 @@ class Director:
         return [plan.SHARED_GROUP] + ([plan.ALONE_GROUP] if self._options.with_spark else [])
 
     def _join(self, cast: Cast, name: str, bootstrap: str) -> None:
-        library = "with_kafka_python" if name == plan.KAFKA_PYTHON else "with_aiokafka"
+        library = f"with_{name.rpartition('-')[0].replace('-', '_')}"
         common = ["--bootstrap", bootstrap, "--out", str(self._options.out)]
         cast.start(name, f"demo.members.{library}", *common, "--name", name)
 
@@ -124,8 +128,9 @@ class Director:
             # First, because it takes longest: a JVM, then a session, then the planning of two queries.
             observer.say("Spark starts: two queries, one shares a group, one is alone in its own")
             arguments = ["--bootstrap", bootstrap, "--out", str(self._options.out)]
+            arguments += ["--protocol", self._options.protocol]
             cast.start(plan.SPARK, "demo.members.with_spark", *arguments)
-        for name in (plan.AIOKAFKA_1, plan.KAFKA_PYTHON):
+        for name in (self._players.first, self._players.victim):
             observer.say(f"{name} starts")
             self._join(cast, name, bootstrap)
         await observer.until(
@@ -156,8 +161,8 @@ class Director:
             "every member has processed something",
             GATHER_TIMEOUT_S,
         )
-        observer.say(f"{plan.AIOKAFKA_2} joins", "a member joins")
-        self._join(cast, plan.AIOKAFKA_2, bootstrap)
+        observer.say(f"{self._players.newcomer} joins", "a member joins")
+        self._join(cast, self._players.newcomer, bootstrap)
         await observer.until(
             lambda now: _settled(now, plan.SHARED_GROUP, self._everybody),
             "the newcomer is in",
@@ -167,18 +172,18 @@ class Director:
     async def _victim(self, cast: Cast, observer: Observer) -> None:
         await _produced(observer, plan.KILL_AT, self._options.seconds)
         # Held still for a moment, so that there surely is something unread in its partitions when it dies.
-        cast.signal(plan.KAFKA_PYTHON, signal.SIGSTOP)
+        cast.signal(self._players.victim, signal.SIGSTOP)
         await observer.until(
-            lambda now: now.groups[plan.SHARED_GROUP].lag_of(plan.KAFKA_PYTHON) > 0,
+            lambda now: now.groups[plan.SHARED_GROUP].lag_of(self._players.victim) > 0,
             "there is something unread in the victim's partitions",
             plan.SESSION_TIMEOUT_MS / 1000 / 2,
         )
         group = observer.picture.groups[plan.SHARED_GROUP]
-        unread, owned = group.lag_of(plan.KAFKA_PYTHON), group.owners[plan.KAFKA_PYTHON]
-        cast.signal(plan.KAFKA_PYTHON, signal.SIGKILL)
+        unread, owned = group.lag_of(self._players.victim), group.owners[self._players.victim]
+        cast.signal(self._players.victim, signal.SIGKILL)
         rest = f"owner of {' and '.join(f'p{one}' for one in owned)}, {unread:,} records uncommitted"
-        observer.say(f"{plan.KAFKA_PYTHON} killed with SIGKILL ({rest})", "a member is dead")
-        left = [name for name in self._everybody if name != plan.KAFKA_PYTHON]
+        observer.say(f"{self._players.victim} killed with SIGKILL ({rest})", "a member is dead")
+        left = [name for name in self._everybody if name != self._players.victim]
         await observer.until(
             lambda now: _settled(now, plan.SHARED_GROUP, left), "the others take over", REBALANCE_TIMEOUT_S
         )
@@ -227,9 +232,9 @@ class Director:
     def _verdict(self, picture: Picture, expected: dict[str, flights.Delays]) -> report.Verdict:
         paths = {name: self._places.ledger(name) for name in self._everybody}
         producer = account.ledgers({plan.PRODUCER: self._places.ledger(plan.PRODUCER)})[plan.PRODUCER]
-        taken = account.take(producer, account.ledgers(paths), killed=[plan.KAFKA_PYTHON])
+        taken = account.take(producer, account.ledgers(paths), killed=[self._players.victim])
         table = account.table_of(self._places.table) if self._options.with_spark else None
-        return report.Verdict(taken, picture, expected, table, self._calm)
+        return report.Verdict(taken, picture, expected, table, self._calm, self._players)
 
 
 def fresh(out: Path) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from demo import account, plan
-from demo.picture import Generation, GroupNow, Picture, Tail, client_of
+from demo.picture import Generation, GroupNow, Picture, Tail
 from demo.processes import Cast
 from demo.screen import Screen
 from ringleader.clients.admin import Admin
@@ -114,16 +114,14 @@ class Observer:
     def _read_journal(self) -> None:
         for line in (line for journal in self._journals for line in journal.new()):
             if "group_id" in line and "cause" in line and "generation" in line:
-                generation = Generation.from_entry(line, self.picture.elapsed_s)
-                self.picture.generations.append(generation)
+                self.picture.generations.append(Generation.from_entry(line, self.picture.elapsed_s))
+                self.picture.know({})
 
     async def _ask(self, admin: Admin, name: str) -> None:
         before = self.picture.of_group(name)[-1:]
         (group,) = await admin.describe_groups([name])
-        owners = {
-            client_of(member.member_id): sorted(member.assignment.get(plan.TOPIC, ()))
-            for member in group.members
-        }
+        owners = {member.client_id: sorted(member.assignment.get(plan.TOPIC, ())) for member in group.members}
+        self.picture.know({member.member_id: member.client_id for member in group.members})
         lag = {one.partition: one.lag for one in await admin.lag(name) if one.lag is not None}
         known = len(lag) == plan.PARTITIONS
         self.picture.groups[name] = GroupNow(known, group.state, owners, lag)

@@ -9,14 +9,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-# "spark-1-8f14e45f-...": the coordinator makes a member id from the client id and a random UUID.
-UUID_CHARS = 36
-
-
-def client_of(member_id: str) -> str:
-    """The client id that a member id was made from."""
-    return member_id[: -UUID_CHARS - 1] if len(member_id) > UUID_CHARS + 1 else member_id
-
 
 class Tail:
     """The lines of a JSON-lines file that were added since the last look. Other lines are passed over."""
@@ -48,7 +40,7 @@ class Generation:
     at_s: float
     cause: str
     who: str
-    """The client that caused it; empty when none did."""
+    """The client that caused it, its member id until that is known; empty when none did."""
     took_ms: int = 0
     owners: dict[str, list[int]] | None = None
     """None while it is not known: the next rebalance may begin before anybody asks."""
@@ -61,7 +53,7 @@ class Generation:
             number=entry["generation"],
             at_s=at_s,
             cause=str(entry["cause"]),
-            who=client_of(entry.get("cause_member", "")),
+            who=entry.get("cause_member", ""),
             took_ms=int(entry.get("duration_ms", 0)),
         )
 
@@ -105,6 +97,14 @@ class Picture:
     generations: list[Generation] = field(default_factory=list)
     groups: dict[str, GroupNow] = field(default_factory=dict)
     events: list[tuple[float, str]] = field(default_factory=list)
+    clients: dict[str, str] = field(default_factory=dict)
+    """Member id -> client id."""
+
+    def know(self, clients: dict[str, str]) -> None:
+        """These member ids are of these clients: so are they in generations."""
+        self.clients |= clients
+        for generation in self.generations:
+            generation.who = self.clients.get(generation.who, generation.who)
 
     def of_group(self, group: str) -> list[Generation]:
         """The generations of one group, oldest first."""

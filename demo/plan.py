@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 TOPIC = "flights"
@@ -17,9 +18,28 @@ ALONE_GROUP = "delays"
 AIOKAFKA_1 = "aiokafka-1"
 AIOKAFKA_2 = "aiokafka-2"
 KAFKA_PYTHON = "kafka-python-1"
+RINGLEADER_1 = "ringleader-1"
+RINGLEADER_2 = "ringleader-2"
+LIBRDKAFKA = "librdkafka-1"
 SPARK = "spark-1"
 SPARK_ALONE = "spark-alone"
 PRODUCER = "producer"
+
+
+class Players(NamedTuple):
+    """The plain members of group one: two that work, one of which comes late, and one that is killed."""
+
+    first: str
+    victim: str
+    newcomer: str
+
+
+PLAYERS = {
+    "classic": Players(AIOKAFKA_1, KAFKA_PYTHON, AIOKAFKA_2),
+    # The other two libraries know the classic protocol only.
+    "consumer": Players(RINGLEADER_1, LIBRDKAFKA, RINGLEADER_2),
+}
+"""By group protocol, with the libraries that speak it."""
 
 # The shortest session timeout that Kafka allows by default: a killed member is noticed in 6 s.
 SESSION_TIMEOUT_MS = 6_000
@@ -61,6 +81,14 @@ class Places:
     def log(self, name: str) -> Path:
         """Standard error of the process of that name."""
         return self.out / f"{name}.log"
+
+
+def of_coordinator() -> list[str]:
+    """Arguments of `ringleader serve`: the times that the coordinator sets in the consumer protocol."""
+    return [
+        *("--group-consumer-session-timeout-ms", str(SESSION_TIMEOUT_MS)),
+        *("--group-consumer-heartbeat-interval-ms", str(HEARTBEAT_INTERVAL_MS)),
+    ]
 
 
 def arguments(description: str | None) -> ArgumentParser:

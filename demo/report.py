@@ -39,6 +39,7 @@ class Verdict:
     table: dict[str, Delays] | None
     calm: Sequence[Check] = ()
     """Faults under the group that it did not notice."""
+    players: plan.Players = plan.PLAYERS["classic"]
 
     @property
     def passed(self) -> bool:
@@ -62,8 +63,8 @@ class Verdict:
         yield Check(
             "every member processed something", not idle, "idle: " + ", ".join(idle) if idle else "none idle"
         )
-        yield self._generation("the join made a new generation", "member joined", plan.AIOKAFKA_2)
-        yield self._generation("the kill made a new generation", "session expired", plan.KAFKA_PYTHON)
+        yield self._generation("the join made a new generation", "member joined", self.players.newcomer)
+        yield self._generation("the kill made a new generation", "session expired", self.players.victim)
         yield from self.calm
         if self.table is not None:
             different = sorted(

@@ -22,6 +22,9 @@ SHORT = {
     plan.AIOKAFKA_1: "aio-1",
     plan.AIOKAFKA_2: "aio-2",
     plan.KAFKA_PYTHON: "kpy-1",
+    plan.RINGLEADER_1: "rgl-1",
+    plan.RINGLEADER_2: "rgl-2",
+    plan.LIBRDKAFKA: "rdk-1",
     plan.SPARK: "spark",
     plan.SPARK_ALONE: "spark",
 }
@@ -31,6 +34,9 @@ COLOURS = {
     plan.AIOKAFKA_1: "cyan",
     plan.AIOKAFKA_2: "bright_blue",
     plan.KAFKA_PYTHON: "yellow",
+    plan.RINGLEADER_1: "cyan",
+    plan.RINGLEADER_2: "bright_blue",
+    plan.LIBRDKAFKA: "yellow",
     plan.SPARK: "magenta",
     plan.SPARK_ALONE: "green",
 }

@@ -46,7 +46,7 @@ class OneDaemon:
         """See `Stage`."""
         topic = f"{plan.TOPIC}:{plan.PARTITIONS}"
         arguments = ["--listen", "127.0.0.1:0", "--data-dir", str(self._data), "--topic", topic]
-        return await serve(self._cast, DAEMON, *arguments)
+        return await serve(self._cast, DAEMON, *arguments, *plan.of_coordinator())
 
     async def kill_owner(self, group: str) -> str | None:
         """See `Stage`."""

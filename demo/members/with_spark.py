@@ -57,24 +57,30 @@ def session() -> SparkSession:
     return built
 
 
-def flights(spark: SparkSession, bootstrap: str, group: str, name: str, max_offsets: int) -> DataFrame:
+def flights(
+    spark: SparkSession, bootstrap: str, group: str, name: str, max_offsets: int, protocol: str
+) -> DataFrame:
     """The topic as a stream, read as the member `name` of `group`."""
-    return (
+    reader = (
         spark.readStream.format("ringleader")
         .option("kafka.bootstrap.servers", bootstrap)
         .option("kafka.group.id", group)
         .option("kafka.client.id", name)
-        # The others of the group know no cooperative assignor: one of theirs, and one member as they are.
-        .option("kafka.partition.assignment.strategy", "range,roundrobin")
+        .option("kafka.group.protocol", protocol)
         .option("members", 1)
-        .option("kafka.session.timeout.ms", plan.SESSION_TIMEOUT_MS)
-        .option("kafka.heartbeat.interval.ms", plan.HEARTBEAT_INTERVAL_MS)
         .option("kafka.max.poll.interval.ms", plan.REBALANCE_TIMEOUT_MS)
         .option("subscribe", plan.TOPIC)
         .option("startingOffsets", "earliest")
         .option("maxOffsetsPerTrigger", max_offsets)
-        .load()
     )
+    if protocol == "classic":
+        reader = (
+            # The others of the group know no cooperative assignor: one of theirs, and one member as they are.
+            reader.option("kafka.partition.assignment.strategy", "range,roundrobin")
+            .option("kafka.session.timeout.ms", plan.SESSION_TIMEOUT_MS)
+            .option("kafka.heartbeat.interval.ms", plan.HEARTBEAT_INTERVAL_MS)
+        )
+    return reader.load()
 
 
 def write_down(ledger: Ledger) -> Callable[[DataFrame, int], None]:
@@ -136,7 +142,7 @@ def alone_query(stream: DataFrame, table: Path, checkpoint: Path) -> StreamingQu
     return writer.option("checkpointLocation", str(checkpoint)).trigger(processingTime="2 seconds").start()
 
 
-def run(bootstrap: str, places: plan.Places, ledger: Ledger) -> int:
+def run(bootstrap: str, places: plan.Places, ledger: Ledger, protocol: str) -> int:
     """Run both queries until SIGTERM; returns the exit code, 1 when a query failed."""
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -144,9 +150,9 @@ def run(bootstrap: str, places: plan.Places, ledger: Ledger) -> int:
     spark = session()
     queries: list[StreamingQuery] = []
     try:
-        shared = flights(spark, bootstrap, plan.SHARED_GROUP, plan.SPARK, SHARED_MAX_OFFSETS)
+        shared = flights(spark, bootstrap, plan.SHARED_GROUP, plan.SPARK, SHARED_MAX_OFFSETS, protocol)
         queries.append(shared_query(shared, ledger, places.out / "checkpoint-shared"))
-        alone = flights(spark, bootstrap, plan.ALONE_GROUP, plan.SPARK_ALONE, ALONE_MAX_OFFSETS)
+        alone = flights(spark, bootstrap, plan.ALONE_GROUP, plan.SPARK_ALONE, ALONE_MAX_OFFSETS, protocol)
         queries.append(alone_query(alone, places.table, places.out / "checkpoint-alone"))
         ledger.note("started")
         failed: Any = None
@@ -167,10 +173,11 @@ def run(bootstrap: str, places: plan.Places, ledger: Ledger) -> int:
 def main() -> int:
     """Be both queries."""
     parser = plan.arguments(__doc__)
+    parser.add_argument("--protocol", choices=plan.PLAYERS, required=True)
     args = parser.parse_args()
     places = plan.Places(args.out)
     with Ledger(places.ledger(plan.SPARK)) as ledger:
-        return run(args.bootstrap, places, ledger)
+        return run(args.bootstrap, places, ledger, args.protocol)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from demo import flights, plan
 from demo.account import Account, Twice
-from demo.picture import Generation, GroupNow, Picture, Tail, client_of
+from demo.picture import Generation, GroupNow, Picture, Tail
 from demo.report import Verdict
 from demo.screen import PlainScreen, draw, screen_for
 
@@ -113,9 +113,16 @@ def test_plain_lines_say_everything_once() -> None:
     assert len(lines) == len(set(lines)) == 2 + 3 + 1
 
 
-def test_client_of_a_member_id() -> None:
-    assert client_of("kafka-python-1-8f14e45f-ceea-467f-a0e1-0123456789ab") == "kafka-python-1"
-    assert client_of("") == ""
+def test_a_member_id_becomes_the_client_id_as_soon_as_that_is_known() -> None:
+    picture = Picture(total=1)
+    entry = {"group_id": "g", "generation": 1, "cause": "member joined", "cause_member": "8f14e45f"}
+    picture.generations.append(Generation.from_entry(entry, 1.0))
+    assert picture.generation_because("g", "member joined", "8f14e45f") is not None
+    picture.know({"8f14e45f": "librdkafka-1"})
+    assert picture.generation_because("g", "member joined", "librdkafka-1") is not None
+    picture.generations.append(Generation.from_entry(entry | {"cause": "session expired"}, 2.0))
+    picture.know({})
+    assert picture.generation_because("g", "session expired", "librdkafka-1") is not None
 
 
 def test_tail_gives_whole_json_lines_once(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Queries of the Spark source in the consumer protocol (KIP-848), on Apache Kafka.
+"""Queries of the Spark source in the consumer protocol (KIP-848), on Apache Kafka and on the daemon.
 
 Its coordinator lets a new classic group wait for more members longer than a test may take.
 """
@@ -24,11 +24,12 @@ from ringleader.clients.group.subscription import partitions_of, sync_consumer_m
 from ringleader.spark_bridge.committing import plan_read
 from ringleader.spark_bridge.errors import SourceError
 from ringleader.spark_bridge.fetching import fetch
-from tests.interop.clients.test_consumer_protocol_on_kafka import PROPERTIES
+from tests.interop.clients.test_consumer_protocol_on_kafka import OPTIONS, PROPERTIES
 from tests.interop.kafka import KafkaBroker
 from tests.interop.secured import make_topics
 from tests.spark_bridge.test_group import PARTITIONS, SparkLike, every_row
 from tests.spark_bridge.test_spark_streams import source_workers, until
+from tests.support.daemon import Daemon
 from tests.support.spark_session import spark_session
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.xdist_group("spark-consumer-protocol")]
@@ -38,11 +39,17 @@ CONSUMER = {"kafka.group.protocol": "consumer"}
 ALONE = {"sharedGroup": "false"}
 
 
-@pytest.fixture(scope="module")
-def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
-    properties = PROPERTIES | {"group.initial.rebalance.delay.ms": "600000"}
-    with KafkaBroker(tmp_path_factory.mktemp("kafka") / "broker", properties=properties) as broker:
-        yield broker
+@pytest.fixture(scope="module", params=["kafka", "ringleader"])
+def kafka(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[KafkaBroker | Daemon]:
+    directory, delay = tmp_path_factory.mktemp(request.param), "group.initial.rebalance.delay.ms"
+    if request.param == "kafka":
+        with KafkaBroker(directory / "broker", properties=PROPERTIES | {delay: "600000"}) as broker:
+            yield broker
+    else:
+        with Daemon(directory, options=[*OPTIONS, f"--{delay.replace('.', '-')}", "600000"]) as daemon:
+            yield daemon
     fetch.close_clusters()
 
 
@@ -99,7 +106,7 @@ class Place:
 
 
 @pytest.fixture
-def place(kafka: KafkaBroker, request: pytest.FixtureRequest) -> Place:
+def place(kafka: KafkaBroker | Daemon, request: pytest.FixtureRequest) -> Place:
     return Place(kafka.bootstrap, re.sub(r"[^A-Za-z0-9._-]", "-", request.node.name)[:200])
 
 
@@ -108,7 +115,7 @@ def place(kafka: KafkaBroker, request: pytest.FixtureRequest) -> Place:
 
 @pytest.mark.parametrize("more", [{}, {"subscribePattern": "^alone-by-pattern$", "subscribe": ""}])
 def test_available_now_in_an_empty_group_begins_at_once(
-    kafka: KafkaBroker, place: Place, more: dict[str, str]
+    kafka: KafkaBroker | Daemon, place: Place, more: dict[str, str]
 ) -> None:
     if more:
         place = Place(kafka.bootstrap, "alone-by-pattern")
@@ -253,7 +260,7 @@ def test_a_batch_reads_commit_goes_into_a_group_that_is_left(place: Place) -> No
     assert place.committed() == [10] * PARTITIONS
 
 
-def test_a_group_with_classic_members_stays_classic(kafka: KafkaBroker, place: Place) -> None:
+def test_a_group_with_classic_members_stays_classic(kafka: KafkaBroker | Daemon, place: Place) -> None:
     """A broker that made groups wait would keep this one for ten minutes: it is asked without members."""
     with place.query(**ALONE) as query:
         group = query.reader._live()._group
