@@ -389,12 +389,12 @@ class Processing:
         }
 
     def _end(self) -> None:
+        """Nothing is in progress any more: `drain` has waited for all, and so no partition has enough."""
         self._over = True
         self.reach()
         for state in list(self._reader.states.values()):
             if len(state.progress):
                 self._reader.go_back(state)
-            self._reader.fill(state, full=False)
         if self._threads is not None and self._threads is not self._settings.executor:
             assert isinstance(self._threads, ThreadPoolExecutor)
             self._threads.shutdown(wait=False, cancel_futures=True)

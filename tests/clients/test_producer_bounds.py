@@ -124,6 +124,35 @@ async def test_a_new_epoch_begins_when_nothing_of_the_old_one_is_on_its_way(coor
     ]
 
 
+async def test_nothing_goes_ahead_of_the_first_batch_of_a_new_epoch(coordinator: Coordinator) -> None:
+    """A leader that does not have it would store what came behind it."""
+    async with Producer(coordinator.bootstrap, batch_size=200, linger_ms=0, **PATIENT, **SOON) as producer:
+        await producer.send_and_wait("t", b"0", partition=0)
+        coordinator.faults.error("Produce", ErrorCode.INVALID_RECORD)
+        coordinator.faults.delay("Produce", 0.3, nth=2, times=1)
+        coordinator.faults.delay("Produce", 3_600, nth=2, times=1)
+        gone, *sent = [await producer.send("t", b"%0150d" % number, partition=0) for number in range(1, 4)]
+        with pytest.raises(ProduceError, match="INVALID_RECORD"):
+            await gone
+        await until(lambda: len(sent_batches(coordinator)) >= 5)
+        await turns()
+        assert producer.metrics().requests == 5
+        coordinator.faults.clear()
+        coordinator.faults.disconnect()
+        assert [(await found).offset for found in sent] == [1, 2]
+
+
+async def test_the_backoff_grows_with_failures_in_a_row_only(coordinator: Coordinator) -> None:
+    """Of ten in all, the last pauses would be longer than a record may take."""
+    hours: dict[str, Any] = {"retry_backoff_ms": 100, "retry_backoff_max_ms": 7_200_000}
+    short: dict[str, Any] = {"request_timeout_ms": 10_000, "delivery_timeout_ms": 10_000}
+    async with Producer(coordinator.bootstrap, linger_ms=0, **hours, **short) as producer:
+        for number in range(10):
+            coordinator.faults.error("Produce", ErrorCode.NOT_ENOUGH_REPLICAS)
+            assert (await producer.send_and_wait("t", b"", partition=0)).offset == number
+        assert producer.metrics().retries == 10
+
+
 class Alone(ScriptedBroker):
     """A broker with one partition, whose answers to Produce are those given."""
 

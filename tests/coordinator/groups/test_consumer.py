@@ -222,6 +222,18 @@ def test_a_full_group(desk: Desk) -> None:
     assert desk.beat("a", 0).error_code == 0
 
 
+def test_a_group_whose_first_member_is_refused_takes_no_place_of_others() -> None:
+    desk = Desk(GroupSettings(shard_max_groups=2))
+    for number in range(5):
+        refused = desk.beat("a", 0, group_id=f"g{number}", subscribed_topic_regex="(")
+        assert refused.error_code == ErrorCode.INVALID_REGULAR_EXPRESSION
+    assert desk.listed() == []
+    assert [desk.beat("a", 0, group_id=name).error_code for name in ("one", "two", "three")] == [
+        *(ErrorCode.NONE, ErrorCode.NONE),
+        ErrorCode.POLICY_VIOLATION,
+    ]
+
+
 def test_a_topic_that_grows_begins_an_epoch_with_the_next_heartbeat(desk: Desk) -> None:
     desk.beat("a", 0)
     desk.topics.put(Topic("other", b"x" * 16, 4))

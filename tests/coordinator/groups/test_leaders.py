@@ -208,6 +208,20 @@ def test_a_leader_that_leaves_has_a_successor(desk: Desk, epoch: int) -> None:
     assert desk.beat("a", 3, [0, 1], computed_target=own).member_epoch == again.group_epoch
 
 
+def test_a_group_keeps_nothing_of_leaders_that_failed_and_left(desk: Desk) -> None:
+    settled(desk)
+    for number in range(3):
+        name = f"failing-{number}"
+        joined = desk.beat(name, 0, **OURS)
+        answer = computed(task(joined).group_epoch, {"nobody": [0]})
+        desk.beat(name, joined.member_epoch, computed_target=answer)
+        delegation = desk.shard._core.groups["g"].delegation
+        assert delegation is not None
+        assert delegation.failed == {name}
+        desk.beat(name, -1)
+        assert not delegation.failed
+
+
 def test_an_answer_for_an_earlier_epoch_is_passed_over(desk: Desk) -> None:
     settled(desk)
     first = task(desk.beat("c", 0, **OURS))
