@@ -307,6 +307,56 @@ async def test_what_is_tried_again_and_again_is_one_record(monkeypatch: pytest.M
     assert topics.tries > 1
 
 
+async def test_each_refusal_counts_once_whatever_was_told_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writing, "FOLD_S", 0.02)
+    topics, counted = _Slow(), asyncio.Event()
+    topics.failures = 0
+
+    def total() -> int:
+        return sum(value["count"] for value in topics.values if value["event"] == "join refused")
+
+    append = topics.append_durably
+
+    async def told(topic: str, partition: int, batch: bytes) -> None:
+        await append(topic, partition, batch)
+        if total() >= 3:
+            counted.set()
+
+    topics.append_durably = told  # type: ignore[method-assign]
+    refused = Incident("g", IncidentKind.JOIN_REFUSED, 5, client_id="c", error=ErrorCode.UNKNOWN_MEMBER_ID)
+    writer = JournalWriter(lambda: 1, get_log())
+    writer.start(topics)
+    for _ in range(3):
+        writer.add(refused)
+    await asyncio.wait_for(counted.wait(), 20)
+    for _ in range(3):
+        writer.add(refused)
+    await writer.stop(cleanly=True)
+    assert total() == 6
+
+
+async def test_what_comes_during_the_last_write_is_written_too() -> None:
+    topics, begun, goes_on = _Slow(), asyncio.Event(), asyncio.Event()
+    topics.failures = 0
+    append = topics.append_durably
+
+    async def slow(topic: str, partition: int, batch: bytes) -> None:
+        begun.set()
+        await goes_on.wait()
+        await append(topic, partition, batch)
+
+    topics.append_durably = slow  # type: ignore[method-assign]
+    writer = JournalWriter(lambda: 1, get_log())
+    writer.start(topics)
+    await asyncio.wait_for(begun.wait(), 20)
+    stopping = asyncio.ensure_future(writer.stop(cleanly=True))
+    await asyncio.sleep(0)  # until it waits for the write
+    writer.add(Incident("g", IncidentKind.GROUP_EXPIRED, 5))
+    goes_on.set()
+    await stopping
+    assert [value["event"] for value in topics.values] == ["started", "stopped", "group expired"]
+
+
 def _refused(subject: str, at_ms: int = 5) -> ChangeRecord:
     return ChangeRecord(
         ChangeKind.REFUSED, "refused", at_ms, "User:mallory", "c", "/127.0.0.1", subject, "READ"

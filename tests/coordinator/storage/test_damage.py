@@ -122,6 +122,20 @@ async def test_a_row_in_another_partition_is_refused(tmp_path: Path) -> None:
         await read(path)
 
 
+@pytest.mark.parametrize("partition", [-1, PARTITIONS])
+async def test_a_row_of_no_partition_is_refused(tmp_path: Path, partition: int) -> None:
+    path = tmp_path / "groups.db"
+    store = SqliteStorage(path, partitions=PARTITIONS)
+    await store.start()
+    await store.append([(PARTITIONS - 1, 0, [(b"orders", b"2")])])
+    await store.close()
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE record SET partition = ?", (partition,))
+    connection.close()
+    with pytest.raises(StorageError, match="a row is of no partition; put a copy"):
+        await SqliteStorage(path, partitions=PARTITIONS).start()
+
+
 async def test_after_a_damaged_row_the_store_takes_nothing_more(tmp_path: Path) -> None:
     store = SqliteStorage(tmp_path / "groups.db")
     await store.start()
@@ -208,6 +222,22 @@ async def test_a_wal_that_is_damaged_before_its_end_is_refused_each_time(tmp_pat
         assert "put a copy" in says
         assert await refused(path) == says
     assert refusals > ROUNDS // 2
+
+
+async def test_what_is_left_of_an_earlier_round_of_the_wal_is_no_damage(
+    tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite, "CHECKPOINT_PAGES", 60)
+    draw, path = random.Random(seed), tmp_path / "groups.db"
+    left_over = 0
+    for transactions in range(15, 40):
+        states = await crashed(path, transactions, draw)
+        whole = path.with_name("groups.db-wal").read_bytes()
+        salts = {whole[at + 8 : at + 16] for at in range(32, len(whole), 24 + 4096)}
+        left_over += len(salts) > 1
+        assert await read(path) == states[-1]
+        path.with_name("working.db").unlink()
+    assert left_over
 
 
 # ---- format 1 ----

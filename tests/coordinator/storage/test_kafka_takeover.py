@@ -4,6 +4,7 @@ another producer id."""
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -17,6 +18,7 @@ from ringleader.coordinator.storage.base import Failure, StorageError
 from ringleader.coordinator.storage.kafka import Claim, KafkaStorage
 from ringleader.coordinator.storage.kafka import store as module
 from ringleader.protocol import messages as kafka
+from ringleader.protocol.schema import ZERO_UUID
 from tests.simulation.nodes.kafka import TOPIC, Kafka
 from tests.support.scripted_broker import VERSIONS, ScriptedBroker
 
@@ -39,6 +41,7 @@ class Cluster:
             rng=random.Random(0), trouble=False, checks=SimpleNamespace(appended=lambda *_: None)
         )
         self.brokers = Kafka(quiet, 1)
+        self.topic_id = ZERO_UUID
         handlers = {kind.API_KEY: self._answer for kind in ASKED} | {3: self._metadata}
         versions = {kind.API_KEY: span for kind, span in ASKED.items()}
         self.broker = ScriptedBroker(handlers, {**VERSIONS, **versions})
@@ -54,7 +57,7 @@ class Cluster:
         return kafka.MetadataResponse(
             brokers=[kafka.MetadataResponseBroker(1, "127.0.0.1", self.broker.port)],
             controller_id=1,
-            topics=[kafka.MetadataResponseTopic(name=TOPIC, partitions=[part])],
+            topics=[kafka.MetadataResponseTopic(name=TOPIC, topic_id=self.topic_id, partitions=[part])],
         )
 
 
@@ -120,6 +123,44 @@ async def test_a_node_that_opens_again_writes_under_its_new_epoch_alone(cluster:
         await store.append([(0, now, [(b"key", b"of this one")])])
         await store.open(0, 0)
         assert await rows(store) == [(b"key", b"of this one")]
+
+
+async def test_epochs_that_begin_again_refuse_those_of_the_opening_before(cluster: Cluster) -> None:
+    async with node(cluster, 1) as store:
+        await store.open(0, 0)
+        before = await store.open(0, 0)
+        cluster.brokers.forget_ids()
+        now = await store.open(0, 0)
+        assert now < before
+        with pytest.raises(StorageError) as refused:
+            await store.append([(0, before, [(b"key", b"of the life before")])])
+        assert refused.value.failure is Failure.FENCED
+
+
+async def test_a_topic_that_gets_its_id_when_the_cluster_is_upgraded_is_the_same(cluster: Cluster) -> None:
+    async with node(cluster, 1) as store:
+        epoch = await store.open(0, 0)
+        await store.append([(0, epoch, [(b"key", b"value")])])
+        cluster.topic_id = b"0123456789abcdef"
+        await store.open(0, 0)
+        assert await rows(store) == [(b"key", b"value")]
+
+
+async def test_batches_so_large_that_each_is_an_answer_are_all_replayed(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = cluster.brokers.partitions[0]
+    monkeypatch.setattr(
+        log, "fetch", lambda offset: next((data for end, data in log.batches if end > offset), b"")
+    )
+    records = [(b"key %d" % number, b"value") for number in range(3)]
+    async with node(cluster, 1) as store:
+        epoch = await store.open(0, 0)
+        for record in records:
+            await store.append([(0, epoch, [record])])
+        await store.open(0, 0)
+        async with asyncio.timeout(20):
+            assert await rows(store) == records
 
 
 async def test_each_batch_of_a_divided_append_is_told_where_its_last_record_is(

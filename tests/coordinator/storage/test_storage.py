@@ -8,6 +8,7 @@ import sqlite3
 import sys
 import threading
 from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -237,6 +238,32 @@ async def test_full_disk_fails_that_append_only(tmp_path: Path) -> None:
     assert not failed.value.fatal
     await store.append([(0, 0, [(b"small", b"2")])])
     assert await held(store, 0) == {b"small": b"2"}
+    await store.close()
+
+
+async def test_an_owner_that_a_full_disk_did_not_take_is_none(tmp_path: Path) -> None:
+    path, partitions = tmp_path / "groups.db", 1_000
+    store = SqliteStorage(path, partitions=partitions)
+    await store.start()
+    connection = store._connection
+    assert connection is not None
+    [(pages,)] = connection.execute("PRAGMA page_count")
+    connection.execute(f"PRAGMA max_page_count = {pages}")
+    partition = 0
+    with suppress(StorageError):
+        for partition in range(partitions):  # until the owners need another page
+            await store.open(partition, 7)
+    with pytest.raises(StorageError) as again:
+        await store.open(partition, 7)
+    assert again.value.failure is Failure.DISK_FULL
+    connection.execute("PRAGMA max_page_count = 1000000")
+    assert await store.open(partition, 7) == 7
+    await store.close()
+    store = SqliteStorage(path, partitions=partitions)
+    await store.start()
+    with pytest.raises(StorageError) as older:
+        await store.append([(partition, 6, [(b"a", b"1")])])
+    assert older.value.failure is Failure.FENCED
     await store.close()
 
 
