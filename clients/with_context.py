@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -34,6 +34,8 @@ class WithContext:
     call: Callable[[Any, SerializationContext], Any]
     timeout_s: float = 10.0
     """Time limit of one call of a coroutine function."""
+    close: Callable[[], Awaitable[Any]] | None = None
+    """Called in the client's event loop when the client has stopped."""
 
     def __post_init__(self) -> None:
         """Raises ValueError."""
@@ -57,6 +59,13 @@ class WithContext:
             if not limit.expired():
                 raise
             raise RequestTimedOutError(f"it did not end within {self.timeout_s:g} s") from None
+
+
+async def close_all(*ones: object) -> None:
+    """The client has stopped that these were given to."""
+    for one in ones:
+        if isinstance(one, WithContext) and one.close is not None:
+            await one.close()
 
 
 def is_async(function: Callable[..., Any]) -> bool:

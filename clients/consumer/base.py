@@ -25,6 +25,7 @@ from ringleader.clients.fetch.reader import Reader
 from ringleader.clients.in_loop import START_TIMEOUT_S, STOP_TIMEOUT_S, InLoop
 from ringleader.clients.model import EARLIEST, LATEST, TopicPartition, checked_partitions
 from ringleader.clients.options import ConnectionOptions, MembershipOptions, cluster_of
+from ringleader.clients.with_context import close_all
 
 TURN_S = 0.001
 """An application that never waits lets the loop do its other work so often."""
@@ -110,6 +111,7 @@ class BaseConsumer(InLoop):
             await self._end(timeout_s)
         finally:
             await reader.close()
+            await close_all(self.settings.key_deserializer, self.settings.value_deserializer)
 
     @abstractmethod
     def _committed(self) -> Committed:

@@ -30,6 +30,7 @@ from ringleader.clients.produce.sender import BatchSender, too_large
 from ringleader.clients.produce.transactions import Transactions
 from ringleader.clients.producer.records import row_of
 from ringleader.clients.producer.transaction import Transaction
+from ringleader.clients.with_context import close_all
 from ringleader.protocol.records import Headers
 
 if TYPE_CHECKING:
@@ -130,6 +131,7 @@ class Producer(InLoop):
             await asyncio.gather(*self._tasks, return_exceptions=True)
             sender.drop(self._closed)
             await self._cluster.close()
+            await close_all(self.settings.key_serializer, self.settings.value_serializer)
 
     async def _end(self, sender: BatchSender, timeout_s: float) -> None:
         try:

@@ -21,6 +21,7 @@ import pytest
 from ringleader import PartitionConsumer, TopicPartition
 from ringleader.clients.admin import Admin
 from ringleader.testing import Coordinator
+from tests.support.schema_registry import SchemaRegistry
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 PATIENCE_S = 60.0
@@ -173,6 +174,14 @@ def mine(program: Program) -> set[str]:
     """The tenants that it says it has."""
     newest = next((line for line in reversed(program.lines) if line.startswith("mine")), "mine")
     return set(newest.split()[1:])
+
+
+async def test_orders_have_a_schema(coordinator: Coordinator) -> None:
+    with SchemaRegistry() as registry:
+        async with running("avro_orders.py", coordinator.bootstrap, registry.url) as program:
+            await program.until(lambda lines: {"10 book", "1 lamp"} <= set(lines))
+            assert await program.end(signal.SIGINT) == 0, program.lines
+    assert list(registry.subjects) == ["avro-orders-value"]
 
 
 async def test_tenants_have_one_owner_each(coordinator: Coordinator) -> None:
