@@ -1,9 +1,9 @@
 """Regular expressions of a subset that needs no library, matched in time linear in the text.
 
 Read are letters, `.`, classes (`[a-z]`, `[^a-z]`, `\\d \\w \\s` and their opposites), groups, `|`, `* + ?`,
-and `{n}`, `{n,}`, `{n,m}`; `^` and `$` where the whole expression, or one of its alternatives, begins and
-ends. They mean what they mean in RE2. An expression becomes Glushkov's automaton: one state for each letter
-or class, and no way to be in more states than that at a time, so none can explode.
+and `{n}`, `{n,}`, `{n,m}`; `^` and `$` where the whole text begins and ends, in groups, too (librdkafka makes
+`(^a.*)|(^b.*)` of two). They mean what they mean in RE2. An expression becomes Glushkov's automaton: one
+state for each letter or class, and no way to be in more states than that at a time, so none can explode.
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ _CLASSES = {
 }
 _COUNTED = re.compile(r"\{(0|[1-9][0-9]*)(,(0|[1-9][0-9]*)?)?\}")
 _REPEATS = "*+?"
+_ENDS = ("", "|", ")")
+"""Of a sequence."""
 
 
 class PatternError(ValueError):
@@ -105,12 +107,16 @@ class _Reader:
         self._text = text
         self._at = 0
         self._steps = 0
+        self._anchors = 0
+        """Number of `^` and `$` so far."""
+        self._ends = False
+        """Whether the part that was read last ends in `$`."""
         self.classes: list[frozenset[str]] = []
         """By state: the letters that lead to it."""
         self.followers: list[int] = []
 
     def whole(self) -> _Part:
-        part = self._alternatives(0)
+        part = self._alternatives(0, leads=True)
         if self._at < len(self._text):
             raise PatternError("unexpected )")
         return part
@@ -132,24 +138,31 @@ class _Reader:
 
     # ---- parts ----
 
-    def _alternatives(self, depth: int) -> _Part:
+    def _alternatives(self, depth: int, *, leads: bool) -> _Part:
+        """`leads`: nothing stands before it."""
         if depth > DEPTH_MAX:
             raise OutsideError(f"groups are nested more than {DEPTH_MAX} deep")
-        empty, first, last = self._sequence(depth)
+        empty, first, last = self._sequence(depth, leads=leads)
         while self._take("|"):
-            other = self._sequence(depth)
+            other = self._sequence(depth, leads=leads)
             empty, first, last = empty or other.empty, first | other.first, last | other.last
         return _Part(empty, first, last)
 
-    def _sequence(self, depth: int) -> _Part:
-        part = _NOTHING
-        if not depth:
-            self._take("^")
-        while (one := self._next()) and one not in "|)":
-            if one == "$" and not depth and self._text[self._at + 1 : self._at + 2] in ("", "|"):
+    def _sequence(self, depth: int, *, leads: bool) -> _Part:
+        part, ends, self._ends = _NOTHING, self._ends, False
+        if leads and self._take("^"):
+            self._anchors += 1
+        while self._next() not in _ENDS:
+            if self._next() == "$" and self._text[self._at + 1 : self._at + 2] in _ENDS:
                 self._at += 1
+                self._anchors += 1
+                self._ends = True
                 break
-            part = self._then(part, self._repeated(depth))
+            part = self._then(part, self._repeated(depth, leads=leads))
+            leads = False
+            if self._ends and self._next() not in (*_ENDS, "$"):
+                raise OutsideError("$ is read at the ends only")
+        self._ends |= ends  # of another alternative
         return part
 
     def _then(self, one: _Part, other: _Part) -> _Part:
@@ -166,11 +179,13 @@ class _Reader:
             self.followers[number] |= first
             last ^= 1 << number
 
-    def _repeated(self, depth: int) -> _Part:
-        start = self._at
-        part = self._atom(depth)
+    def _repeated(self, depth: int, *, leads: bool) -> _Part:
+        start, anchors = self._at, self._anchors
+        part = self._atom(depth, leads=leads)
         least, most = self._times()
         end = self._at
+        if anchors != self._anchors and (least, most) != (1, 1):
+            raise OutsideError("^ and $ are not repeated")
         if self._next() and (self._next() in _REPEATS or _COUNTED.match(self._text, end)):
             raise PatternError("invalid nested repetition operator")
         if most is None:
@@ -196,7 +211,7 @@ class _Reader:
 
     def _again(self, start: int, depth: int) -> _Part:
         self._at = start
-        return self._atom(depth)
+        return self._atom(depth, leads=False)
 
     def _times(self) -> tuple[int, int | None]:
         """How often at least and at most (None: without a bound), by the operator that comes."""
@@ -216,7 +231,7 @@ class _Reader:
         self._take("?")  # as few as can be: for a whole text it is the same
         return least, most
 
-    def _atom(self, depth: int) -> _Part:
+    def _atom(self, depth: int, *, leads: bool) -> _Part:
         self._steps += 1
         if self._steps > STEPS_MAX:
             raise OutsideError("it is too long")
@@ -227,7 +242,7 @@ class _Reader:
         if one == "(":
             if self._next() == "?" and not self._take("?:"):
                 raise OutsideError(f"{self._text[self._at - 1 : self._at + 2]} is not read")
-            part = self._alternatives(depth + 1)
+            part = self._alternatives(depth + 1, leads=leads)
             if not self._take(")"):
                 raise PatternError("missing closing )")
             return part

@@ -73,6 +73,9 @@ def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
         ("[]a]|a{,2}", []),
         ("é*o", ["o"]),
         ("(|o)", ["o"]),
+        ("(^orders)|(^pay.*$)", ["orders", "payments"]),
+        ("(?:(^o|a.)b?|b$)$", ["a.b", "a-b", "o"]),
+        ("(^|a).b|(a.b|1)$", ["a.b", "a-b", "1"]),
     ],
 )
 def test_an_expression_matches_whole_names(engine: str, text: str, matched: list[str]) -> None:
@@ -94,7 +97,11 @@ def test_what_is_none_is_refused(engine: str, text: str) -> None:
         "(?i)a",
         "a^b",
         "a$b",
-        "(a$)",
+        "(a$)b",
+        "(a$|b)c",
+        "(^a)*",
+        "(a$)?",
+        "b(^a)",
         r"\bo",
         r"\pL",
         "[[:alpha:]]",
