@@ -5,7 +5,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ringleader.coordinator.consumer_groups import memory, records
-from ringleader.coordinator.consumer_groups.assignors.model import Assignor, Candidate, Shares, Work
+from ringleader.coordinator.consumer_groups.assignors.model import (
+    Assignor,
+    Candidate,
+    Facts,
+    Shares,
+    Work,
+)
 from ringleader.coordinator.consumer_groups.group import ConsumerGroup
 from ringleader.coordinator.consumer_groups.member import Target
 from ringleader.coordinator.consumer_groups.topics import Topics
@@ -29,32 +35,33 @@ class Aimed(NamedTuple):
     record: records.Record
 
 
-def question(group: ConsumerGroup, topics: Topics) -> Work[tuple[list[Candidate], dict[bytes, int]]]:
+def question(group: ConsumerGroup, topics: Topics) -> Work[tuple[list[Candidate], dict[bytes, int], Facts]]:
     """The input of an assignor: the members as they are before the first yield."""
     members = [
-        (one.member_id, group.topic_names(one), one.target, one.subscription.instance_id)
+        (one.member_id, group.topic_names(one), one.target, one.subscription)
         for one in group.members.values()
     ]
     names = list(group.subscribed_topics())
     yield len(members) + len(names)
     ids: dict[frozenset[str], frozenset[bytes]] = {}
     candidates: list[Candidate] = []
-    for member_id, subscribed, target, instance_id in members:
+    for member_id, subscribed, target, described in members:
         known = ids.get(subscribed)
         if known is None:
             known = ids[subscribed] = topics.ids(subscribed)
             yield len(subscribed)
-        candidates.append(Candidate(member_id, known, target, instance_id))
-    counts = {topic.topic_id: topic.partitions for name in names if (topic := topics.named(name)) is not None}
-    return candidates, counts
+        candidates.append(Candidate(member_id, known, target, described.instance_id, described.rack_id))
+    there = [topic for name in names if (topic := topics.named(name)) is not None]
+    counts = {topic.topic_id: topic.partitions for topic in there}
+    return candidates, counts, Facts({topic.topic_id: topic.racks for topic in there if topic.racks})
 
 
 def compute(group: ConsumerGroup, topics: Topics, assignor: Assignor) -> Work[list[Aimed]]:
     """Ask the assignor; the targets that are other ones than before. The group and the topics may change
     meanwhile. Raises `AssignorError`."""
-    members, counts = yield from question(group, topics)
+    members, counts, facts = yield from question(group, topics)
     try:
-        shares = yield from assignor(members, counts)
+        shares = yield from assignor(members, counts, facts)
     except Exception as error:
         raise AssignorError(f"the assignor raised {error!r}") from error
     yield from check(shares, members, counts)

@@ -17,6 +17,9 @@ class Topic:
     name: str
     topic_id: bytes
     partitions: int
+    racks: tuple[frozenset[str], ...] = ()
+    """Those of the replicas of each partition; none: nothing is known of them. A group takes note of others
+    at its next epoch: brokers that come and go are no reason for one."""
 
     def fingerprint(self) -> bytes:
         """Eight bytes that change with its id, name or number of partitions."""

@@ -11,7 +11,6 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from ringleader.coordinator.consumer_groups import records, requests
-from ringleader.coordinator.consumer_groups.assignors import ASSIGNORS
 from ringleader.coordinator.consumer_groups.group import ConsumerGroup
 from ringleader.coordinator.consumer_groups.member import (
     AWAY_EPOCH,
@@ -68,7 +67,7 @@ class ConsumerHandler(Membership):
         """The answer; None while it waits for the records of the request."""
         core = self.core
         try:
-            requests.check(request, ticket.api_version, ASSIGNORS)
+            requests.check(request, ticket.api_version, core.settings.group_consumer_assignors)
             if core.refusal:
                 raise KafkaError(core.refusal)
             if core.full and (still := self.keep_alive(request, now_ms)) is not None:
@@ -416,7 +415,9 @@ class ConsumerHandler(Membership):
             described.group_state = consumer.state.value
             described.group_epoch = consumer.epoch
             described.assignment_epoch = consumer.assignment_epoch
-            described.assignor_name = consumer.preferred_assignor() or next(iter(ASSIGNORS))
+            described.assignor_name = (
+                consumer.preferred_assignor() or core.settings.group_consumer_assignors[0]
+            )
             described.members = [
                 requests.described_member(one, core.topics) for one in consumer.members.values()
             ]

@@ -107,6 +107,7 @@ class Core:
             self.unix_time,
             self.topics,
             self.session_ms,
+            settings.group_consumer_assignors[0],
         )
         self._order = 0
         # Start of offset keys -> partitions of that group and topic; not of groups with open transactions.

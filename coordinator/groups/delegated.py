@@ -94,7 +94,7 @@ class Delegations(Part):
         answer, consumer = request.computed_target, group.consumer
         if answer is None or consumer is None or answer.group_epoch != consumer.epoch:
             return None
-        members, counts = at_once(question(consumer, self.core.topics))
+        members, counts, _ = at_once(question(consumer, self.core.topics))
         try:
             shares = delegation.shares(answer, members)
             at_once(check(shares, members, counts))
@@ -139,7 +139,7 @@ class Delegations(Part):
 
     def _task(self, consumer: ConsumerGroup, assignor: str) -> Task | None:
         """None: it would be too large."""
-        members, _ = at_once(question(consumer, self.core.topics))
+        members, _, _ = at_once(question(consumer, self.core.topics))
         size = sum(
             64 + len(one.member_id) + 5 * sum(map(len, one.target.values())) + len(data or b"")
             for one in members

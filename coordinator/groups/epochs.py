@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 
-from ringleader.coordinator.consumer_groups.assignors import ASSIGNORS
 from ringleader.coordinator.consumer_groups.group import ConsumerGroup
 from ringleader.coordinator.consumer_groups.member import (
     AWAY_EPOCH,
@@ -64,13 +63,16 @@ class Epochs:
         unix_time: UnixTime,
         topics: Topics,
         session_ms: Callable[[str, Subscription], int],
+        assignor: str,
     ) -> None:
+        """`assignor`: of groups whose members ask for none."""
         self._reports = reports
         self._groups = groups
         self._deadlines = deadlines
         self._unix_time = unix_time
         self._topics = topics
         self._session_ms = session_ms
+        self._assignor = assignor
         self._notes: dict[str, Notes] = {}
         self._events: dict[Group, Event] = {}
 
@@ -424,7 +426,7 @@ class Epochs:
             cause=running.cause,
             cause_member=running.cause_member,
             outcome=outcome,
-            protocol=(preferred or next(iter(ASSIGNORS))) if members else "",
+            protocol=(preferred or self._assignor) if members else "",
             members=members,
             before=tuple(running.before.values()),
             joined=tuple(running.joined),

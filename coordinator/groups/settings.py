@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from ringleader.coordinator.consumer_groups.assignors import ASSIGNORS
+from ringleader.coordinator.security.settings import Words
 from ringleader.protocol.wire import INT32_MAX, INT64_MAX
+
+
+def _known(assignors: tuple[str, ...]) -> tuple[str, ...]:
+    if not assignors or not {*assignors} <= ASSIGNORS.keys():
+        raise ValueError(f"there are {', '.join(ASSIGNORS)}, not {','.join(assignors) or 'none'}")
+    return tuple(dict.fromkeys(assignors))
 
 
 class GroupSettings(BaseModel):
@@ -74,6 +82,12 @@ class GroupSettings(BaseModel):
         ge=1,
         le=INT32_MAX,
         description="Largest number of members in a group of the consumer protocol.",
+    )
+    group_consumer_assignors: Annotated[tuple[str, ...], Words, AfterValidator(_known)] = Field(
+        ("uniform", "range"),
+        description="Comma-separated assignors of the coordinator that members of the consumer protocol may "
+        "ask for; the first is that of groups whose members ask for none. There are uniform and range, as in "
+        "Kafka, and [rack](consumer-protocol.md#racks).",
     )
     group_consumer_migration_policy: Literal["bidirectional", "upgrade", "downgrade", "disabled"] = Field(
         "bidirectional",

@@ -109,7 +109,9 @@ class Targets(Part):
         self.core.begin_work(self._rest(group, consumer, consumer.epoch, steps), now_ms)
 
     def _steps(self, consumer: ConsumerGroup, first: int) -> Generator[None, None, list[Aimed]]:
-        assignor = ASSIGNORS[consumer.server_assignor() or next(iter(ASSIGNORS))]
+        served = self.core.settings.group_consumer_assignors
+        wanted = consumer.server_assignor()
+        assignor = ASSIGNORS[wanted if wanted in served else served[0]]
         each = self.core.settings.assigned_at_once // STEPS
         return in_steps(compute(consumer, self.core.topics, assignor), first, each)
 

@@ -11,7 +11,7 @@ Nothing is looked at before a group of the protocol needs it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from ringleader.clients.errors import ClientError
 from ringleader.coordinator.consumer_groups.topics import Topic
@@ -76,28 +76,32 @@ class Following:
     # ---- what is new ----
 
     def _saw(self, topic: topology.Topic) -> None:
-        self._learn(topic.name, topic.id, topic.partitions)
+        self._learn(topic.name, topic.id, _racks(topic.replicas, self._topology.seen))
 
-    def _learn(self, name: str, topic_id: bytes, partitions: int) -> bool:
+    def _learn(self, name: str, topic_id: bytes, racks: Racks) -> bool:
         """Whether that agrees with what is known."""
         if topic_id == ZERO_UUID:
             return True  # a cluster without topic ids: nothing of it can be assigned
         known = self._topics.named(name)
         if known is not None and known.topic_id != topic_id:
             return False
-        if known is None or known.partitions < partitions:
-            self._topics.put(Topic(name, topic_id, partitions))
+        has_grown = known is None or known.partitions < len(racks)
+        if has_grown or (known is not None and known.partitions == len(racks) and any(racks)):
+            self._topics.put(_topic(name, topic_id, racks))
         return True
 
     async def _look(self) -> None:
         """Raises ClientError."""
         found = await self._topology.metadata_of_all()
+        seen = {**self._topology.seen, **{one.node_id: one.rack or "" for one in found.brokers}}
         present = set()
         doubted = []
         for number, topic in enumerate(found.topics, 1):
             if topic.name:
                 present.add(topic.name)
-                if not topic.error_code and not self._learn(topic.name, topic.topic_id, _count(topic)):
+                if not topic.error_code and not self._learn(
+                    topic.name, topic.topic_id, _racks(_replicas(topic), seen)
+                ):
                     doubted.append(topic.name)
             if not number % SLICE_ELEMENTS:
                 await asyncio.sleep(0)
@@ -123,10 +127,38 @@ class Following:
             if one == _GONE:
                 self._topics.remove(name)
             elif one is not None:
-                self._topics.put(Topic(name, *one))
+                self._topics.put(_topic(name, one[0], self._racks_of(name, one[1])))
 
+    def _racks_of(self, name: str, partitions: int) -> Racks:
+        """As far as the last answer about the topic says it."""
+        known = self._topology.describe(name)
+        if known is None or known.partitions != partitions:
+            return (frozenset(),) * partitions
+        return _racks(known.replicas, self._topology.seen)
+
+
+Racks = tuple[frozenset[str], ...]
+"""By partition."""
 
 _GONE = (ZERO_UUID, 0)
+
+
+def _topic(name: str, topic_id: bytes, racks: Racks) -> Topic:
+    return Topic(name, topic_id, len(racks), racks if any(racks) else ())
+
+
+def _racks(replicas: Sequence[Sequence[int]], seen: Mapping[int, str]) -> Racks:
+    """Of each partition's replicas, as far as the brokers' racks are known. Equal ones are one object."""
+    shared: dict[frozenset[str], frozenset[str]] = {}
+    found = (frozenset(rack for one in brokers if (rack := seen.get(one))) for brokers in replicas)
+    return tuple(shared.setdefault(one, one) for one in found)
+
+
+def _replicas(topic: MetadataResponseTopic) -> list[list[int]]:
+    found: list[list[int]] = [[]] * _count(topic)
+    for one in topic.partitions:
+        found[one.partition_index] = one.replica_nodes
+    return found
 
 
 def _identities(response: MetadataResponse) -> Iterator[tuple[str, tuple[bytes, int]]]:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
 
 from tests.support.daemon import Daemon
 
@@ -23,7 +24,7 @@ OPTIONS = (
 class Member(threading.Thread):
     """Reads, commits each record after it was noted, and remembers which partitions it had."""
 
-    def __init__(self, bootstrap: str, name: str) -> None:
+    def __init__(self, bootstrap: str, name: str, **options: str) -> None:
         super().__init__(name=name)
         self.consumer = Consumer(
             {
@@ -33,6 +34,7 @@ class Member(threading.Thread):
                 "auto.offset.reset": "earliest",
                 "enable.auto.commit": False,
                 "client.id": name,
+                **options,
             }
         )
         self.seen: list[tuple[int, int]] = []
@@ -98,6 +100,27 @@ def test_members_share_the_topic_and_lose_no_record_when_the_daemon_is_killed(tm
                 lambda: last <= {place for one in members[:2] for place in one.seen},
                 "the other two took over what the third one had",
             )
+        finally:
+            for one in members:
+                one.ended.set()
+            for one in members:
+                one.join()
+
+
+def test_members_choose_an_assignor_that_the_daemon_is_set_to_serve(tmp_path: Path) -> None:
+    options = (*OPTIONS, "--group-consumer-assignors", "uniform,rack")
+    with Daemon(tmp_path, topics=[f"t:{PARTITIONS}"], options=options) as daemon:
+        members = [
+            Member(daemon.bootstrap, name, **{"group.remote.assignor": "rack", "client.rack": name})
+            for name in ("east", "west")
+        ]
+        try:
+            for one in members:
+                one.start()
+            until(lambda: all(one.had for one in members), "each member had a partition")
+            admin = AdminClient({"bootstrap.servers": daemon.bootstrap})
+            described = admin.describe_consumer_groups(["g"])["g"].result(PATIENCE_S)
+            assert described.partition_assignor == "rack"
         finally:
             for one in members:
                 one.ended.set()

@@ -44,13 +44,14 @@ VERSIONS = {
 
 class TwoBrokers:
     """Broker ids 1 and 2. `leaders`: topic -> broker id of each partition; `ids`: of topics that were made
-    again."""
+    again; `replicated`: both brokers have every partition."""
 
     def __init__(self) -> None:
         self.leaders: dict[str, list[int]] = {"orders": [1, 2, 1, 2]}
         self.ids: dict[str, bytes] = {}
         self.racks: dict[int, str] = {}
         self.offline: list[int] = []
+        self.replicated = True
         self.brokers = {one: ScriptedBroker({3: self.metadata}, VERSIONS) for one in (1, 2)}
 
     @property
@@ -93,7 +94,7 @@ class TwoBrokers:
                     index,
                     leader,
                     5,
-                    replica_nodes=[1, 2],
+                    replica_nodes=[1, 2] if self.replicated else [leader],
                     isr_nodes=[leader],
                     offline_replicas=self.offline,
                 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias, TypeVar
 
@@ -27,8 +27,20 @@ class Candidate:
     topics: frozenset[bytes]
     target: Target = field(default_factory=dict)
     instance_id: str | None = None
+    rack: str | None = None
 
 
-Assignor: TypeAlias = Callable[[list[Candidate], Mapping[bytes, int]], Work[Shares]]
-"""Members, and the number of partitions of each topic; neither changes meanwhile. Each partition of a topic
-with a subscriber goes to one of its subscribers. The same input gives the same output."""
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """More that is known of the topics."""
+
+    racks: Mapping[bytes, Sequence[frozenset[str]]] = field(default_factory=dict)
+    """Topic id -> the racks of each partition's replicas; topics of which none is known are not in it."""
+
+
+NO_FACTS = Facts()
+
+
+Assignor: TypeAlias = Callable[[list[Candidate], Mapping[bytes, int], Facts], Work[Shares]]
+"""Members, the number of partitions of each topic, and more that is known; none of it changes meanwhile. Each
+partition of a topic with a subscriber goes to one of its subscribers. Equal input gives equal output."""

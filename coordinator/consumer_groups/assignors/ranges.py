@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ringleader.coordinator.consumer_groups.assignors.model import Candidate, Shares, Work
+from ringleader.coordinator.consumer_groups.assignors.model import NO_FACTS, Candidate, Facts, Shares, Work
 
 
-def assign(members: list[Candidate], topics: Mapping[bytes, int]) -> Work[Shares]:
+def assign(members: list[Candidate], topics: Mapping[bytes, int], _facts: Facts = NO_FACTS) -> Work[Shares]:
     """See `model.Assignor`."""
     ordered = sorted(members, key=_order)
     shares: Shares = {one.member_id: {} for one in members}

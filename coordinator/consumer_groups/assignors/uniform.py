@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from heapq import heapify, heappop, heapreplace
 
-from ringleader.coordinator.consumer_groups.assignors.model import Candidate, Shares, Work
+from ringleader.coordinator.consumer_groups.assignors.model import NO_FACTS, Candidate, Facts, Shares, Work
 
 PASSES = 16
 """Of the balancing of members that subscribe differently, as in Kafka."""
@@ -20,7 +20,7 @@ CHUNK = 256
 """Partitions of one topic that are dealt between two yields."""
 
 
-def assign(members: list[Candidate], topics: Mapping[bytes, int]) -> Work[Shares]:
+def assign(members: list[Candidate], topics: Mapping[bytes, int], _facts: Facts = NO_FACTS) -> Work[Shares]:
     """See `model.Assignor`."""
     if not members:
         return {}

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
+import random
+from collections import Counter
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringleader.coordinator.consumer_groups.assignors import ASSIGNORS, ranges, uniform
-from ringleader.coordinator.consumer_groups.assignors.model import Assignor, Candidate, Shares
+from ringleader.coordinator.consumer_groups.assignors import ASSIGNORS, rack, ranges, uniform
+from ringleader.coordinator.consumer_groups.assignors.model import (
+    NO_FACTS,
+    Assignor,
+    Candidate,
+    Facts,
+    Shares,
+    Work,
+)
 from ringleader.coordinator.consumer_groups.target import check
 from ringleader.coordinator.groups.commit import at_once
 
@@ -14,12 +26,15 @@ A, B, C = b"a" * 16, b"b" * 16, b"c" * 16
 TOPICS = (A, B, C)
 
 counts = st.dictionaries(st.sampled_from(TOPICS), st.integers(0, 9), min_size=1)
-subscriptions = st.lists(st.frozensets(st.sampled_from(TOPICS)), min_size=1, max_size=7)
+subscribed = st.frozensets(st.sampled_from(TOPICS))
+subscriptions = st.lists(subscribed, min_size=1, max_size=7)
 assignors = st.sampled_from(sorted(ASSIGNORS)).map(ASSIGNORS.__getitem__)
 
 
-def run(assignor: Assignor, members: list[Candidate], topics: dict[bytes, int]) -> Shares:
-    return at_once(assignor(members, topics))
+def run(
+    assignor: Assignor, members: list[Candidate], topics: dict[bytes, int], facts: Facts = NO_FACTS
+) -> Shares:
+    return at_once(assignor(members, topics, facts))
 
 
 def members_of(some: list[frozenset[bytes]], topics: dict[bytes, int], old: Shares) -> list[Candidate]:
@@ -110,3 +125,125 @@ def test_range_deals_neighbours_static_members_first() -> None:
         "z": {A: frozenset((2, 3)), B: frozenset((1,))},
         "a": {A: frozenset((4,)), B: frozenset((2,))},
     }
+
+
+# ---- racks: thousands of small groups, of which all assignments can be looked at ----
+
+RACKS = ("r1", "r2", "r3")
+Placed = tuple[list[Candidate], dict[bytes, int], Facts]
+
+
+def placed(draw: random.Random) -> Placed:
+    """A group of few members and partitions, with racks, that perhaps had a target before."""
+    topics = {topic: draw.randint(0, 2) for topic in draw.sample(TOPICS, draw.randint(1, 3))}
+    share = draw.choice((0.3, 0.5))
+    where = {
+        topic: tuple(frozenset(one for one in RACKS if draw.random() < share) for _ in range(count))
+        for topic, count in topics.items()
+    }
+    size, alike = draw.randint(1, 4), draw.random() < 0.4
+    some = [frozenset(one for one in TOPICS if alike or draw.random() < 0.6) for _ in range(size)]
+    old: Shares = {}
+    if draw.random() < 0.5:
+        old = run(uniform.assign, members_of([frozenset(TOPICS)] * draw.randint(1, 4), topics, {}), topics)
+    members = [
+        replace(one, rack=draw.choice((None, *RACKS, *RACKS))) for one in members_of(some, topics, old)
+    ]
+    return members, topics, Facts({topic: known for topic, known in where.items() if any(known)})
+
+
+def loads(shares: Shares) -> dict[str, int]:
+    return {member_id: sum(map(len, own.values())) for member_id, own in shares.items()}
+
+
+def owners(shares: Shares) -> dict[tuple[bytes, int], str]:
+    return {
+        (topic, partition): member_id
+        for member_id, own in shares.items()
+        for topic, partitions in own.items()
+        for partition in partitions
+    }
+
+
+def near(members: list[Candidate], facts: Facts, owned: dict[tuple[bytes, int], str]) -> int:
+    """The partitions that have a replica in their owner's rack."""
+    rack_of = {one.member_id: one.rack for one in members}
+    return sum(
+        rack_of[owner] in facts.racks[topic][partition]
+        for (topic, partition), owner in owned.items()
+        if topic in facts.racks
+    )
+
+
+def test_rack_has_the_loads_of_uniform_and_no_assignment_with_them_has_more_near(seed: int) -> None:
+    draw = random.Random(seed)
+    for _ in range(1_500):
+        members, topics, facts = placed(draw)
+        shares = run(rack.assign, members, topics, facts)
+        at_once(check(shares, members, topics))
+        wanted = loads(run(uniform.assign, members, topics))
+        assert loads(shares) == wanted
+        everything = sorted(owners(shares))
+        subscribers = [[one.member_id for one in members if topic in one.topics] for topic, _ in everything]
+        best = max(
+            near(members, facts, dict(zip(everything, chosen, strict=True)))
+            for chosen in itertools.product(*subscribers)
+            if Counter(chosen) == Counter(wanted)
+        )
+        assert near(members, facts, owners(shares)) == best
+
+
+def test_rack_is_uniform_where_racks_make_no_difference(seed: int) -> None:
+    draw = random.Random(seed)
+    for _ in range(300):
+        members, topics, facts = placed(draw)
+        shares = run(uniform.assign, members, topics)
+        assert run(rack.assign, members, topics) == shares
+        assert run(rack.assign, [replace(one, rack="r1") for one in members], topics, facts) == shares
+        assert run(rack.assign, [replace(one, rack=None) for one in members], topics, facts) == shares
+
+
+def test_rack_moves_few_partitions(seed: int) -> None:
+    """None in a group that has not changed; when a member leaves, no more of others than it had; and no
+    member has in place of its own another partition with replicas in the same racks."""
+    draw = random.Random(seed)
+    for _ in range(500):
+        size, replicas = draw.randint(2, 9), draw.choice((1, 2))
+        where = tuple(frozenset(draw.sample(RACKS, replicas)) for _ in range(draw.randint(1, 40)))
+        facts, topics = Facts({A: where}), {A: len(where)}
+        members = [Candidate(f"m{one}", frozenset((A,)), rack=RACKS[one % 3]) for one in range(size)]
+        without = run(uniform.assign, members, topics)
+        members = [replace(one, target=without[one.member_id]) for one in members]
+        shares = run(rack.assign, members, topics, facts)
+        before, now = owners(without), owners(shares)
+        moved = [one for one in now if now[one] != before[one]]
+        for _, one in moved:
+            in_place = [other for _, other in moved if now[A, other] == before[A, one]]
+            assert where[one] not in [where[other] for other in in_place]
+        gone, *left = members = [replace(one, target=shares[one.member_id]) for one in members]
+        assert run(rack.assign, members, topics, facts) == shares
+        assert moves(left, run(rack.assign, left, topics, facts)) <= loads(shares)[gone.member_id]
+
+
+def counted(work: Work[Shares], done: list[int]) -> Work[Shares]:
+    """The same; what it yields is noted."""
+    while True:
+        try:
+            done.append(next(work))
+        except StopIteration as stop:
+            return stop.value  # type: ignore[no-any-return]
+        yield done[-1]
+
+
+def test_rack_takes_little_work_for_a_large_group() -> None:
+    """A thousand members in three racks; each partition has replicas in two of them."""
+    topics = {number.to_bytes(16, "big"): 50 for number in range(100)}
+    where = tuple(frozenset(RACKS) - {RACKS[number % 3]} for number in range(50))
+    facts, every = Facts(dict.fromkeys(topics, where)), frozenset(topics)
+    members = [Candidate(f"m{number}", every, rack=RACKS[number % 3]) for number in range(1_000)]
+    done: list[int] = []
+    shares = at_once(counted(rack.assign(members, topics, facts), done))
+    at_once(check(shares, members, topics))
+    assert near(members, facts, owners(shares)) == 5_000
+    assert sum(done) < 100_000
+    assert max(done) < sum(done) / 20

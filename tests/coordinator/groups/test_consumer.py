@@ -13,6 +13,7 @@ from ringleader.coordinator.groups.settings import GroupSettings
 from ringleader.coordinator.groups.shard import Shard
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import (
+    ConsumerGroupDescribeResponseDescribedGroup,
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatRequestTopicPartitions,
     ConsumerGroupHeartbeatResponse,
@@ -110,6 +111,11 @@ class Desk:
         response = self.shard.handle(request, ticket, self.now_ms) or self._settle().get(ticket)
         return -1 if response is None else int(response.error_code)
 
+    def described(self) -> ConsumerGroupDescribeResponseDescribedGroup:
+        found = self.shard.describe_consumer("g", Ticket())
+        assert found is not None
+        return found
+
     def listed(self) -> list[tuple[str, str, str]]:
         found = self.shard.list_groups((), (), Ticket())
         assert found is not None
@@ -163,6 +169,34 @@ def test_an_assignor_that_there_is_not(desk: Desk) -> None:
         response.error_message == "ServerAssignor best is not supported. Supported assignors: uniform, range."
     )
     assert desk.beat("m", 0, server_assignor="range").error_code == 0
+
+
+def test_members_ask_for_assignors_that_the_setting_names_and_the_first_is_the_default() -> None:
+    settings = SETTINGS.model_copy(update={"group_consumer_assignors": ("range", "rack")})
+    desk = Desk(settings)
+    assert desk.beat("m", 0, server_assignor="uniform").error_code == ErrorCode.UNSUPPORTED_ASSIGNOR
+    assert desk.beat("m", 0).error_code == 0
+    assert desk.beat("n", 0).error_code == 0
+    assert desk.described().assignor_name == "range"
+    assert partitions(desk.beat("m", 2)) == [0, 1]
+    assert desk.beat("m", 2, [0, 1], server_assignor="rack").error_code == 0
+    assert desk.described().assignor_name == "rack"
+    # The setting has changed since: the assignor that members asked for is served no more.
+    desk.settings = SETTINGS
+    desk.restart()
+    desk.topics.put(Topic("orders", ORDERS.topic_id, 5))
+    assert desk.beat("m", 3, [0, 1]).error_code == 0
+
+
+def test_partitions_go_to_members_in_the_racks_of_their_replicas() -> None:
+    desk = Desk(SETTINGS.model_copy(update={"group_consumer_assignors": ("rack",)}))
+    racks = tuple(frozenset((one,)) for one in ("west", "east", "east", "west"))
+    desk.topics.put(Topic("orders", ORDERS.topic_id, 4, racks))
+    desk.beat("w", 0, rack_id="west")
+    desk.beat("e", 0, rack_id="east")
+    assert partitions(desk.beat("w", 2)) == [0, 3]
+    desk.beat("w", 2, [0, 3])
+    assert partitions(desk.beat("e", 3)) == [1, 2]
 
 
 def test_only_a_join_makes_a_group(desk: Desk) -> None:

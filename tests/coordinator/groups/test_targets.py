@@ -130,7 +130,9 @@ def test_a_group_that_is_gone_meanwhile_stays_gone(desk: Desk) -> None:
 def test_an_assignor_that_fails_meanwhile_is_reported_and_asked_again(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fails(members: list[model.Candidate], topics: Mapping[bytes, int]) -> model.Work[model.Shares]:
+    def fails(
+        members: list[model.Candidate], topics: Mapping[bytes, int], facts: model.Facts
+    ) -> model.Work[model.Shares]:
         yield 1
         raise ValueError("no idea")
 

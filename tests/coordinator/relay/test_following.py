@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,7 @@ from ringleader.coordinator.relay.following import Following
 from ringleader.protocol.errors import ErrorCode, KafkaError
 from ringleader.protocol.messages import (
     ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatRequestTopicPartitions,
     ConsumerGroupHeartbeatResponse,
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -180,3 +182,35 @@ async def test_no_member_joins_while_topics_are_not_known() -> None:
         assert node.services.runtime.shards[node.services.runtime.partition_of("g")].figures() == []
         for broker in cluster.brokers.values():
             await broker.__aenter__()
+
+
+async def test_partitions_go_to_members_in_the_racks_of_their_replicas() -> None:
+    async with two_brokers() as cluster:
+        cluster.racks, cluster.replicated = {1: "west", 2: "east"}, False
+        settings: dict[str, Any] = {
+            "group_consumer_assignors": "rack",
+            "group_consumer_assignment_interval_ms": 0,
+        }
+        async with (
+            relaying(cluster.bootstrap, **settings) as [node],
+            connected("127.0.0.1", node.port) as client,
+        ):
+
+            async def beat(member: str, epoch: int, owned: list[int] | None = None) -> list[int]:
+                request = ConsumerGroupHeartbeatRequest("g", member, epoch)
+                if not epoch:
+                    request.rebalance_timeout_ms, request.subscribed_topic_names = 30_000, ["orders"]
+                    request.topic_partitions, request.rack_id = [], member
+                if owned is not None:
+                    topic = ConsumerGroupHeartbeatRequestTopicPartitions(topic_id("orders"), owned)
+                    request.topic_partitions = [topic]
+                return assigned(await client.call(request, 1)).get(topic_id("orders"), [])
+
+            assert await beat("east", 0) == [0, 1, 2, 3]
+            assert await beat("west", 0) == []
+            assert await beat("east", 2) == [1, 3]
+            # Both brokers are where west is: the topic that is made again has no other place.
+            cluster.racks[2], cluster.ids["orders"] = "west", OTHER_ID
+            await following(node).look()
+            [racks] = {topic.racks for topic in node.services.runtime.topics.all()}
+            assert racks == (frozenset(("west",)),) * 4
