@@ -288,6 +288,9 @@ class EventKind(StrEnum):
     """The configuration or records of a topic, an ACL, a user or a quota were changed."""
     HISTORY_GAP = "history gap"
     """Records were gone before they were read: the history of that time is not known."""
+    DEPLOY_BEGAN = "deploy began"
+    """Somebody said so (`ringleader deploy`), likewise of DEPLOY_ENDED; the text is the label."""
+    DEPLOY_ENDED = "deploy ended"
     INCIDENT = "incident"
     """A problem that is told to people (`insight.notices`)."""
 

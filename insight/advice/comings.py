@@ -123,7 +123,7 @@ def rolling_deploy(past: Past, at: Thresholds) -> Iterator[Draft]:
     """Most members were replaced one after the other, and each time the group rebalanced."""
     if any(True for _ in autoscaler(past, at)):
         return
-    deploys = [found for run in _runs(past, at) if (found := _deploy(past, at, run)) is not None]
+    deploys = rollouts(past, at)
     if not deploys:
         return
     goings = [one for _, some_goings, _ in deploys for one in some_goings]
@@ -174,6 +174,12 @@ def rolling_deploy(past: Past, at: Thresholds) -> Iterator[Draft]:
             " partitions until its session ends.",
         ),
     )
+
+
+def rollouts(past: Past, at: Thresholds) -> list[tuple[list[Rebalance], list[Going], int]]:
+    """Of each deploy of dynamic members: its rebalances, the members that were replaced, and how long a
+    replacement took at most (ms)."""
+    return [found for run in _runs(past, at) if (found := _deploy(past, at, run)) is not None]
 
 
 def _runs(past: Past, at: Thresholds) -> list[list[Rebalance]]:

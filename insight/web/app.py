@@ -13,24 +13,28 @@ from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import FileResponse, Response, StreamingResponse
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from ringleader.insight.advice.thresholds import DEFAULT, Thresholds
 from ringleader.insight.history import History, HistoryError
-from ringleader.insight.plain import Json
+from ringleader.insight.model import Event
+from ringleader.insight.plain import Json, entry
 from ringleader.insight.web.desk import BusyError, Desk
 from ringleader.insight.web.guard import Guard, refusal
 from ringleader.insight.web.live import Live
 from ringleader.insight.web.metrics import exposition
-from ringleader.insight.web.params import AskedWronglyError, Params
-from ringleader.insight.web.questions import QUESTIONS, SLOW, NotFoundError, Question, findings
+from ringleader.insight.web.params import AskedWronglyError, Params, mark_of
+from ringleader.insight.web.questions import QUESTIONS, SLOW, NotFoundError, Question, deploys, findings
 
 STATIC = Path(__file__).parent / "static"
 
+MARK_MAX_BYTES = 4_096
+
 Handler = Callable[[Request], Awaitable[Response]]
+Note = Callable[[Iterable[Event]], None]
 
 
 def application(
@@ -41,11 +45,15 @@ def application(
     token: str | None = None,
     names: Iterable[str] = (),
     thresholds: Thresholds = DEFAULT,
+    note: Note | None = None,
 ) -> Starlette:
     """Answers over `desk`, and over `slow` what may take seconds, with the board and the messages of `live`.
     `names`: host names that it may be asked for, beside localhost, this machine's and addresses.
-    `thresholds`: of findings."""
-    set_up = {"findings": partial(findings, thresholds=thresholds)}
+    `thresholds`: of findings. `note` puts marks into the history; None: nothing can be written."""
+    set_up = {
+        "findings": partial(findings, thresholds=thresholds),
+        "deploys": partial(deploys, thresholds=thresholds),
+    }
     asked = {
         name: partial(_question, slow if name in SLOW else desk, set_up.get(name, question), allowed)
         for name, (question, allowed) in QUESTIONS.items()
@@ -57,6 +65,7 @@ def application(
             Route("/metrics", partial(_metrics, live)),
             Route("/api/groups", _answering(partial(_groups, live))),
             Route("/api/live", _answering(partial(_live, live))),
+            Route("/api/deploys", _answering(partial(_mark, desk, note)), methods=["POST"]),
             *(Route(f"/api/{name}", _answering(handler)) for name, handler in asked.items()),
             Route("/api/{rest:path}", _nothing),
             Mount("/static", StaticFiles(directory=STATIC)),
@@ -93,6 +102,30 @@ async def _question(desk: Desk, question: Question, allowed: tuple[str, ...], re
         return _encoded(question(history, params, _now_ms()))
 
     return _json(await desk.ask(ask))
+
+
+async def _mark(desk: Desk, note: Note | None, request: Request) -> Response:
+    """Takes the mark of a deploy: a JSON object with `what`, `group` and `label`."""
+    if note is None:
+        return refusal(403, "No watcher runs with this page, so nothing can be written.")
+    # Another site's page cannot send this type without asking first.
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+        return refusal(415, "Send JSON, as application/json.")
+    body = b""
+    try:
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > MARK_MAX_BYTES:
+                return refusal(413, f"A mark is sent in at most {MARK_MAX_BYTES} bytes.")
+    except ClientDisconnect:
+        return refusal(400, "The mark did not come as a whole.")  # nobody reads it
+    kind, group, label = mark_of(body)
+    if group and await desk.ask(lambda history: history.group(group)) is None:
+        raise NotFoundError(f"No group {group!r} was seen.")
+    at_ms = _now_ms()
+    event = Event(f"{kind.value.replace(' ', '-')}-{at_ms}-{group}", group, at_ms, kind, label)
+    note([event])
+    return Response(_encoded(entry(event)), 201, media_type="application/json")
 
 
 async def _groups(live: Live, request: Request) -> Response:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
+
+from ringleader.insight.model import EventKind
 
 TEXT_MAX_CHARS = 1000
 LATEST_MS = 253_402_300_799_000
 """The last second of the year 9999."""
+LABEL_MAX = 200
+"""Characters of a deploy's label."""
+MARKS = {"begin": EventKind.DEPLOY_BEGAN, "end": EventKind.DEPLOY_ENDED}
 
 
 class AskedWronglyError(Exception):
@@ -69,3 +75,21 @@ class Params:
                 f"{name} is Unix time in ms or 2026-01-31T12:00:00Z, not {value[:40]!r}."
             ) from None
         return round((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp() * 1000)
+
+
+def mark_of(body: bytes) -> tuple[EventKind, str, str]:
+    """Kind, group ("" for all) and label of the mark of a deploy, from JSON. Raises AskedWronglyError."""
+    try:
+        told = json.loads(body)
+    except (ValueError, RecursionError):
+        raise AskedWronglyError("The mark of a deploy is a JSON object.") from None
+    if not isinstance(told, dict) or told.keys() - {"what", "group", "label"}:
+        raise AskedWronglyError("The mark of a deploy has what, group and label.")
+    what, group, label = told.get("what"), told.get("group", ""), told.get("label", "")
+    if what not in MARKS:
+        raise AskedWronglyError("what is begin or end.")
+    if not isinstance(group, str) or not isinstance(label, str):
+        raise AskedWronglyError("group and label are texts.")
+    if len(label) > LABEL_MAX or not label.isprintable():
+        raise AskedWronglyError(f"A label has at most {LABEL_MAX} printable characters.")
+    return MARKS[what], group, label

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from itertools import groupby
 
 from ringleader.insight.advice import Past, Thresholds, advice_json, advise
+from ringleader.insight.advice.deploys import deploys as deploys_of
+from ringleader.insight.advice.deploys import marks_of
 from ringleader.insight.advice.thresholds import DEFAULT
 from ringleader.insight.history import History
 from ringleader.insight.model import Lag, Rebalance, TopicPartition
@@ -232,6 +234,16 @@ def findings(history: History, params: Params, now_ms: int, *, thresholds: Thres
     return advice_json(advise(Past.read(history, name, since_ms, until_ms), thresholds))
 
 
+def deploys(history: History, params: Params, now_ms: int, *, thresholds: Thresholds = DEFAULT) -> Json:
+    """Deploys that were marked or recognised, with their cost."""
+    name = params.text("group")
+    until_ms = params.time_ms("until") or now_ms
+    since_ms = params.time_ms("since") or until_ms - DAY_MS
+    past = Past.read(history, name, since_ms, until_ms)
+    found = deploys_of(past, marks_of(history, name, since_ms, until_ms), thresholds)
+    return {"deploys": [{**plain(one), "text": one.text} for one in found]}
+
+
 def _window(params: Params) -> tuple[int | None, int | None]:
     since_ms, until_ms = params.time_ms("since"), params.time_ms("until")
     if since_ms is not None and until_ms is not None and since_ms > until_ms:
@@ -265,6 +277,7 @@ QUESTIONS: dict[str, tuple[Question, tuple[str, ...]]] = {
     "events": (events, ("group", *_TIME)),
     "report": (report, ("group", *_TIME)),
     "findings": (findings, ("group", *_TIME)),
+    "deploys": (deploys, ("group", *_TIME)),
 }
 """By their place under /api/: the function and its parameters."""
 SLOW = ("findings",)

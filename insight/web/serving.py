@@ -12,7 +12,7 @@ from pathlib import Path
 from ringleader.coordinator.security.tls import Tls
 from ringleader.host.http_server import HttpServer, bound
 from ringleader.insight.advice.thresholds import DEFAULT, Thresholds
-from ringleader.insight.web.app import application
+from ringleader.insight.web.app import Note, application
 from ringleader.insight.web.desk import Desk
 from ringleader.insight.web.guard import HEADERS, check_address
 from ringleader.insight.web.live import VIEWERS_MAX, Live
@@ -57,9 +57,11 @@ async def page(
     names: Iterable[str] = (),
     tls: Tls | None = None,
     thresholds: Thresholds = DEFAULT,
+    note: Note | None = None,
 ) -> AsyncIterator[str]:
     """The page while the block lasts; its address. `names`: host names that it may be asked for, beside
     localhost, `host`, this machine's own and addresses. `tls`: see `page_tls`. `thresholds`: of findings.
+    `note` puts marks into the history; without it nothing can be written.
 
     The history need not be there yet. Raises ValueError for an address beyond this machine without a token
     or certificates that are asked for, and OSError for one that cannot be listened on.
@@ -71,7 +73,7 @@ async def page(
     desk, slow = Desk(path), Desk(path, SLOW_MAX)
     live = Live(desk)
     server = HttpServer(
-        application(desk, slow, live, token=token, names=(host, *names), thresholds=thresholds),
+        application(desk, slow, live, token=token, names=(host, *names), thresholds=thresholds, note=note),
         listening,
         connections_max=CONNECTIONS_MAX,
         headers=HEADERS,

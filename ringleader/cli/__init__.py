@@ -38,7 +38,7 @@ ELSEWHERE = {"size": "plan", "report": "cost"}
 DEPRECATED = ("report",)
 """Not shown in the list of commands."""
 
-GROUPS = ("topics", "groups", "nodes", "users", "acls")
+GROUPS = ("topics", "groups", "nodes", "users", "acls", "deploy")
 """Each is a group of commands, the `app` of the module of its name."""
 
 

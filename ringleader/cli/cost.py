@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import wraps
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ringleader.cli.common import NONE, CommandConfigOption, JsonOption, complain, console, fail, table
+from ringleader.cli.common import (
+    NONE,
+    WRONG_INPUT,
+    CommandConfigOption,
+    JsonOption,
+    complain,
+    console,
+    fail,
+    printable,
+    table,
+)
 from ringleader.cli.looking_back import (
     GroupArgument,
     HistoryOption,
@@ -16,6 +27,7 @@ from ringleader.cli.looking_back import (
     Times,
     UtcOption,
     View,
+    Window,
     plain,
     view_of,
 )
@@ -24,6 +36,8 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from ringleader.insight.advice.cost import Cost
+    from ringleader.insight.advice.deploys import Deploy
+    from ringleader.insight.advice.findings import Saving
 
 ABOVE_LIMIT = 3
 """Exit code: it cost more than a limit allows."""
@@ -37,7 +51,8 @@ HELP = (
     "Examples:\n\n"
     "  ringleader cost billing --from 30m\n\n"
     "  ringleader cost billing --from 2026-01-31T12:00Z --to 2026-01-31T12:30Z --json\n\n"
-    "  ringleader cost billing --from 15m --max-rebalances 2 --max-unowned-seconds 60"
+    "  ringleader cost billing --from 15m --max-rebalances 2 --max-unowned-seconds 60\n\n"
+    "  ringleader cost billing --deploy --comment --max-rebalances 2"
 )
 REPORT_HELP = f"Deprecated: it is called cost now.\n\n{HELP}"
 PODS_MAX = 20
@@ -74,6 +89,19 @@ def cost(
         float | None,
         typer.Option(min=0, help="Allowed duration of the longest rebalance.", show_default=False),
     ] = None,
+    deploy: Annotated[
+        bool,
+        typer.Option(
+            "--deploy", help="The cost of the last deploy in that time, marked or recognised, instead of all."
+        ),
+    ] = False,
+    comment: Annotated[
+        bool,
+        typer.Option(
+            "--comment",
+            help="Print Markdown for a pull request, with the cost that static ids would have had.",
+        ),
+    ] = False,
     history_file: HistoryOption = None,
     bootstrap_server: ServerOption = None,
     command_config: CommandConfigOption = None,
@@ -82,17 +110,27 @@ def cost(
 ) -> None:
     """See `HELP`."""
     from ringleader.insight.advice.cost import cost_of
+    from ringleader.insight.advice.deploys import with_static_ids
 
+    if comment and as_json:
+        fail("--comment is text: leave --json out.", WRONG_INPUT)
     limits = (max_rebalances, max_unowned_seconds, max_read_again, max_rebalance_seconds)
     with view_of(ctx, since="from_", until="to") as view:
+        during = _last_deploy(view) if deploy else None
+        if during is not None:
+            until_ms = view.window.until_ms if during.until_ms is None else during.until_ms
+            view = replace(view, window=Window(during.since_ms, until_ms), since_given=True)
         if any(one is not None for one in limits):
             _must_cover(view)
         else:
             view.warn_of_gaps()
-        found = cost_of(view.past(commits_ms=view.window.until_ms - view.window.since_ms))
+        past = view.past(commits_ms=view.window.until_ms - view.window.since_ms)
+    found = cost_of(past)
     above = _above(found, *limits)
     if as_json:
         print(json.dumps({**plain(found), "above": above, "ok": not above}))
+    elif comment:
+        print(_comment(found, during, with_static_ids(past), above, view.times))
     else:
         _show(found, view.times)
     for sentence in above:
@@ -104,6 +142,45 @@ def cost(
             f"It is not known whether the limit is kept: of {found.unowned_unknown} of {found.rebalances}"
             " rebalances it is not known how long partitions had no owner."
         )
+
+
+def _last_deploy(view: View) -> Deploy:
+    from ringleader.insight.advice.deploys import deploys, marks_of
+
+    since_ms, until_ms = view.window.since_ms, view.window.until_ms
+    found = deploys(view.past(), marks_of(view.history, view.group, since_ms, until_ms))
+    if not found:
+        fail(
+            f"No deploy of {view.group} since {view.times.point(since_ms)} was marked or recognised:"
+            " `ringleader deploy begin` marks one."
+        )
+    return found[-1]
+
+
+def _comment(cost: Cost, during: Deploy | None, static: Saving | None, above: list[str], times: Times) -> str:
+    """Markdown: one sentence, causes, and the limits that were exceeded."""
+    from ringleader.insight.advice.words import count, partition_time, short
+
+    span = f"from {times.point(cost.since_ms)} to {times.point(cost.until_ms)}"
+    what = span if during is None else f"the deploy {_code(during.label)} {span}".replace("  ", " ")
+    said = f"**{_code(cost.group)}**: {what} cost {partition_time(cost.unowned_ms)} without an owner,"
+    said += f" {count(cost.rebalances, 'rebalance')}"
+    if static is not None and static.claimed:
+        said += f"; with static ids {static.rebalances} ({static.confidence}, by replay of the record)"
+    lines = [f"{said}."]
+    if cost.by_cause:
+        lines += ["", "| Cause | Rebalances | Without owner |", "|---|---|---|"]
+        lines += [
+            f"| {cause} | {number} | {short(unowned_ms)} |" for cause, number, unowned_ms in cost.by_cause
+        ]
+    if above:
+        lines += ["", *(f"- **Above the limit:** {sentence}" for sentence in above)]
+    return "\n".join(lines)
+
+
+def _code(text: str) -> str:
+    """Names and labels are any text: as code they are no Markdown."""
+    return f"`{printable(text).replace('`', chr(39))}`" if text else ""
 
 
 @wraps(cost)

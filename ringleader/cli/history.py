@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
+    from ringleader.insight.advice.deploys import Deploy
     from ringleader.insight.model import Rebalance
 
 HELP = (
@@ -65,12 +66,16 @@ def history(
     as_json: JsonOption = False,
 ) -> None:
     """See `HELP`."""
+    from ringleader.insight.advice.deploys import deploys as deploys_of
+    from ringleader.insight.advice.deploys import marks_of
+
     with view_of(ctx) as view:
         past, window, times = view.history, view.window, view.times
         between = {"since_ms": window.since_ms, "until_ms": window.until_ms}
         found = past.rebalances(group, **between, limit=limit + 1, newest_first=True)
         more, found = len(found) > limit, sorted(found[:limit], key=lambda one: one.at_ms)
         events = [one for one in past.events(group, **between) if not more or one.at_ms >= found[0].at_ms]
+        started = deploys_of(view.past(), marks_of(past, group, window.since_ms, window.until_ms))
         if as_json:
             print(
                 json.dumps(
@@ -81,11 +86,12 @@ def history(
                         "more": more,
                         "rebalances": [entry(one) for one in found],
                         "events": [entry(one) for one in events],
+                        "deploys": [plain(one) for one in started],
                     }
                 )
             )
             return
-        if not found and not events:
+        if not found and not events and not started:
             complain(nothing_in(past, group, window, times))
             return
     out = console()
@@ -103,8 +109,22 @@ def history(
         out.print("\nBesides:")
     for event in events:
         out.print(f"  {times.point(event.at_ms)}, {event.kind}: {event.text}", markup=False)
+    if started:
+        out.print("\nDeploys:")
+    for each in started:
+        out.print(f"  {_deploy(each, times)}: {each.text}", markup=False)
     if found:
         _sum_up(out, found, times.point(window.since_ms), marks=not wide)
+
+
+def _deploy(one: Deploy, times: Times) -> str:
+    ends = ", going on" if one.until_ms is None else f" to {times.point(one.until_ms)}"
+    return f"{times.point(one.since_ms)}{ends}, {named(one)}"
+
+
+def named(one: Deploy) -> str:
+    """The label of a deploy, or what there is instead."""
+    return one.label or ("marked" if one.marked else "recognised by replaced members")
 
 
 def _sum_up(out: Console, found: list[Rebalance], since: str, *, marks: bool) -> None:

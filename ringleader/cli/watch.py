@@ -231,7 +231,7 @@ async def _watch(
 
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(watcher)
-        url = None if served is None else await _serve(stack, watcher.path, served)
+        url = None if served is None else await _serve(stack, watcher, served)
         await _catch_up(watcher)
         if settings.notices.wanted:
             await stack.enter_async_context(_notifier(watcher, settings, groups, url))
@@ -279,19 +279,20 @@ def _notifier(watcher: Watcher, settings: Settings, groups: frozenset[str], page
     )
 
 
-async def _serve(stack: AsyncExitStack, path: Path, served: Page) -> str:
+async def _serve(stack: AsyncExitStack, watcher: Watcher, served: Page) -> str:
     """The page's address."""
     from ringleader.insight.web import page
 
     def at(port: int) -> AbstractAsyncContextManager[str]:
         return page(
-            path,
+            watcher.path,
             served.host,
             port,
             token=served.token,
             names=served.names,
             tls=served.tls,
             thresholds=served.thresholds,
+            note=watcher.note,
         )
 
     try:

@@ -33,6 +33,7 @@ export function groupView(place, [name], query, signal) {
   const chips = h("div", { class: "chips", role: "group", "aria-label": "Show only one cause" });
   const findings = h("section", { hidden: true });
   const happened = h("section", { hidden: true });
+  const deployed = h("section", { hidden: true });
   const count = h("span", { class: "muted" });
   const timeline = new Timeline({ move: (since, until) => { fix(since, until); changed(); }, open: (id) => open(id, timeline.area), signal });
   timeline.chosen = (one) => document.getElementById("announce").append(h("p", null, `${capital(one.cause)}, ${dateTime(one.at_ms)}`));
@@ -67,7 +68,7 @@ export function groupView(place, [name], query, signal) {
             h("button", { type: "button", "aria-label": "Later", onclick: () => timeline.pan(0.5) }, "›")),
           h("div", { class: "segmented spans", role: "group", "aria-label": "How much time" }, spans), now)),
       h("div", { class: "card" }, timeline.element, asTable, lagTable)),
-    findings, happened,
+    findings, deployed, happened,
     h("section", { "aria-labelledby": "list-title" }, h("div", { class: "section-head" }, h("h2", { id: "list-title" }, "Rebalances"), count, h("div", { class: "tools" }, chips)), table.element));
 
   // ---- the time that is shown ----
@@ -125,14 +126,15 @@ export function groupView(place, [name], query, signal) {
     const window_ = { group: name, since: Math.max(0, Math.round(from - margin)), until: Math.round(to + margin) };
     const seen = { group: name, since: Math.max(0, Math.round(from)), until: Math.round(to) };
     try {
-      const [lanes, report, lag, events, state] = await Promise.all([
+      const [lanes, report, lag, events, state, rolled] = await Promise.all([
         get("timeline", { ...window_, by, columns: 1500 }, mine), get("report", seen, mine), get("lag", { ...window_, points: 450 }, mine),
-        get("events", { group: name, since: window_.since, until: window_.until }, mine), get("group", { group: name }, mine)]);
+        get("events", { group: name, since: window_.since, until: window_.until }, mine), get("group", { group: name }, mine), get("deploys", seen, mine)]);
       calm(place);
       lagOf = lag;
       timeline.set({ data: lanes, lag, events: events.events });
       showState(state, report);
       showEvents(events.events);
+      showDeploys(rolled.deploys);
       await readRows(window_, mine);
       fillLanes();
       fillLag();
@@ -180,6 +182,12 @@ export function groupView(place, [name], query, signal) {
       figure("Rebalances", number(report.rebalances), top ? h("span", null, `${top.rebalances} × ${top.cause}`) : "none in this time"),
       figure("Without owner", ...unownedParts(report.unowned_ms)),
       figure("Longest", report.rebalances ? duration(report.longest_ms) : "–", `${plural(report.moved, "partition")} moved`));
+  }
+
+  function showDeploys(deploys) {
+    deployed.hidden = !deploys.length;
+    if (deploys.length) deployed.replaceChildren(h("div", { class: "section-head" }, h("h2", null, "Deploys")), h("ul", { class: "card happened" }, deploys.slice(-20).reverse().map((one) =>
+      eventItem({ at_ms: one.since_ms, kind: one.label || (one.marked ? "deploy" : "recognised by replaced members"), group: "", text: `${one.text}${one.until_ms ? `, in ${duration(one.until_ms - one.since_ms)}` : ", going on"}` }))));
   }
 
   function showEvents(events) {
