@@ -109,6 +109,9 @@ class Node(ServingNode):
         claim(settings.data_dir, self.log)
         self._lock.acquire()
         identity = Identity.find(settings.data_dir, self._stores)
+        self.security.on_groups = self.runtime.configs.apply
+        # Before groups are loaded: their configurations say how long the first sessions are.
+        await self.security.start()
         await self.runtime.start()
         topics = Topics(
             settings.data_dir / TOPICS_DIRECTORY,
@@ -129,8 +132,6 @@ class Node(ServingNode):
             topics.serve(offsets_topic.TOPIC, self.offsets.partitions, offsets_topic.CONFIGS)
         self.transactions = self._transaction_runtime(topics)
         await self.transactions.start()
-        self.security.on_groups = self.runtime.configs.apply
-        await self.security.start()
         of_topics = (f"{TOPICS_DIRECTORY}/{name}" for name in (CATALOG_FILE, PRODUCER_IDS_FILE))
         identity.keep([*self._stores, *of_topics, SECURITY_FILE])
         for name, partitions in settings.topic:

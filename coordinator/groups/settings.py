@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from ringleader.coordinator.consumer_groups.assignors import ASSIGNORS
+from ringleader.coordinator.letter_case import ANY_CASE
 from ringleader.coordinator.security.settings import Words
 from ringleader.protocol.wire import INT32_MAX, INT64_MAX
 
@@ -89,7 +90,9 @@ class GroupSettings(BaseModel):
         "ask for; the first is that of groups whose members ask for none. There are uniform and range, as in "
         "Kafka, and [rack](consumer-protocol.md#racks).",
     )
-    group_consumer_migration_policy: Literal["bidirectional", "upgrade", "downgrade", "disabled"] = Field(
+    group_consumer_migration_policy: Annotated[
+        Literal["bidirectional", "upgrade", "downgrade", "disabled"], ANY_CASE
+    ] = Field(
         "bidirectional",
         description="Whether a classic group of consumers becomes a group of the consumer protocol when a "
         "member of that joins (`upgrade`), and a classic one again when the last of them is gone "

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
 
+from ringleader.coordinator.letter_case import ANY_CASE
 from ringleader.coordinator.security.mapping import PrincipalMapper
 
 CONVERT = (
@@ -55,10 +56,6 @@ def _rules(rules: str) -> str:
     return rules
 
 
-def _lower(value: Any) -> Any:
-    return value.lower() if isinstance(value, str) else value
-
-
 Words = BeforeValidator(parse_words)
 Store = Annotated[str, AfterValidator(_pem_store)]
 
@@ -95,7 +92,7 @@ class TlsSettings(BaseModel):
     ssl_truststore_certificates: str | None = Field(
         None, description="CA certificates (PEM) as text, in place of the file."
     )
-    ssl_endpoint_identification_algorithm: Annotated[Literal["https", ""], BeforeValidator(_lower)] = Field(
+    ssl_endpoint_identification_algorithm: Annotated[Literal["https", ""], ANY_CASE] = Field(
         "https",
         description="With several nodes: `https` requires that another node's certificate matches the "
         "host name in its address. Empty: no check.",

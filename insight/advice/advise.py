@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ringleader.insight.advice import comings, phases, work
+from ringleader.insight.advice import comings, fall_backs, phases, work
 from ringleader.insight.advice.draft import Draft
 from ringleader.insight.advice.findings import Advice, Finding
 from ringleader.insight.advice.past import Past
@@ -13,13 +13,14 @@ from ringleader.insight.advice.thresholds import DEFAULT, Thresholds
 from ringleader.insight.advice.words import count, length, partition_time
 from ringleader.insight.model import Confidence
 
+PATTERNS = (*comings.ALL, *phases.ALL, *work.ALL, fall_backs.assignor_fell_back)
+
 
 def advise(past: Past, thresholds: Thresholds = DEFAULT, *, replay: bool = True) -> Advice:
     """The findings, the dearest first. `thresholds`: from when on something is a finding. `replay` False:
     without figures of what would have been saved, quicker (a replay takes up to some seconds for hundreds of
     rebalances)."""
-    patterns = (*comings.ALL, *phases.ALL, *work.ALL)
-    drafts = [draft for pattern in patterns for draft in pattern(past, thresholds)]
+    drafts = [draft for pattern in PATTERNS for draft in pattern(past, thresholds)]
     player: Replay | None = None
     why_not = "" if replay else "Not played again, as asked."
     if replay and any(draft.policy or draft.apart for draft in drafts):

@@ -31,6 +31,7 @@ class Pattern(StrEnum):
     LAG_IS_CAPACITY = "lag that is capacity"
     COMMITS_STOPPED = "commits stopped while heartbeats go on"
     EAGER = "eager where cooperative would do"
+    ASSIGNOR_FELL_BACK = "assignor of members falls back"
 
 
 @dataclass(frozen=True, slots=True)

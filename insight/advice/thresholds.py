@@ -145,6 +145,13 @@ class Thresholds(BaseModel):
         10, "And least multiple of the usual time between the member's commits."
     )
 
+    # --- assignor of members ---
+    fall_backs_min: int = _least(
+        2,
+        "Least number of times that the coordinator assigned in place of a member; once it does so when all "
+        "members that can lead restart.",
+    )
+
     # --- eager ---
     eager_rebalances_min: int = _least(3, "Least number of rebalances with an eager assignor.")
     eager_members_min: int = _least(

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from ringleader.insight.advice.explain import Incident, Seen
+    from ringleader.insight.advice.fall_backs import FallBack
     from ringleader.insight.advice.findings import Change
     from ringleader.insight.advice.past import Past
     from ringleader.insight.model import MemberSpan
@@ -73,6 +74,7 @@ def explain(
     """See `HELP`."""
     from ringleader.insight.advice import explain as explaining
     from ringleader.insight.advice.errors import error_of, looks_like_an_error
+    from ringleader.insight.advice.fall_backs import fall_backs
 
     with view_of(ctx) as view:
         past, window, times = view.past(), view.window, view.times
@@ -90,9 +92,18 @@ def explain(
         _say_error(past, explaining.of_error(past, error), group, times, as_json=as_json)
         return
     found = explaining.of_members(past, spans) if about is not None else explaining.incidents(past)
+    computed = fall_backs(past) if about is None else []
     if as_json:
         print(
-            json.dumps({"group": group, **plain(window), "incidents": plain(found), "members": plain(spans)})
+            json.dumps(
+                {
+                    "group": group,
+                    **plain(window),
+                    "incidents": plain(found),
+                    "members": plain(spans),
+                    "fall_backs": plain(computed),
+                }
+            )
         )
         return
     out = console()
@@ -103,8 +114,8 @@ def explain(
             f"No member of {group} went since {times.point(window.since_ms)}; there was {rebalances}.",
             markup=False,
         )
-        return
     _say_incidents(out, found, times)
+    _say_fall_backs(out, computed, times)
     _say_present(out, past, spans, times)
 
 
@@ -117,6 +128,20 @@ def _say_present(out: Console, past: Past, spans: list[MemberSpan], times: Times
             since, has = times.point(span.since_ms), _partitions(here.assigned)
             host = f" ({where(here)})" if here.instance_id else ""
             out.print(f"{here.name}{host} is in the group since {since}, with {has}.", markup=False)
+
+
+def _say_fall_backs(out: Console, found: list[FallBack], times: Times) -> None:
+    """Where the coordinator computed in place of a member."""
+    from ringleader.insight.advice.words import how_often, some
+
+    for one in found:
+        often, last = how_often(len(one.times)), times.point(one.times[-1])
+        out.print(f"The coordinator assigned {often} in place of a member, last {last}:", markup=False)
+        who = f" ({some(one.members)})" if one.members else ""
+        say(out, f"{one.reason}{who}")
+        for change in one.changes:
+            say_change(out, change)
+        out.print()
 
 
 def _no_such_member(past: Past, group: str, about: str, times: Times) -> None:

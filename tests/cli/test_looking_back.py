@@ -17,7 +17,7 @@ import pytest
 
 from ringleader.cli.looking_back import Times, moment_of, nearest
 from ringleader.insight.advice.words import length, partition_time, rounded_up_ms, short
-from ringleader.insight.model import Cause
+from ringleader.insight.model import Cause, EventKind
 from tests.insight.made import Made
 from tests.support.command import PATIENCE_S, Done, command_line, run_here
 
@@ -48,6 +48,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
         billing.reset(1_000)
         made.wait(100)
         billing.coordinator_restarts()
+        reason = "no member can compute client:mine"
+        text = f"The coordinator assigned in place of a member (ship-1@10.0.0.9): {reason}."
+        made.event(EventKind.ASSIGNOR_FELL_BACK, text, "shipping")
         made.wait((now_ms - made.now_ms) / 1000)
     return path
 
@@ -207,6 +210,16 @@ def test_explain_of_nobody_says_who_there_was(made: Path) -> None:
         "ringleader: NO_SUCH_ERROR is no error that members of groups meet.\n",
     )
     assert "No member of shipping went" in asked(made, "explain", "shipping").out
+
+
+def test_explain_says_how_often_and_why_the_coordinator_assigned_in_place_of_a_member(made: Path) -> None:
+    said = asked(made, "explain", "shipping").out
+    assert "The coordinator assigned once in place of a member, last " in said
+    assert "no member can compute client:mine (ship-1@10.0.0.9)" in said
+    assert "→ clients.assignors.ASSIGNORS: " in said
+    (found,) = answered(made, "explain", "shipping")["fall_backs"]
+    assert (len(found["times"]), found["members"]) == (1, ["ship-1@10.0.0.9"])
+    assert answered(made, "explain", "billing")["fall_backs"] == []
 
 
 # ---- owners ----

@@ -44,6 +44,15 @@ def test_what_only_tests_change_is_no_setting(tmp_path: Path) -> None:
         load_settings(file=file)
 
 
+def test_the_migration_policy_is_taken_in_any_letter_case_as_by_kafka() -> None:
+    name = "group_consumer_migration_policy"
+    assert load_settings({name: "BIDIRECTIONAL"}).group_consumer_migration_policy == "bidirectional"
+    environ = {"RINGLEADER_GROUP_CONSUMER_MIGRATION_POLICY": "Disabled"}
+    assert load_settings(environ=environ).group_consumer_migration_policy == "disabled"
+    with pytest.raises(SettingsError, match="should be 'bidirectional', 'upgrade'"):
+        load_settings({name: "NEVER"})
+
+
 def test_values_reach_the_rooms() -> None:
     settings = load_settings({"group_max_size": 7, "num_partitions": "3"})
     assert (settings.group_max_size, settings.num_partitions) == (7, 3)

@@ -21,11 +21,16 @@ from ringleader.coordinator.storage.base import Failure
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import (
     ApiVersionsRequest,
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupHeartbeatRequest,
     DescribeClusterRequest,
     FetchRequest,
     FetchRequestFetchPartition,
     FetchRequestFetchTopic,
     FindCoordinatorRequest,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsRequestAlterableConfig,
+    IncrementalAlterConfigsRequestAlterConfigsResource,
     MetadataRequest,
 )
 from tests.support.cluster_nodes import Lines
@@ -70,6 +75,23 @@ async def test_groups_offsets_topics_and_identity_are_found_again(tmp_path: Path
         after = await client.call(MetadataRequest(topics=None), 10)
         assert after.cluster_id == before.cluster_id
         assert [topic.topic_id for topic in after.topics] == [topic.topic_id for topic in before.topics]
+
+
+async def test_after_a_start_the_first_session_is_that_of_the_groups_configuration(tmp_path: Path) -> None:
+    """Kafka 4.3 (GroupMetadataManager.onLoaded): the broker's 45 s would keep the silent member."""
+    chosen = settings(tmp_path, topic="orders:1", group_consumer_min_session_timeout_ms=1)
+    chosen = chosen.model_copy(update={"group_consumer_heartbeat_interval_ms": 100})
+    change = IncrementalAlterConfigsRequestAlterableConfig("consumer.session.timeout.ms", 0, "1000")
+    resource = IncrementalAlterConfigsRequestAlterConfigsResource(32, "g", [change])
+    async with Node(chosen) as node, connected(node) as client:
+        answer = await client.call(IncrementalAlterConfigsRequest([resource]), 1)
+        assert [one.error_code for one in answer.responses] == [0]
+        join = ConsumerGroupHeartbeatRequest("g", "m", 0, rebalance_timeout_ms=1_000, topic_partitions=[])
+        join.subscribed_topic_names = ["orders"]
+        assert (await client.call(join, 1)).error_code == 0
+    async with Node(chosen) as node, connected(node) as client, asyncio.timeout(30):
+        while (await client.call(ConsumerGroupDescribeRequest(["g"]), 1)).groups[0].members:
+            pass
 
 
 async def test_every_api_that_is_listed_has_a_handler(tmp_path: Path) -> None:

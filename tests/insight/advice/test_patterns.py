@@ -297,6 +297,36 @@ def past_of(path: Path, script: Callable[[Made], object]) -> Past:
         return Past.read(history, "orders", made.now_ms - DAY_MS, made.now_ms)
 
 
+SILENT = "no member has computed the assignment; it did not answer in time as the leader"
+CANNOT = "no member can compute client:mine"
+
+
+def falls_back(made: Made, *reasons: str) -> None:
+    orders(made)
+    for reason in reasons:
+        text = f"The coordinator assigned in place of a member (app-1@10.0.0.3): {reason}."
+        made.event(EventKind.ASSIGNOR_FELL_BACK, text, "orders")
+        made.wait(600)
+
+
+def test_an_assignor_that_falls_back_again_and_again_is_found_with_its_reasons(tmp_path: Path) -> None:
+    found = finding_of(
+        advised(tmp_path, lambda made: falls_back(made, SILENT, CANNOT, SILENT)), Pattern.ASSIGNOR_FELL_BACK
+    )
+    assert "assigned 3 times in place of a member" in found.text
+    assert found.members == ("app-1@10.0.0.3",)
+    assert [one.partition(",")[0] for one in found.evidence] == ["twice", "once"]
+    assert [one.setting for one in found.changes] == [
+        "group.consumer.leader.timeout.ms",
+        "clients.assignors.ASSIGNORS",
+    ]
+
+
+def test_an_assignor_that_fell_back_once_is_none(tmp_path: Path) -> None:
+    found = advised(tmp_path, lambda made: falls_back(made, SILENT)).findings
+    assert Pattern.ASSIGNOR_FELL_BACK not in {one.pattern for one in found}
+
+
 def test_a_group_whose_broker_assigns_has_no_slow_leader(tmp_path: Path) -> None:
     def script(made: Made) -> None:
         group = made.group("orders", {"orders": 12}, NAMES, kind=Kind.CONSUMER)
