@@ -17,7 +17,8 @@ EARLIEST, LATEST = -2, -1
 Deserializer = Callable[[bytes], Any] | WithContext
 """Makes a key or a value out of its bytes. Not asked where a record has none: None stays."""
 Isolation = Literal["read_uncommitted", "read_committed"]
-OffsetReset = Literal["earliest", "latest", "none"]
+OffsetReset = str
+"""`"earliest"`, `"latest"`, `"none"`, or `"by_duration:"` with an ISO 8601 duration (KIP-1106)."""
 
 
 class Node(NamedTuple):

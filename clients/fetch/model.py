@@ -21,6 +21,7 @@ from ringleader.clients.fetch.fetcher import FetchSettings
 from ringleader.clients.fetch.partition_state import Handed
 from ringleader.clients.metrics import MemberMetrics, ProcessMetrics
 from ringleader.clients.model import Deserializer, Isolation, OffsetReset, Offsets, TopicPartition
+from ringleader.clients.reset import check_reset
 from ringleader.clients.with_context import SerializationContext, WithContext
 from ringleader.protocol.columns import Columns
 from ringleader.protocol.errors import MalformedError
@@ -429,6 +430,7 @@ class ConsumerSettings:
 
     def __post_init__(self) -> None:
         check_fields(self)
+        check_reset(self.auto_offset_reset)
         check_bounds(self, "auto_commit_interval_ms", "max_poll_records", "max_poll_interval_ms", least=1)
         check_bounds(self, "fetch_max_bytes", "max_partition_fetch_bytes", "request_timeout_ms", least=1)
         check_bounds(self, "buffer_max_bytes", "metadata_max_age_ms", least=1, most=MAX_INT64)

@@ -7,7 +7,8 @@ import asyncio
 import logging
 import random
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
-from typing import Any, Literal
+from time import time_ns
+from typing import Any
 
 from ringleader.clients.connection.backoff import Backoff
 from ringleader.clients.errors import ClientError, MembershipError
@@ -20,13 +21,12 @@ from ringleader.clients.fetch.errors import (
 )
 from ringleader.clients.fetch.leaders import MOVED, Leaders
 from ringleader.clients.fetch.partition_state import BY_POLICY, COMMITTED, PartitionState
-from ringleader.clients.model import EARLIEST, LATEST, OffsetAndMetadata, TopicPartition
+from ringleader.clients.model import EARLIEST, LATEST, OffsetAndMetadata, OffsetReset, TopicPartition
+from ringleader.clients.reset import reset_time
 from ringleader.protocol.errors import KafkaError, error_name
 
 logger = logging.getLogger("ringleader.clients.consumer")
 
-Reset = Literal["earliest", "latest", "none"]
-RESETS: Mapping[str, int] = {"earliest": EARLIEST, "latest": LATEST}
 Committed = Callable[[Iterable[TopicPartition]], Awaitable[Mapping[TopicPartition, OffsetAndMetadata]]]
 
 _Asked = Mapping[TopicPartition, tuple[PartitionState, int]]
@@ -45,7 +45,7 @@ class PositionLookup:
         states: Mapping[TopicPartition, PartitionState],
         leaders: Leaders,
         committed: Committed,
-        reset: Reset,
+        reset: OffsetReset,
         committed_only: bool,
         baseline: Baseline,
         on_positioned: Callable[[PartitionState], None],
@@ -107,9 +107,9 @@ class PositionLookup:
             self._on_positioned(state)
             return
         name = f"{state.topic}-{state.partition}"
-        logger.warning("%s at offset %s: %s; going on at the %s", name, at, why, self._reset)
+        logger.warning("%s at offset %s: %s; going on by auto_offset_reset=%r", name, at, why, self._reset)
         state.reset_position(BY_POLICY)
-        if self._reset == "latest":
+        if self._reset != "earliest":
             self._leaders.stale(state.topic_partition)  # is it still the same topic?
         self.wake()
 
@@ -119,8 +119,9 @@ class PositionLookup:
         if state.reset_to != BY_POLICY:
             return state.reset_to
         topic_id, partition = self._leaders.topic_id(state.topic_partition), state.topic_partition
-        if self._reset == "earliest" or topic_id is None:
-            return RESETS[self._reset]
+        time = reset_time(self._reset, time_ns() // 10**6)
+        if time != LATEST or topic_id is None:
+            return time
         known = state.topic_id
         new = self._baseline.is_new(partition, topic_id) if known is None else known != topic_id
         if new:
@@ -204,7 +205,7 @@ class PositionLookup:
     async def _from_log(self, asked: _Asked) -> None:
         wishes = {tp: (state.reset_to, self._leaders.topic_id(tp)) for tp, (state, _) in asked.items()}
         times = {tp: self._time(state) for tp, (state, _) in asked.items()}
-        found, errors = await self._leaders.list_offsets(times, self._committed_only)
+        found, errors = await self._offsets_at(times)
         for tp, (offset, _, epoch) in found.items():
             state, position_id = asked[tp]
             wish, topic_id = wishes[tp]
@@ -216,6 +217,19 @@ class PositionLookup:
                 state.topic_id = topic_id
                 self._on_positioned(state)
         self._refuse(asked, errors)
+
+    async def _offsets_at(
+        self, times: Mapping[TopicPartition, int]
+    ) -> tuple[dict[TopicPartition, tuple[int, int, int]], dict[TopicPartition, int]]:
+        """As `Leaders.list_offsets`, and the end of the log where no record is as late as the time. The end
+        is asked for first: a record that comes in between is found by its time, or stands behind that end."""
+        later = dict.fromkeys((tp for tp, time in times.items() if time >= 0), LATEST)
+        if not later:
+            return await self._leaders.list_offsets(times, self._committed_only)
+        ends, refused = await self._leaders.list_offsets(later, self._committed_only)
+        known = {tp: time for tp, time in times.items() if tp in ends or tp not in later}
+        found, errors = await self._leaders.list_offsets(known, self._committed_only)
+        return {tp: ends[tp] if one[0] < 0 else one for tp, one in found.items()}, refused | errors
 
     async def _validate(self, asked: _Asked) -> None:
         """KIP-320: after a change of leader, is what was read still in the log?"""

@@ -10,6 +10,7 @@ from ringleader.clients.assignors import ASSIGNORS, lag_aware, weight_user_data
 from ringleader.clients.assignors.lag import DEFAULT_IMBALANCE
 from ringleader.clients.checks import MAX_INT64, check_bounds, check_fields
 from ringleader.clients.model import OffsetReset
+from ringleader.clients.reset import check_reset
 
 GROUP_INSTANCE_ID_MAX_CHARACTERS = 249
 """As the Java client limits it."""
@@ -143,6 +144,7 @@ class SubscriptionSettings:
 
     def __post_init__(self) -> None:
         check_fields(self)
+        check_reset(self.auto_offset_reset)
         if self.group_remote_assignor is not None and self.group_protocol == "classic":
             raise ValueError('group_remote_assignor needs group_protocol="consumer"; otherwise use assignors')
         if self.group_remote_assignor == "":

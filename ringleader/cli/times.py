@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from datetime import UTC, datetime, timedelta
 
+from ringleader.clients.reset import duration_ns
+
 _UNITS = {"ms": "milliseconds", "s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 _SHORT = re.compile(r"(\d+)(ms|s|m|h|d)")
-_ISO = re.compile(
-    r"P(?:(?P<days>\d+)D)?"
-    r"(?:T(?=\d)(?:(?P<hours>\d+)H)?(?:(?P<minutes>\d+)M)?(?:(?P<seconds>\d+(?:\.\d+)?)S)?)?",
-    re.IGNORECASE,
-)
 
 
 def duration_ms(text: str) -> int:
@@ -19,13 +17,18 @@ def duration_ms(text: str) -> int:
     try:
         if match := _SHORT.fullmatch(text):
             length = timedelta(**{_UNITS[match[2]]: int(match[1])})
-        elif (match := _ISO.fullmatch(text)) and any(match.groups()):
-            length = timedelta(**{name: float(value) for name, value in match.groupdict(default="0").items()})
         else:
-            raise ValueError(f"a length of time is 1h, 30m, 7d or P7DT12H, not {text!r}")
+            length = _iso(text)
     except OverflowError:
         raise ValueError(f"{text!r} is too long a time") from None
     return length // timedelta(milliseconds=1)
+
+
+def _iso(text: str) -> timedelta:
+    with contextlib.suppress(ValueError):
+        if (length_ns := duration_ns(text)) >= 0:
+            return timedelta(microseconds=length_ns // 1_000)
+    raise ValueError(f"a length of time is 1h, 30m, 7d or P7DT12H, not {text!r}")
 
 
 def time_ms(text: str, now_ms: int) -> int:

@@ -333,9 +333,8 @@ async def test_positions_outside_of_the_log(
         await read_count(one, 10)
         one.seek(("t", 0), 1_000)
         assert (await one.__anext__()).record.offset == 0
-        assert (
-            "t-0 at offset 1000: the log does not hold this offset; going on at the earliest" in caplog.text
-        )
+        assert "t-0 at offset 1000: the log does not hold this offset" in caplog.text
+        assert "going on by auto_offset_reset='earliest'" in caplog.text
     async with consumer(coordinator, auto_offset_reset="none") as one:
         await one.wait_assigned(PATIENCE_S)
         for place in places(range(4)):
@@ -395,7 +394,7 @@ async def test_a_topic_that_is_made_again(
         source.put(("short", 0), 20)
         sink = await read_count(one, 20)
         assert sink.offsets == {("short", 0): list(range(20))}
-        assert "the topic was created again; going on at the earliest" in caplog.text
+        assert "the topic was created again; going on by auto_offset_reset='earliest'" in caplog.text
 
 
 async def test_a_pattern(coordinator: Coordinator, source: Source) -> None:
@@ -457,6 +456,7 @@ async def test_the_end(coordinator: Coordinator) -> None:
 def test_options_that_cannot_work() -> None:
     for options, words in (
         ({"auto_offset_reset": "middle"}, "auto_offset_reset"),
+        ({"auto_offset_reset": "by_duration:1h"}, "auto_offset_reset: '1h' is no ISO 8601 duration"),
         ({"isolation_level": "serializable"}, "isolation_level"),
         ({"max_poll_records": 0}, "max_poll_records"),
         ({"fetch_max_wait_ms": -1}, "fetch_max_wait_ms"),

@@ -444,3 +444,21 @@ async def test_an_answer_without_the_partition_is_asked_again() -> None:
     world.trick = lambda _node, _asked: left.pop() if left else None
     async with reader(world) as one:
         assert await take(one, 1) == [0]
+
+
+class Late(World):
+    """No record is as late as any time that is asked for, and one comes after each lookup."""
+
+    def list_offsets(self, request: Any, version: int, number: int) -> ListOffsetsResponse:
+        response = super().list_offsets(request, version, number)
+        if request.topics[0].partitions[0].timestamp >= 0:
+            response.topics[0].partitions[0].offset = -1
+        self.append()
+        return response
+
+
+async def test_a_record_that_comes_between_two_lookups_is_not_passed() -> None:
+    world = Late()
+    world.append(10)
+    async with reader(world, auto_offset_reset="by_duration:PT1H") as one:
+        assert await take(one, 1) == [10]

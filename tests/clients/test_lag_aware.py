@@ -102,6 +102,19 @@ async def test_without_commits_a_group_that_begins_at_the_end_is_not_behind(coor
         assert {len(share) for share in await until_shared(one, two)} == {2}
 
 
+@pytest.mark.parametrize(
+    ("policy", "shares"), [("by_duration:P1D", {2}), ("by_duration:P40000D", {1, 3})], ids=["late", "all"]
+)
+async def test_without_commits_records_of_a_duration_are_behind(
+    coordinator: Coordinator, policy: str, shares: set[int]
+) -> None:
+    """These are of the first seconds of 1970."""
+    produce(coordinator, 100, 1, 1, 1)
+    options: dict[str, Any] = {"auto_offset_reset": policy}
+    async with consumer(coordinator, "a", **options) as one, consumer(coordinator, "b", **options) as two:
+        assert {len(share) for share in await until_shared(one, two)} == shares
+
+
 @pytest.mark.parametrize("lost", ["ListOffsets", "OffsetFetch"])
 async def test_lag_that_is_not_known_counts_as_none(
     coordinator: Coordinator, caplog: pytest.LogCaptureFixture, lost: str

@@ -45,7 +45,7 @@ def of_our_own(**options: Unpack[ConsumerOptions]) -> GroupConsumer:
 
 GroupConsumer("h:1", "g", "t", auto_comit=False)  # wrong
 GroupConsumer("h:1", "g", "t", auto_commit="no")  # wrong
-GroupConsumer("h:1", "g", "t", auto_offset_reset="erliest")  # wrong
+GroupConsumer("h:1", "g", "t", isolation_level="read_comitted")  # wrong
 GroupConsumer("h:1", "g", "t", sasl="PLAIN")  # wrong
 consumer_member("h:1", "g", ["t"], asignors=["range"])  # wrong
 sync_consumer_member("h:1", "g", ["t"], sesion_timeout_ms=6_000)  # wrong

@@ -6,6 +6,7 @@ import asyncio
 import random
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from time import time_ns
 from typing import Any, NamedTuple
 
 from ringleader.clients.connection.aside import aside
@@ -14,13 +15,14 @@ from ringleader.clients.connection.cluster import Cluster, retrying
 from ringleader.clients.connection.overview import Overview, overview
 from ringleader.clients.connection.requests import RawAnswer, Request
 from ringleader.clients.errors import BrokerError, ClientError, RetriableError, is_retriable
-from ringleader.clients.model import EARLIEST, LATEST, Node, OffsetReset, TopicPartition
+from ringleader.clients.model import LATEST, Node, OffsetReset, TopicPartition
 from ringleader.clients.offsets.list_offsets import (
     ListedOffset,
     list_offsets,
     listed_offsets,
 )
 from ringleader.clients.offsets.requests import fetched_offsets, offset_fetch
+from ringleader.clients.reset import reset_time
 from ringleader.protocol.errors import MalformedError, error_name
 from ringleader.protocol.frames import decode_response
 from ringleader.protocol.messages import (
@@ -56,7 +58,8 @@ async def lags_of(
     """The group's lag in all partitions of these topics. `seen`: an overview of them, with replicas.
 
     A partition without a committed offset counts from where `reset` begins: with "latest" and "none" it is
-    not behind. Never raises ClientError: what is not known when the time is over counts as 0.
+    not behind, nor is one without a record as late as a duration asks for. Never raises ClientError: what is
+    not known when the time is over counts as 0.
     """
     question = _Question(cluster, seen, timeout_ms)
     counts = seen.counts(topics)
@@ -66,17 +69,18 @@ async def lags_of(
         fetching = group.create_task(question.committed(group_id))
     ends, committed = ending.result(), fetching.result()
     starts: Offsets = {}
-    if committed is not None and reset == "earliest":
-        starts = await question.offsets([tp for tp in ends if tp not in committed], EARLIEST)
+    begins = reset_time(reset, time_ns() // 10**6)
+    if committed is not None and begins != LATEST:
+        starts = await question.offsets([tp for tp in ends if tp not in committed], begins)
     behind = {topic: [0] * count for topic, count in counts.items()}
     known = 0
     for tp, end in ends.items():
         if committed is None:
             break
-        begin = committed.get(tp, starts.get(tp) if reset == "earliest" else end)
+        begin = committed.get(tp, end if begins == LATEST else starts.get(tp))
         if begin is not None:
             known += 1
-            behind[tp[0]][tp[1]] = max(0, end - begin)
+            behind[tp[0]][tp[1]] = max(0, end - begin) if begin >= 0 else 0
     return Lags(behind, len(partitions) - known, question.why)
 
 
