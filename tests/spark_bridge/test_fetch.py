@@ -281,6 +281,7 @@ def test_offsets_below_the_log_fail_or_are_skipped(caplog: pytest.LogCaptureFixt
         assert offsets(lenient, ("t", 0, 2, 4)) == {}
         assert offsets(lenient, ("t", 0, 20, 30)) == {}
     assert "offsets 20 to 30 of t-0 are gone" in caplog.text
+    assert "offsets 2 to 4 of t-0 are gone" in caplog.text, "those from 4 on are another task's"
 
 
 def test_a_topic_that_was_deleted_fails_or_is_skipped(

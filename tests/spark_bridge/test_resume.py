@@ -74,3 +74,21 @@ def test_the_numbers_of_commits_of_another_query_do_not_count() -> None:
     world.assign(0)
     assert world.plan() == {0: (5, 10)}
     assert world.start["n"] == 1
+
+
+def test_batches_of_another_query_do_not_count_among_those_of_this_one() -> None:
+    world = World(10)
+    world.offsets["t", 0], world.tokens["t", 0] = 4, (4, CommitToken("another query", 99))
+    world.assign(0)
+    assert world.plan() == {0: (4, 10)}
+    assert world.start["n"] == 1
+
+
+def test_available_now_reads_nothing_of_partitions_that_came_after_its_start() -> None:
+    world = World(10)
+    world.driver.prepare_available_now()
+    world.log.end["t", 1] = 5
+    world.assign(0, 1)
+    assert world.plan() == {0: (0, 10)}
+    assert world.plan() is None
+    assert world.committed()[0] == 10

@@ -38,6 +38,13 @@ def test_the_store_is_asked_now_and_then_while_only_the_nodes_group_is_silent() 
     assert contact.look(2 * SESSION_S, 100.0 + 1.5 * PROVE_INTERVAL_S) is Verdict.WAIT
 
 
+def test_what_the_nodes_group_said_is_a_broker_s_answer_too() -> None:
+    contact = Contact(SESSION_S)
+    contact.heard(100.0)
+    assert contact.look(LIMIT_S / 2 - 0.01, 110.0) is Verdict.WELL
+    assert contact.look(LIMIT_S + 0.01, 110.0 + LIMIT_S / 2 + 0.02) is Verdict.PROVE
+
+
 def test_a_node_that_was_cut_off_is_told_once_that_it_is_back() -> None:
     contact = Contact(SESSION_S)
     contact.heard(100.0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import replace
 
@@ -13,6 +14,7 @@ from ringleader.clients.connection.cluster import Cluster
 from ringleader.clients.connection.requests import plain
 from ringleader.clients.connection.security import ClientSecurity
 from ringleader.clients.errors import ClientError
+from ringleader.clients.model import Assigned
 from ringleader.coordinator.cluster.map import ClusterMap, NodeInfo
 from ringleader.coordinator.cluster.membership import PROTOCOLS, Membership
 from ringleader.coordinator.cluster.state import Drain, MemberState
@@ -20,7 +22,7 @@ from ringleader.coordinator.config import Settings
 from ringleader.protocol import messages as kafka
 from ringleader.testing import Coordinator
 from tests.support.cluster_nodes import Lines
-from tests.support.served import WAIT_S
+from tests.support.served import WAIT_S, until
 
 PARTITIONS = 6
 
@@ -112,6 +114,27 @@ async def test_every_node_gets_the_same_whole_map(kafka_cluster: Coordinator, li
         silence_ms = made[0].membership.silence_ms()
         assert silence_ms is not None
         assert silence_ms < WAIT_S * 1000
+
+
+async def test_no_map_is_confirmed_while_a_newer_one_has_come_and_was_not_told(
+    kafka_cluster: Coordinator, lines: Lines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept: list[Assigned] = []
+    told = Membership._assigned
+
+    def tell_later(membership: Membership, assigned: Assigned) -> None:
+        kept.append(assigned)
+        if len(kept) == 1:
+            told(membership, assigned)
+
+    monkeypatch.setattr(Membership, "_assigned", tell_later)
+    async with nodes(kafka_cluster, lines, 1) as [one]:
+        assert one.membership.map_silence_s() < WAIT_S
+        await one.membership.rejoin("another map")
+        await until(lambda: len(kept) == 2)
+        assert one.membership.map_silence_s() == math.inf
+        told(one.membership, kept[1])
+        assert one.membership.map_silence_s() < WAIT_S
 
 
 async def test_a_node_that_was_removed_by_mistake_is_told_and_comes_back(

@@ -172,6 +172,21 @@ async def test_nothing_is_taken_by_a_map_that_may_not_be_the_newest(lines: Lines
         await one.has(1)
 
 
+async def test_what_waited_for_its_turn_is_not_taken_by_a_map_that_is_doubtful_by_then(lines: Lines) -> None:
+    first, last = range(module.AT_A_TIME), range(module.AT_A_TIME, PARTITIONS)
+    async with node(lines) as one:
+        one.store.replays.clear()
+        one.follow(*first, *last)
+        await until(lambda: sorted(one.store.opened) == [*first])
+        one.silence_s = 2.0
+        one.store.replays.set()
+        await until(lambda: one.runtime.serving == {*first})
+        await until(lambda: one.waits_to_take())
+        assert sorted(one.store.opened) == [*first]
+        one.silence_s = 0.0
+        await one.has(*first, *last)
+
+
 async def test_a_fenced_node_takes_nothing_back_unless_the_map_was_confirmed_since(
     lines: Lines, monkeypatch: Any
 ) -> None:

@@ -161,6 +161,16 @@ def test_an_acl_of_another_host_is_an_acl_of_the_resource() -> None:
     assert not authorizer.authorize(ALICE, HERE, WRITE, TOPIC, "a")
 
 
+@pytest.mark.parametrize("pattern", [PatternType.LITERAL, PatternType.PREFIXED])
+def test_a_resource_whose_last_acl_is_gone_has_none(pattern: PatternType) -> None:
+    authorizer = Authorizer(allow_everyone_if_no_acl_found=True)
+    theirs = acl()._replace(principal="User:bob", pattern_type=pattern)
+    authorizer.apply(added=[theirs])
+    assert not authorizer.authorize(ALICE, HERE, WRITE, TOPIC, theirs.name)
+    authorizer.apply(removed=[theirs])
+    assert authorizer.authorize(ALICE, HERE, WRITE, TOPIC, theirs.name)
+
+
 @pytest.mark.parametrize(
     ("present", "may"),
     [

@@ -109,6 +109,7 @@ def test_comma_with_whitespace() -> None:
     [
         (r"RULE:CN=(\w+)/$1@$4/", "duke@$4"),
         (r"RULE:CN=(\w+)/$10/", "duke0"),
+        (r"RULE:CN=()()()()()()()()(d)(\w+)/$10-$9-$11/", "uke-d-1"),
         (r"RULE:CN=(\w+)/\$1$1/", "$1duke"),
         (r"RULE:CN=(?<who>\w+)/${who}/", "duke"),
         (r"RULE:CN=(\w+)(x)?/$1$2/", "duke"),

@@ -371,6 +371,24 @@ async def test_a_new_key_is_looked_for_when_a_token_names_it(
         await keys.stop()
 
 
+async def test_a_key_that_is_named_just_after_a_look_is_not_forgotten(
+    endpoint: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jwks, "RETRY_S", 0.05)
+    url, answers = endpoint
+    newer = TokenService("newer")
+    answers += [(200, SERVICE.jwks()), (200, newer.jwks()), (500, b"")]
+    keys = Keys(url, RULES, 3_600_000, get_log())
+    await keys.start()
+    try:
+        with pytest.raises(UnknownKeyError):
+            keys.check(newer.token())  # one time, while the next look may not come yet
+        await until(lambda: len(answers) == 1)
+        await until(lambda: _good(keys, newer.token()))
+    finally:
+        await keys.stop()
+
+
 def _good(keys: Keys, token: str) -> bool:
     try:
         return bool(keys.check(token))

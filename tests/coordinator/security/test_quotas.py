@@ -156,6 +156,20 @@ def test_a_flood_of_client_ids_takes_no_more_than_so_much(monkeypatch: pytest.Mo
     assert all(len(key[2]) <= quotas.MAX_NAME_BYTES for key in found._rates)
 
 
+def test_a_user_that_was_forgotten_has_one_rate_whatever_its_clients(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(quotas, "MAX_SENSORS", 10)
+    found = ClientQuotas()
+    found.apply({to_key({"user": None}): {RATE: 10.0}})
+    found.sensors("u", "one", 0)
+    for number in range(10):  # the oldest has to go
+        found.sensors(f"u{number}", "", 1 + number)
+    one, other = found.sensors("u", "one", 20), found.sensors("u", "other", 20)
+    assert one is not None
+    assert other is not None
+    assert one.produce is not None
+    assert one.produce is other.produce
+
+
 def test_only_what_is_a_quota_is_read() -> None:
     assert from_key(to_key({"user": None, "client-id": "ä"})) == {"client-id": "ä", "user": None}
     for key in ("{}", "[]", "5", '{"group": "g"}', "nothing"):

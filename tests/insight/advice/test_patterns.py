@@ -337,6 +337,31 @@ def test_a_group_whose_broker_assigns_has_no_slow_leader(tmp_path: Path) -> None
     assert Pattern.SLOW_LEADER not in {one.pattern for one in advised(tmp_path, script).findings}
 
 
+@pytest.mark.parametrize(("came_s", "found"), [(3_000, True), (60, False)])
+def test_a_member_that_has_just_come_did_not_stop_for_the_one_before_it(
+    tmp_path: Path, came_s: int, found: bool
+) -> None:
+    with Made(tmp_path / "one.sqlite") as made:
+        orders(made)
+        made.wait(3_000)
+    with History.open(tmp_path / "one.sqlite", read_only=True) as history:
+        past = Past.read(history, "orders", made.now_ms - DAY_MS, made.now_ms)
+    *earlier, last = past.rebalances
+    silent_ms = past.until_ms - 2_400_000
+    own = set(last.members[0].assigned)
+    topic, partition = last.members[0].assigned[0]
+    looked = replace(
+        past,
+        rebalances=(*earlier, replace(last, at_ms=past.until_ms - came_s * 1_000)),
+        commits=[
+            one for one in past.commits if one.at_ms < silent_ms or (one.topic, one.partition) not in own
+        ],
+        lags=[Lag("orders", topic, partition, past.until_ms, 100_000, 10)],
+    )
+    patterns = {one.pattern for one in advise(looked).findings}
+    assert (Pattern.COMMITS_STOPPED in patterns) == found
+
+
 def stopped_in_order(made: Made) -> None:
     group = orders(made)
     host = group.members["app-2"].host

@@ -181,6 +181,13 @@ def test_a_rebalance_is_what_the_daemon_says() -> None:
     assert [one.generation for one in outputs if isinstance(one, GroupState)] == [1, 2]
 
 
+def test_nobody_has_a_partition_until_before_it_got_it_when_a_clock_was_set_back() -> None:
+    outputs = read(FIRST, replace(SECOND, at_ms=T0 - 5_000))
+    ended = [one for one in outputs if isinstance(one, Ownership) and one.until_ms is not None]
+    assert [(one.partition, one.member_id) for one in ended] == [(1, "b-1")]
+    assert [(one.since_ms, one.until_ms) for one in ended] == [(T0, T0)]
+
+
 def test_a_first_commit_that_comes_later_completes_the_rebalance() -> None:
     outputs = read(FIRST, FirstCommit("g", 1, member_id="a-1", at_ms=T0 + 700, after_ms=700))
     *_, last = (one for one in outputs if isinstance(one, Rebalance))

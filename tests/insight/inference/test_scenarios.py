@@ -30,6 +30,18 @@ def test_the_last_commits_before_a_rebalance_are_kept() -> None:
     assert [one.offset for one in world.outputs if isinstance(one, Commit)] == [10, 30]
 
 
+@pytest.mark.parametrize(("later_ms", "explains"), [(10_000, True), (-5_000, False)])
+def test_what_was_seen_before_a_rebalance_does_not_explain_it_later(later_ms: int, explains: bool) -> None:
+    """The broker's clock may be ahead of the watcher's."""
+    world = World()
+    world.run("member a b topics=orders+bills; topics orders=2 bills=2")
+    world.run("generation 1 a:orders/0,bills/0 b:orders/1,bills/1; wait 60s")
+    world.run("member a b topics=orders; generation 2 a:orders/0 b:orders/1")
+    world._now_ms += later_ms
+    told = " ".join(world.run("topics orders=2"))
+    assert ("again: generation 2: topics changed" in told) == explains
+
+
 def test_files_were_found() -> None:
     assert len(_SCENARIOS) > 40
 
