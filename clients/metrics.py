@@ -171,10 +171,13 @@ class ProcessMetrics:
     records_resting: int
     """Records that wait to be tried again."""
     records_done: int
-    """Records that count as processed, those that were skipped or became dead letters included."""
+    """Records that count as processed, those that were skipped, put off or became dead letters
+    included."""
     calls_failed: int
     """Calls of the handler that raised, or did not end in time."""
     records_skipped: int
     """Records that were given up by the policy `Skip`."""
     dead_letters: int
     """Records that were given to a `DeadLetter`."""
+    records_put_off: int
+    """Records that were written to a retry topic."""

@@ -95,8 +95,10 @@ if TYPE_CHECKING:
     from ringleader.clients.process.policies import FailedRecord as FailedRecord
     from ringleader.clients.process.policies import RecordTimedOutError as RecordTimedOutError
     from ringleader.clients.process.policies import Retry as Retry
+    from ringleader.clients.process.policies import RetryTopics as RetryTopics
     from ringleader.clients.process.policies import Skip as Skip
     from ringleader.clients.process.policies import Stop as Stop
+    from ringleader.clients.process.retry_topics import retry_topics as retry_topics
     from ringleader.clients.process.settings import ProcessOptions as ProcessOptions
     from ringleader.clients.process.settings import ProcessSettings as ProcessSettings
     from ringleader.clients.produce.errors import AbortableTransactionError as AbortableTransactionError
@@ -155,7 +157,8 @@ _NAMES_OF = {
     ),
     "options": "ConsumerMemberOptions ConsumerOptions MemberOptions PartitionConsumerOptions ProducerOptions",
     "process.dead_letters": "dead_letters",
-    "process.policies": "DeadLetter FailedRecord RecordTimedOutError Retry Skip Stop",
+    "process.policies": "DeadLetter FailedRecord RecordTimedOutError Retry RetryTopics Skip Stop",
+    "process.retry_topics": "retry_topics",
     "process.settings": "ProcessOptions ProcessSettings",
     "with_context": "SerializationContext WithContext",
 }

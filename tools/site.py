@@ -30,7 +30,14 @@ BESIDE = ("CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")
 API = {
     "consumers": (
         "Consumers",
-        ("consumer", "fetch.model", "process.settings", "process.policies", "process.dead_letters"),
+        (
+            "consumer",
+            "fetch.model",
+            "process.settings",
+            "process.policies",
+            "process.dead_letters",
+            "process.retry_topics",
+        ),
     ),
     "members": ("Members", ("group.membership", "group.subscription", "model", "metrics", "options")),
     "admin": ("Admin", ("admin", "acls", "descriptions", "connection.metadata", "exporting")),

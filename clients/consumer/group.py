@@ -258,6 +258,9 @@ class GroupConsumer(BaseConsumer):
         check("handler", handler, Callable[..., object], "process()")
         check_options("process()", options, ProcessOptions)
         settings = ProcessSettings(**options)
+        if settings.retry_topics and self.settings.auto_offset_reset == "latest":
+            # A restart before the first commit would not see what was written to them.
+            raise ValueError('process(): retry topics need a consumer with auto_offset_reset="earliest"')
         reader = self._running()
         if self._processing is not None:
             raise RuntimeError(f"{self._name}: process() runs already")

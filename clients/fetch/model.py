@@ -198,6 +198,17 @@ class Batch:
         self._values = None if value is None else values
         return refused or (None if self._handed is None else self._handed.error)
 
+    def end_before(self, row: int) -> None:
+        """Only this number of its records are handed out; there are more."""
+        columns = self._decoded()
+        self._count, self.next_offset = row, columns.offsets[row]
+        columns.cut(0, row)
+        self._types = self._types[:row]
+        self._raw_values = None if self._raw_values is None else self._raw_values[:row]
+        self._keys = None if self._keys is None else self._keys[:row]
+        self._values = None if self._values is None else self._values[:row]
+        self._records = None if self._records is None else self._records[:row]
+
     @property
     def stands(self) -> bool:
         """Whether its partition has only gone on since it was handed out."""

@@ -216,16 +216,23 @@ class Reader:
 
     def refuse(self, batch: Batch, error: PartitionError) -> None:
         """The batch was not handed out from there on: the application gets that error, until `seek`."""
+        assert error.offset is not None
+        self._cut(batch, error.offset, error)
+
+    def put_off(self, batch: Batch, offset: int) -> None:
+        """The batch was not handed out from there on: it comes again."""
+        self._cut(batch, offset, None)
+
+    def _cut(self, batch: Batch, offset: int, error: PartitionError | None) -> None:
         handed = [
             one for one in self._handed if one.state.topic_partition == batch.topic_partition and one.stands
         ]
         state = handed[0].state if handed else None
         if state is None or self.states.get(state.topic_partition) is not state:
             return  # it has moved on meanwhile
-        assert error.offset is not None
-        in_hand = error.offset > handed[0].offset
+        in_hand = offset > handed[0].offset
         epoch = state.epoch if in_hand else handed[0].epoch
-        self._set_back(state, error.offset, epoch, error, in_hand=in_hand)
+        self._set_back(state, offset, epoch, error, in_hand=in_hand)
         for one in handed:  # it can still be taken back as a whole
             one.position_id, one.error = state.position_id, None
         if not in_hand:

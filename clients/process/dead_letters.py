@@ -23,21 +23,32 @@ def dead_letters(producer: Producer | SyncProducer, topic: str) -> DeadLetter:
     `dead-letter.topic`, `.partition`, `.offset`, `.timestamp-ms`, `.error` (the exception's type),
     `.message` and `.tries`. `ringleader groups redrive` writes them back. The producer has no
     serializers."""
-    write: Any = producer.send_and_wait
 
     async def send(failed: FailedRecord) -> None:
-        given = {"key": failed.raw_key, "headers": [*own_headers(failed.record.headers), *_reason(failed)]}
-        if inspect.iscoroutinefunction(write):
-            await write(topic, failed.raw_value, **given)
-        else:
-            await asyncio.to_thread(write, topic, failed.raw_value, **given)
+        given = [*own_headers(failed.record.headers), *reason(failed, PREFIX)]
+        await write(producer, topic, failed, given)
 
     return DeadLetter(send)
 
 
-def own_headers(headers: Headers) -> list[tuple[str, bytes | None]]:
-    """A record's headers without those of a dead letter."""
-    return [(name, value) for name, value in headers if not name.startswith(PREFIX)]
+async def write(
+    producer: Producer | SyncProducer,
+    topic: str,
+    failed: FailedRecord,
+    headers: list[tuple[str, bytes | None]],
+) -> None:
+    """Write the record as it came, with these headers. Raises ProduceError."""
+    send: Any = producer.send_and_wait
+    given = {"key": failed.raw_key, "headers": headers}
+    if inspect.iscoroutinefunction(send):
+        await send(topic, failed.raw_value, **given)
+    else:
+        await asyncio.to_thread(send, topic, failed.raw_value, **given)
+
+
+def own_headers(headers: Headers, prefix: str = PREFIX) -> list[tuple[str, bytes | None]]:
+    """A record's headers without those of a dead letter, or of another prefix."""
+    return [(name, value) for name, value in headers if not name.startswith(prefix)]
 
 
 class Origin(NamedTuple):
@@ -58,7 +69,8 @@ def origin_of(record: Record) -> Origin | None:
         return None
 
 
-def _reason(failed: FailedRecord) -> list[tuple[str, bytes | None]]:
+def reason(failed: FailedRecord, prefix: str, **more: int) -> list[tuple[str, bytes | None]]:
+    """Headers that say where it came from, and why."""
     record, error = failed.record, failed.error
     said = {
         "topic": record.topic,
@@ -68,5 +80,6 @@ def _reason(failed: FailedRecord) -> list[tuple[str, bytes | None]]:
         "error": f"{type(error).__module__}.{type(error).__qualname__}",
         "message": str(error)[:TEXT_MAX_LENGTH],
         "tries": failed.tries,
+        **more,
     }
-    return [(PREFIX + name, str(value).encode(errors="replace")) for name, value in said.items()]
+    return [(prefix + name, str(value).encode(errors="replace")) for name, value in said.items()]

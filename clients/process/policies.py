@@ -42,6 +42,23 @@ class DeadLetter:
 
 
 @dataclass(frozen=True, slots=True)
+class RetryTopics:
+    """Write the record to a topic where it waits for its next attempt, count it as done when that has ended
+    well, and do as `then` says when there is no attempt left. `retry_topics` makes it."""
+
+    topics: tuple[str, ...]
+    """Those that the consumer has to read, too."""
+    put_off: Callable[[FailedRecord], Awaitable[bool]]
+    """Writes it; False: there is no attempt left. An exception of it ends `process`: the record comes
+    again."""
+    then: Stop | Skip | DeadLetter = field(default_factory=Stop)
+
+    def __post_init__(self) -> None:
+        """Raises ValueError."""
+        check_fields(self)
+
+
+@dataclass(frozen=True, slots=True)
 class Retry:
     """Try again after a pause, `times` at most, and then do as `then` says. The records behind it in its lane
     wait; those of other lanes do not, and no place of `concurrency` is taken by the pause.
@@ -52,7 +69,7 @@ class Retry:
     times: int = 5
     backoff_ms: int = 200
     backoff_max_ms: int = 10_000
-    then: Stop | Skip | DeadLetter = field(default_factory=Stop)
+    then: Stop | Skip | DeadLetter | RetryTopics = field(default_factory=Stop)
 
     def __post_init__(self) -> None:
         """Raises ValueError."""
@@ -65,7 +82,7 @@ class Retry:
         return Backoff(self.backoff_ms, self.backoff_max_ms, random.random)
 
 
-Policy = Stop | Skip | DeadLetter | Retry
+Policy = Stop | Skip | DeadLetter | RetryTopics | Retry
 Policies = Mapping[Any, Policy]
 """By types of exceptions. (A mapping's keys are of one type for mypy: `Any` lets a dict of ValueError in.)"""
 
@@ -79,7 +96,8 @@ class FailedRecord:
     error: Exception
     """The last exception."""
     tries: int
-    """How often the handler was called; 0: a deserializer refused it."""
+    """How often the handler was called, before the record came to a retry topic, too; 0: a deserializer
+    refused it."""
     raw_key: bytes | None
     raw_value: bytes | None
 

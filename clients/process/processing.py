@@ -28,10 +28,12 @@ from ringleader.clients.process.policies import (
     FailedRecord,
     RecordTimedOutError,
     Retry,
+    RetryTopics,
     Skip,
     Stop,
     policy_for,
 )
+from ringleader.clients.process.retry_topics import as_it_was, first_record, wait_s
 from ringleader.clients.process.settings import ProcessSettings
 from ringleader.clients.with_context import is_async
 
@@ -59,6 +61,7 @@ class Processing:
         self._handler = handler
         self._settings = settings
         self._counts = counts
+        self._retry_topics = settings.retry_topics
         self._lanes = Lanes()
         self._tasks: dict[asyncio.Task[None], Work] = {}
         self._resting: dict[Work, asyncio.TimerHandle] = {}
@@ -161,6 +164,8 @@ class Processing:
         order = self._settings.order
         for batch in batches:
             try:
+                if batch.topic in self._retry_topics and not self._due(batch):
+                    continue
                 state, records = self._reader.begin(batch)
             except CorruptRecordError:
                 continue  # raised again when more is asked for
@@ -175,6 +180,18 @@ class Processing:
         self._reader.processed()  # what is in progress says how far each partition is
         self._start()
 
+    def _due(self, batch: Batch) -> bool:
+        """Whether a record of it is due. Those that are not stay in the log, and hold that partition only."""
+        for row, headers in enumerate(batch.headers):
+            if (left_s := wait_s(headers)) > 0:
+                state = self._reader.states.get(batch.topic_partition)
+                self._reader.put_off(batch, batch.offsets[row])
+                batch.end_before(row)
+                if state is not None:
+                    self._hold(state, left_s)
+                return row > 0
+        return True
+
     def _count(self, state: PartitionState, more: int) -> None:
         waiting = self._waiting[state] = self._waiting.get(state, 0) + more
         if not waiting:
@@ -184,6 +201,12 @@ class Processing:
 
     async def _refused(self, error: CorruptRecordError | UnreadRecordError) -> None:
         """Records that nobody can read, or not now."""
+        state = self._reader.states.get((error.topic, error.partition))
+        if isinstance(error, UnreadRecordError) and error.topic in self._retry_topics:
+            left_s = wait_s(error.headers)
+            if left_s > 0 and state is not None:
+                self._hold(state, left_s)
+                return
         policy = policy_for(error, self._settings.failures)
         if isinstance(policy, Retry):
             if isinstance(error, DeserializerUnavailableError) and self._asked_later(error, policy):
@@ -228,10 +251,21 @@ class Processing:
             self._reader.hold(state, False)
 
     async def _given_up(
-        self, policy: Stop | Skip | DeadLetter, failed: FailedRecord | None, error: Exception
+        self,
+        policy: Stop | Skip | DeadLetter | RetryTopics,
+        failed: FailedRecord | None,
+        error: Exception,
     ) -> bool:
         """Whether the policy counts it as done. `failed`: None for a batch that nobody can read."""
         where = self._name if failed is None else f"{self._name}: {_place(failed.record)}"
+        if isinstance(policy, RetryTopics) and failed is not None:
+            if await policy.put_off(failed):
+                self._counts["records_put_off"] += 1
+                logger.info("%s: it is tried again later: %r", where, error)
+                return True
+            policy = policy.then
+        if failed is not None and failed.record.topic in self._retry_topics:
+            failed = as_it_was(failed)
         if isinstance(policy, Skip):
             self._counts["records_skipped"] += 1
             logger.warning("%s: skipped: %s", where, error, exc_info=error)
@@ -271,7 +305,8 @@ class Processing:
     async def _worked(self, work: Work) -> bool:
         """Whether the record is done; if not, it is tried again."""
         try:
-            await self._call(work.record)
+            put_off = work.record.topic in self._retry_topics
+            await self._call(first_record(work.record) if put_off else work.record)
         except Exception as error:
             return await self._settled(work, error)
         return True
@@ -404,7 +439,7 @@ def process_metrics(
     counts: Counter[str], waiting: int = 0, running: int = 0, resting: int = 0
 ) -> ProcessMetrics:
     """The figures of all runs, and of the present one."""
-    names = ("records_done", "calls_failed", "records_skipped", "dead_letters")
+    names = ("records_done", "calls_failed", "records_skipped", "dead_letters", "records_put_off")
     return ProcessMetrics(waiting, running, resting, *(counts[name] for name in names))
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypedDict
 
 from ringleader.clients.checks import check, check_bounds, check_fields, seconds
-from ringleader.clients.process.policies import DeadLetter, Policies, Retry, Skip, Stop
+from ringleader.clients.process.policies import Policies, Policy, Retry, RetryTopics
 
 Order = Literal["key", "partition", "none"]
 
@@ -57,4 +57,10 @@ class ProcessSettings:
         for kind, policy in self.failures.items():
             if not isinstance(kind, type) or not issubclass(kind, Exception):
                 raise ValueError(f"failures: {kind!r} is no type of exception")
-            check(f"failures[{kind.__name__}]", policy, Stop | Skip | DeadLetter | Retry)
+            check(f"failures[{kind.__name__}]", policy, Policy)
+
+    @property
+    def retry_topics(self) -> frozenset[str]:
+        """Topics whose records wait until they are due."""
+        policies = [one.then if isinstance(one, Retry) else one for one in self.failures.values()]
+        return frozenset(name for one in policies if isinstance(one, RetryTopics) for name in one.topics)

@@ -24,7 +24,7 @@ from tests.support.tables import turns
 
 def figures(one: GroupConsumer) -> ProcessMetrics:
     """Those of the present run; nothing before it begins."""
-    return one.metrics().processing or ProcessMetrics(0, 0, 0, 0, 0, 0, 0)
+    return one.metrics().processing or ProcessMetrics(0, 0, 0, 0, 0, 0, 0, 0)
 
 
 @pytest.mark.parametrize(
