@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ringleader.insight.advice import comings, fall_backs, phases, work
+from ringleader.insight.advice import comings, fall_backs, offsets, phases, refusals, work
 from ringleader.insight.advice.draft import Draft
 from ringleader.insight.advice.findings import Advice, Finding
 from ringleader.insight.advice.past import Past
@@ -13,7 +13,14 @@ from ringleader.insight.advice.thresholds import DEFAULT, Thresholds
 from ringleader.insight.advice.words import count, length, partition_time
 from ringleader.insight.model import Confidence
 
-PATTERNS = (*comings.ALL, *phases.ALL, *work.ALL, fall_backs.assignor_fell_back)
+PATTERNS = (
+    *comings.ALL,
+    *refusals.ALL,
+    *phases.ALL,
+    *work.ALL,
+    *offsets.ALL,
+    fall_backs.assignor_fell_back,
+)
 
 
 def advise(past: Past, thresholds: Thresholds = DEFAULT, *, replay: bool = True) -> Advice:

@@ -30,6 +30,9 @@ class Pattern(StrEnum):
     LAG_IS_SKEW = "lag that is skew"
     LAG_IS_CAPACITY = "lag that is capacity"
     COMMITS_STOPPED = "commits stopped while heartbeats go on"
+    COMMITS_STAND = "commits that do not move"
+    OFFSETS_EXPIRE = "offsets about to expire"
+    STATIC_REFUSED = "static member refused after a crash"
     EAGER = "eager where cooperative would do"
     ASSIGNOR_FELL_BACK = "assignor of members falls back"
 

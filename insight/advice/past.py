@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,7 @@ from ringleader.insight.model import (
     Member,
     MemberSpan,
     Rebalance,
+    TopicPartition,
 )
 
 if TYPE_CHECKING:
@@ -89,6 +90,10 @@ class Past:
     events: Sequence[Event] = ()
     state: GroupState | None = None
     """As it is now."""
+    offsets: Mapping[TopicPartition, Commit] = field(default_factory=dict)
+    """The last commit of each partition, of a group without members."""
+    retention_ms: int | None = None
+    """The brokers' offsets.retention.minutes, where they said so."""
 
     @classmethod
     def read(
@@ -101,6 +106,8 @@ class Past:
         )
         if len(found) == REBALANCES_MAX:
             since_ms = found[-1].at_ms
+        state = history.group(group)
+        is_empty = state is not None and state.state == "Empty" and state.since_ms <= until_ms
         return cls(
             group,
             since_ms,
@@ -110,7 +117,9 @@ class Past:
             history.commits(group, since_ms=max(since_ms, until_ms - commits_ms), until_ms=until_ms),
             history.lag(group, since_ms=since_ms, until_ms=until_ms),
             history.events(group, since_ms=since_ms, until_ms=until_ms),
-            history.group(group),
+            state,
+            history.offsets_at(group, until_ms) if is_empty else {},
+            history.retention_ms,
         )
 
     @cached_property

@@ -152,6 +152,23 @@ class Thresholds(BaseModel):
         "members that can lead restart.",
     )
 
+    # --- offsets ---
+    expiry_near_ms: int = _ms(
+        48 * 60 * MINUTE_MS,
+        "Offsets of a group without members that expire within this time: two days are a weekend.",
+    )
+    stands_min_ms: int = _ms(
+        5 * MINUTE_MS, "Least time in which one offset is committed over and over while records come."
+    )
+    stands_commits_min: int = _least(5, "And least number of these commits.", ge=2)
+
+    # --- refusals ---
+    refused_silent_ms: int = _ms(
+        10_000,
+        "A static member that was silent for this long stood still when another process took its place; one "
+        "that sends heartbeats every 3 s is a second process.",
+    )
+
     # --- eager ---
     eager_rebalances_min: int = _least(3, "Least number of rebalances with an eager assignor.")
     eager_members_min: int = _least(

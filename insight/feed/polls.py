@@ -38,6 +38,7 @@ MOVING_STATES = ("PreparingRebalance", "CompletingRebalance", "Assigning", "Reco
 """A group in one of these will soon be in another (KIP-518, KIP-848)."""
 _BROKER_RESOURCE = 4
 _SESSION_TIMEOUTS = ("group.consumer.session.timeout.ms", "group.share.session.timeout.ms")
+_RETENTION = "offsets.retention.minutes"
 GROUPS_TIMEOUT_S = 3.0
 """A broker that does not tell its groups in that time counts as away."""
 METADATA_TIMEOUT_S = 10.0
@@ -95,18 +96,29 @@ class Polls:
     async def session_timeouts(self) -> None:
         """Tell how long the brokers wait for members of the newer protocols, where they say so
         (DescribeConfigs of a broker; who may not ask, or asks an older one, goes without)."""
+        said = await self._settings(*_SESSION_TIMEOUTS)
+        if said is not None:
+            self._tell(SessionTimeouts(self._now_ms(), *said))
+
+    async def retention_ms(self) -> int | None:
+        """How long the brokers keep offsets of groups without members; None: they do not say."""
+        said = await self._settings(_RETENTION)
+        return None if said is None else said[0] * 60_000
+
+    async def _settings(self, *names: str) -> list[int] | None:
+        """These settings, of the first broker that has them all and tells."""
         assert self._metadata is not None
         for broker in self._metadata.brokers.values():
             resource = DescribeConfigsRequestDescribeConfigsResource(
-                _BROKER_RESOURCE, str(broker.node_id), list(_SESSION_TIMEOUTS)
+                _BROKER_RESOURCE, str(broker.node_id), list(names)
             )
             try:
                 answer = await self._ask(broker, plain(DescribeConfigsRequest(resources=[resource])))
                 said = {one.name: one.value for result in answer.results for one in result.configs}
-                self._tell(SessionTimeouts(self._now_ms(), *(int(said[name]) for name in _SESSION_TIMEOUTS)))
-                return
+                return [int(said[name]) for name in names]
             except (ClientError, KeyError, TypeError, ValueError):
                 continue
+        return None
 
     def lost(self) -> None:
         """No broker answers."""

@@ -168,6 +168,9 @@ class Watcher:
         )
         try:
             history.tell_away(None)  # of a watcher before this one
+            retention_ms = await self._polls.retention_ms()
+            if retention_ms is not None:
+                history.tell_retention(retention_ms)
             self._recorder = Recorder(history, exact=self.exact)
         except BaseException:
             history.close()

@@ -163,6 +163,11 @@ class History(Queries):
             else:
                 connection.execute("INSERT OR REPLACE INTO fact VALUES ('away', ?)", (json.dumps(away),))
 
+    def tell_retention(self, retention_ms: int) -> None:
+        """Keep how long the brokers keep offsets (offsets.retention.minutes). Raises HistoryError."""
+        with self._transaction() as connection:
+            connection.execute("INSERT OR REPLACE INTO fact VALUES ('retention_ms', ?)", (retention_ms,))
+
     def prune(self, now_ms: int) -> int:
         """Delete rows that are too old, or too many; their number. To be called now and then: it does a bit
         each time, so that nobody waits."""

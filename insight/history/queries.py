@@ -78,6 +78,12 @@ class Queries:
         return None if told is None else Away(*json.loads(told))
 
     @property
+    def retention_ms(self) -> int | None:
+        """How long the brokers keep offsets of groups without members; None: they did not say."""
+        told = self._fact("retention_ms")
+        return None if told is None else int(told)
+
+    @property
     def newest_ms(self) -> int | None:
         """Up to when it tells; None: nothing yet."""
         told = self._fact("read_ms")

@@ -15,7 +15,7 @@ from ringleader.protocol.compression import Compression, compress
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import GetTelemetrySubscriptionsRequest, PushTelemetryRequest
 from ringleader.protocol.schema import ZERO_UUID
-from tests.support.metrics_data import metrics_data
+from tests.support.metrics_data import metrics_data, nested
 
 INTERVAL_MS = 1_000
 MAX_BYTES = 10_000
@@ -189,11 +189,11 @@ def test_what_is_told_of_a_group_that_is_not_the_callers_business_is_dropped() -
 
 def test_a_payload_that_cannot_be_read_is_an_invalid_record() -> None:
     client = Client()
-    zeros = bytes(MAX_BYTES + 1)
+    long = nested(900, bytes(MAX_BYTES))  # a field that is passed over
     for codec, data in (
         (Compression.ZSTD, b"nothing"),
-        (Compression.ZSTD, compress(Compression.ZSTD, zeros)),
-        (Compression.GZIP, compress(Compression.GZIP, zeros)),
+        (Compression.ZSTD, compress(Compression.ZSTD, long)),
+        (Compression.GZIP, compress(Compression.GZIP, long)),
         (Compression.NONE, b"\x0a\x7f"),
     ):
         client.now_ms += INTERVAL_MS

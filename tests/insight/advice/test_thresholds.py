@@ -52,7 +52,7 @@ def test_each_threshold_is_read() -> None:
     folder = Path(advice.__file__).parent
     read = {
         node.attr
-        for name in ("comings", "fall_backs", "phases", "work")
+        for name in ("comings", "fall_backs", "phases", "work", "offsets", "refusals")
         for node in ast.walk(ast.parse((folder / f"{name}.py").read_text()))
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "at"
     }

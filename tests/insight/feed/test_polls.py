@@ -14,6 +14,7 @@ from ringleader.clients.connection.cluster import Cluster
 from ringleader.insight.feed import watcher as watcher_module
 from ringleader.insight.feed.polls import Polls, offsets_partition
 from ringleader.insight.feed.watcher import Watcher
+from ringleader.insight.history import History
 from ringleader.insight.inference.facts import CoordinatorSeen, Described, Fact, TopicsSeen
 from ringleader.insight.model import Commit, EventKind, Lag
 from ringleader.testing.coordinator import Coordinator
@@ -62,6 +63,15 @@ async def test_a_group_that_moves_is_described_until_it_rests(coordinator: Coord
         await polls.moving(["billing"])
         assert [one.group for one in facts if isinstance(one, Described)] == ["billing"]
     await asyncio.to_thread(pods.close)
+
+
+async def test_the_brokers_tell_how_long_they_keep_offsets(coordinator: Coordinator, tmp_path: Path) -> None:
+    async with asking(coordinator) as (polls, _):
+        assert await polls.retention_ms() == 7 * 24 * 3_600_000
+    async with Watcher(coordinator.bootstrap, tmp_path / "history.sqlite") as watcher:
+        await watcher.caught_up(PATIENCE_S)
+        with History.open(watcher.path, read_only=True) as history:
+            assert history.retention_ms == 7 * 24 * 3_600_000
 
 
 async def test_topics_and_coordinators(coordinator: Coordinator) -> None:
