@@ -11,6 +11,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 from ringleader.coordinator.clock import monotonic_ms, wall_ms
 from ringleader.coordinator.config import Settings
@@ -18,6 +19,7 @@ from ringleader.coordinator.groups.routing import partition_for
 from ringleader.coordinator.node import TRANSACTIONS_FILE, Node
 from ringleader.coordinator.runtime.log import EPOCH
 from ringleader.coordinator.runtime.transactions import STORE_PARTITIONS, TransactionRuntime
+from ringleader.coordinator.server.handlers.fetch_sessions import SESSION_MAX_PARTITIONS
 from ringleader.coordinator.storage.sqlite import SqliteStorage
 from ringleader.coordinator.transactions.records import encode_key, encode_value
 from ringleader.coordinator.transactions.states import Transaction
@@ -250,5 +252,32 @@ def test_long_commits_beside_many_open_transactions(tmp_path: Path) -> None:
             answer = await bench.client.call(request, 3)
             assert [one.error_code for topic in answer.topics for one in topic.partitions] == [0]
         assert await bench.commit("g", TOPICS["many"]) == {0}
+
+    watched(tmp_path, work)
+
+
+def test_a_fetch_session_as_large_as_it_may_be(tmp_path: Path) -> None:
+    """Of partitions that are not there, which are answered every time, beside all that there are."""
+
+    async def work(bench: Bench) -> None:
+        async def fetch(key: int, epoch: int, topic: str, numbers: range, forgotten: range = range(0)) -> Any:
+            entries = [m.FetchRequestFetchPartition(one) for one in numbers]
+            request = m.FetchRequest(
+                session_id=key,
+                session_epoch=epoch,
+                topics=[m.FetchRequestFetchTopic(topic, entries)],
+                forgotten_topics_data=[m.FetchRequestForgottenTopic(topic, list(forgotten))],
+            )
+            answer = await bench.client.call(request, 12)
+            assert answer.error_code == 0
+            return answer.session_id, sum(len(topic.partitions) for topic in answer.responses)
+
+        there, size = range(TOPICS["many"]), SESSION_MAX_PARTITIONS // 6
+        key, _ = await fetch(0, 0, "many", there)
+        for epoch in range(1, 6):
+            numbers = range(epoch * size, (epoch + 1) * size)
+            assert await fetch(key, epoch, "none", numbers) == (key, epoch * size)
+        assert await fetch(key, 6, "many", there) == (key, 5 * size)
+        assert await fetch(key, 7, "many", range(0), there) == (key, 5 * size)
 
     watched(tmp_path, work)

@@ -23,6 +23,9 @@ SESSIONS_MAX = 1_000
 """The number of sessions, as Kafka's `max.incremental.fetch.session.cache.slots`."""
 SESSIONS_MAX_BYTES = 64 * 1024 * 1024
 """Memory for the partitions of all sessions. Kafka has no such limit."""
+SESSION_MAX_PARTITIONS = 60_000
+"""Those of one session; `request.max.elements` lets one Fetch name more, so a request that names none costs
+less than that. Kafka has no such limit either."""
 SETTLED_MS = 120_000
 """A session that was not used for longer than this is the first to go; one that is younger does not make room
 for a larger one. Kafka's `MIN_INCREMENTAL_FETCH_SESSION_EVICTION_MS`."""
@@ -151,7 +154,7 @@ class FetchSessions:
         of partitions) and not new. Kafka divides the sessions among eight caches.
         """
         now_ms = self._now_ms()
-        if held_bytes > SESSIONS_MAX_BYTES:
+        if len(partitions) > SESSION_MAX_PARTITIONS or held_bytes > SESSIONS_MAX_BYTES:
             return NO_SESSION
         while len(self._sessions) >= SESSIONS_MAX or self.held_bytes + held_bytes > SESSIONS_MAX_BYTES:
             evicted = self._evictable((privileged, len(partitions), NO_SESSION), now_ms)
@@ -192,7 +195,7 @@ class FetchSessions:
     def used(self, session: FetchSession, more_bytes: int) -> bool:
         """An incremental request was read, after which the partitions take so much more memory. Returns
         whether the session goes on; one without partitions ends. Raises KafkaError (
-        FETCH_SESSION_ID_NOT_FOUND) for one that ended meanwhile, or ends because it grew beyond the limit."""
+        FETCH_SESSION_ID_NOT_FOUND) for one that ended meanwhile, or ends because it grew beyond a limit."""
         if self._sessions.get(session.id) is not session:
             raise KafkaError(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
         if not session.partitions:
@@ -200,7 +203,7 @@ class FetchSessions:
             return False
         session.held_bytes += more_bytes
         self.held_bytes += more_bytes
-        if self.held_bytes > SESSIONS_MAX_BYTES:
+        if len(session.partitions) > SESSION_MAX_PARTITIONS or self.held_bytes > SESSIONS_MAX_BYTES:
             self._remove(session)
             raise KafkaError(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
         session.used_ms = self._now_ms()

@@ -335,6 +335,8 @@ def test_a_follower_takes_the_place_of_a_client_and_not_the_other_way(kept: Kept
 
 
 def test_sessions_have_a_limit_of_memory(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(room, "SESSION_MAX_PARTITIONS", 12)
+    assert kept.make(13) == 0
     monkeypatch.setattr(room, "SESSIONS_MAX_BYTES", 10 * room.bytes_of(("t", 0)))
     assert kept.make(11) == 0
     first = kept.make(6)
@@ -349,11 +351,13 @@ def test_sessions_have_a_limit_of_memory(kept: Kept, monkeypatch: pytest.MonkeyP
     assert kept.sessions.held_bytes <= room.SESSIONS_MAX_BYTES
 
 
-async def test_a_session_that_grows_beyond_the_limit_ends(
-    filled: Ask, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("limit", ["SESSION_MAX_PARTITIONS", "SESSIONS_MAX_BYTES"])
+async def test_a_session_that_grows_beyond_a_limit_ends(
+    filled: Ask, monkeypatch: pytest.MonkeyPatch, limit: str
 ) -> None:
     key = await opened(filled, ("a", 0, 5), ("a", 1, 0))
-    monkeypatch.setattr(room, "SESSIONS_MAX_BYTES", store(filled).held_bytes + 100)
+    most = {"SESSION_MAX_PARTITIONS": 2, "SESSIONS_MAX_BYTES": store(filled).held_bytes + 100}
+    monkeypatch.setattr(room, limit, most[limit])
     assert (await filled(fetch((key, 1), ("a", 1, 0)))).error_code == 0
     answer = await filled(fetch((key, 2), ("a", 2, 0), wait_ms=NEVER_MS))
     assert (answer.error_code, answer.responses) == (ErrorCode.FETCH_SESSION_ID_NOT_FOUND, [])
