@@ -64,6 +64,9 @@ _EVENTS = {
     "stopped": EventKind.COORDINATOR_AWAY,
 }
 
+_POLL_TIMEOUT = "consumer poll timeout has expired"
+"""How the reason begins with which Java clients leave when `max.poll.interval.ms` is over (KIP-800)."""
+
 _WAITS_MAX = 5
 """Waits of a rebalance that its evidence names, the longest first."""
 
@@ -100,10 +103,13 @@ def _rebalance(source: Source, said: Mapping[str, Any]) -> Rebalance:
     names = {one.member_id: one for one in (*before, *members)}
     left = {one: _gone(gone, names.get(one)) for one, gone in said["left"].items()}
     cause, kind = _word(Cause, said["cause"]), Kind(said.get("group_type", Kind.CLASSIC))
-    who = said["cause_member"]
+    who, confidence = said["cause_member"], Confidence.EXACT
     evidence = [f"the journal says: {said['cause']}"]
     if who in names:
         evidence = [f"the journal says: {said['cause']}, {names[who].name}"]
+    if who in left and left[who].why is Departure.LEFT and said["reason"].startswith(_POLL_TIMEOUT):
+        left[who] = _busy(left[who], names.get(who))
+        cause, confidence = Cause.POLL_INTERVAL_EXCEEDED, Confidence.CERTAIN
     for member_id, gone in left.items():
         name = names[member_id].name if member_id in names else member_id
         evidence += [f"{name}: {text}" for text in gone.evidence]
@@ -117,7 +123,7 @@ def _rebalance(source: Source, said: Mapping[str, Any]) -> Rebalance:
         generation=said["generation"],
         at_ms=said["at_ms"],
         cause=cause,
-        confidence=Confidence.EXACT,
+        confidence=confidence,
         evidence=tuple(evidence),
         cause_members=(who,) if who else (),
         reason=said["reason"],
@@ -255,6 +261,14 @@ def _gone(said: Mapping[str, Any], member: Member | None) -> Gone:
     if why is Departure.SESSION_EXPIRED and member is not None and member.session_timeout_ms is not None:
         text += f"; its session timeout is {seconds(member.session_timeout_ms)}"
     return Gone(why, Confidence.EXACT, silent_ms, (text,))
+
+
+def _busy(gone: Gone, member: Member | None) -> Gone:
+    """The same of a member that left because its application did not call poll(), as it said itself."""
+    limit_ms = None if member is None else member.rebalance_timeout_ms
+    interval = "" if limit_ms is None else f" of {seconds(limit_ms)}"
+    text = f"its client said that its poll interval{interval} was over: its application had not called poll()"
+    return Gone(Departure.POLL_INTERVAL_EXCEEDED, Confidence.CERTAIN, gone.silent_ms, (*gone.evidence, text))
 
 
 def _word(words: type[_Word], text: str) -> _Word:

@@ -181,6 +181,23 @@ def test_a_rebalance_is_what_the_daemon_says() -> None:
     assert [one.generation for one in outputs if isinstance(one, GroupState)] == [1, 2]
 
 
+@pytest.mark.parametrize("reason", ["consumer poll timeout has expired.", "the consumer is being closed"])
+def test_a_member_that_says_that_it_was_busy_did_not_just_leave(reason: str) -> None:
+    left = Departed(Went.LEFT, T0 + 99_000, T0 + 98_000, "b", "/10.0.0.1", "i-b")
+    said = replace(SECOND, cause=Said.MEMBER_LEFT, reason=reason, gone={"b-1": left})
+    *_, second = (one for one in read(FIRST, said) if isinstance(one, Rebalance))
+    gone = second.left["b-1"]
+    if reason == "the consumer is being closed":
+        assert (second.cause, second.confidence) == (Cause.MEMBER_LEFT, Confidence.EXACT)
+        assert (gone.why, gone.confidence) == (Departure.LEFT, Confidence.EXACT)
+        return
+    assert (second.cause, second.confidence) == (Cause.POLL_INTERVAL_EXCEEDED, Confidence.CERTAIN)
+    assert (gone.why, gone.confidence) == (Departure.POLL_INTERVAL_EXCEEDED, Confidence.CERTAIN)
+    assert gone.silent_ms == 1_000
+    assert "had not called poll()" in gone.evidence[-1]
+    assert "the journal says: member left, i-b" in second.evidence
+
+
 def test_nobody_has_a_partition_until_before_it_got_it_when_a_clock_was_set_back() -> None:
     outputs = read(FIRST, replace(SECOND, at_ms=T0 - 5_000))
     ended = [one for one in outputs if isinstance(one, Ownership) and one.until_ms is not None]
