@@ -7,7 +7,7 @@ from dataclasses import replace
 from ringleader.insight.advice import comings, fall_backs, offsets, phases, refusals, work
 from ringleader.insight.advice.draft import Draft
 from ringleader.insight.advice.findings import Advice, Finding
-from ringleader.insight.advice.past import Past
+from ringleader.insight.advice.past import PUT_OUT, Past
 from ringleader.insight.advice.replay import NothingToReplayError, RanAwayError, Replay
 from ringleader.insight.advice.thresholds import DEFAULT, Thresholds
 from ringleader.insight.advice.words import count, length, partition_time
@@ -70,7 +70,7 @@ def _looked_at(past: Past) -> tuple[str, ...]:
     rebalances = past.counted
     said = [f"{count(len(rebalances), 'rebalance')} in {length(past.until_ms - past.since_ms)}"]
     if past.goings:
-        put_out = sum(one.gone.why in comings.PUT_OUT for one in past.goings)
+        put_out = sum(one.gone.why in PUT_OUT for one in past.goings)
         said.append(f"{count(len(past.goings), 'member')} went, {put_out} of them put out")
     joins = [one.join_ms for one in rebalances if one.join_ms is not None]
     if joins:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from ringleader.insight.advice.comings import rollouts
 from ringleader.insight.advice.findings import Saving
 from ringleader.insight.advice.past import Past
 from ringleader.insight.advice.replay import NothingToReplayError, RanAwayError, Replay
 from ringleader.insight.advice.replay.policy import Policy
+from ringleader.insight.advice.rollouts import rollouts
 from ringleader.insight.advice.thresholds import DEFAULT, Thresholds
 from ringleader.insight.advice.words import count, length, partition_time, rounded_up_ms
 from ringleader.insight.history import History

@@ -33,6 +33,15 @@ HEARTBEAT_MS = 3_000
 """Default of heartbeat.interval.ms: so late a member learns of a rebalance. Where the beginning of one is not
 known, it is taken to be so long before its end."""
 
+PUT_OUT = (
+    Departure.SESSION_EXPIRED,
+    Departure.POLL_INTERVAL_EXCEEDED,
+    Departure.NOT_REJOINED,
+    Departure.NOT_SYNCED,
+    Departure.NOT_REVOKED,
+)
+"""Members that went so were put out by the coordinator."""
+
 
 @dataclass(frozen=True, slots=True)
 class Arrival:

@@ -313,6 +313,27 @@ def test_a_group_that_never_rebalanced_says_in_how_long(tmp_path: Path, open_pag
         expect(page.get_by_text("has not rebalanced while it was watched, since ")).to_be_visible()
 
 
+def test_deploys_are_listed_with_their_cost(tmp_path: Path, open_page: Open) -> None:
+    made = Made(tmp_path / "rolled.sqlite", start_ms=time.time_ns() // 1_000_000 - 3_600_000, exact=True)
+    group = made.group("orders", {"orders": 12}, ["app-1", "app-2", "app-3"])
+    made.wait(300)
+    group.deploy(pause_s=20)
+    made.wait(900)
+    made.event(EventKind.DEPLOY_BEGAN, "v2", "orders")
+    group.restart("app-1")
+    made.event(EventKind.DEPLOY_ENDED, "", "orders")
+    made.wait(60)
+    made.write()
+    with Served(made.path) as served:
+        page = open_page(f"{served.url}#/group/orders")
+        shown = page.locator("section").filter(has=page.get_by_role("heading", name="Deploys"))
+        expect(shown.get_by_role("listitem")).to_have_count(2)
+        expect(shown.get_by_role("listitem").first).to_contain_text(re.compile("Marked.*v2: 1 rebalance, "))
+        expect(shown.get_by_role("listitem").last).to_contain_text(
+            re.compile("Recognised by replaced members.*3 rebalances, ")
+        )
+
+
 def test_principals_of_members_and_refusals_are_shown(tmp_path: Path, open_page: Open) -> None:
     made = Made(tmp_path / "exact.sqlite", start_ms=time.time_ns() // 1_000_000 - 120_000, exact=True)
     payments = made.group("payments", {"payments": 6}, ["pay-0", "pay-1"])

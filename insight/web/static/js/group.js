@@ -187,7 +187,7 @@ export function groupView(place, [name], query, signal) {
   function showDeploys(deploys) {
     deployed.hidden = !deploys.length;
     if (deploys.length) deployed.replaceChildren(h("div", { class: "section-head" }, h("h2", null, "Deploys")), h("ul", { class: "card happened" }, deploys.slice(-20).reverse().map((one) =>
-      eventItem({ at_ms: one.since_ms, kind: one.label || (one.marked ? "deploy" : "recognised by replaced members"), group: "", text: `${one.text}${one.until_ms ? `, in ${duration(one.until_ms - one.since_ms)}` : ", going on"}` }))));
+      eventItem({ at_ms: one.since_ms, kind: one.marked ? "marked" : "recognised by replaced members", group: "", text: `${one.label ? `${one.label}: ` : ""}${one.text}${one.until_ms ? `, in ${duration(one.until_ms - one.since_ms)}` : ", going on"}` }))));
   }
 
   function showEvents(events) {
