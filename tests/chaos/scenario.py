@@ -47,7 +47,8 @@ class Consumers(_Strict):
     kind: Literal["consumers"]
     library: Literal["ours", "librdkafka", "aiokafka", "spark"]
     members: int = Field(2, ge=1, le=6)
-    protocol: Literal["eager", "cooperative"] = "eager"
+    protocol: Literal["eager", "cooperative", "consumer"] = "eager"
+    """Of the classic protocol, or the consumer protocol (KIP-848)."""
     static: bool = False
     """Each under an instance id of its own."""
     straight: bool = False
@@ -63,8 +64,10 @@ class Consumers(_Strict):
 
     @model_validator(mode="after")
     def _can(self) -> Self:
-        if self.library in ("aiokafka", "spark") and self.protocol == "cooperative":
-            raise ValueError(f"{self.library} is no cooperative member here")
+        if self.library in ("aiokafka", "spark") and self.protocol != "eager":
+            raise ValueError(f"{self.library} is an eager member here")
+        if self.straight and self.protocol == "consumer":
+            raise ValueError("straight is for the classic protocol")
         if self.library == "spark" and (self.static or self.members > 1):
             raise ValueError("a Spark query is one member, without an instance id")
         if self.library != "ours" and (self.misbehaves or self.batch_s or self.straight):

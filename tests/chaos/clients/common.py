@@ -42,7 +42,7 @@ class Place:
     every_s: float
     """Between two commits."""
     protocol: str = ""
-    """"eager" or "cooperative"; its library's own way if it is not said."""
+    """"eager", "cooperative", or "consumer" (KIP-848); its library's own way if it is not said."""
     static: bool = False
     """Its identity is its instance id."""
     batch_s: float = 0.0
@@ -84,7 +84,7 @@ def arguments(description: str | None) -> Place:
     parser.add_argument("--per-second", type=float, default=0.0)
     parser.add_argument("--straight", action="store_true", help="records from the brokers")
     parser.add_argument("--every", type=float, default=COMMIT_EVERY_S, help="seconds between two commits")
-    parser.add_argument("--protocol", choices=["", "eager", "cooperative"], default="")
+    parser.add_argument("--protocol", choices=["", "eager", "cooperative", "consumer"], default="")
     parser.add_argument("--static", action="store_true")
     parser.add_argument("--batch-s", type=float, default=0.0)
     parser.add_argument("--misbehaves", default="")

@@ -64,7 +64,9 @@ def run(place: Place, history: History) -> None:
         notes.gone((one.partition for one in taken), lost=True)
 
     own: dict[str, Any] = {"group.instance.id": place.identity} if place.static else {}
-    if place.protocol:
+    if place.protocol == "consumer":
+        own["group.protocol"] = "consumer"
+    elif place.protocol:
         own["partition.assignment.strategy"] = _STRATEGIES[place.protocol]
     consumer = confluent_kafka.Consumer(
         {

@@ -65,7 +65,9 @@ async def run(place: Place, history: History) -> None:
     addresses: dict[str, Any] = {"bootstrap": place.bootstrap}
     if place.straight:
         addresses = {"bootstrap": place.brokers, "coordinator_bootstrap": place.bootstrap}
-    if place.protocol:
+    if place.protocol == "consumer":
+        addresses["group_protocol"] = "consumer"
+    elif place.protocol:
         addresses["assignors"] = ASSIGNORS[place.protocol]
     consumer = GroupConsumer(
         group_id=group,
