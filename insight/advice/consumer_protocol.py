@@ -32,7 +32,8 @@ SESSION, SESSION_MIN, SESSION_MAX = (
 HEARTBEAT = "group.consumer.heartbeat.interval.ms"
 SIZE_MAX = "group.consumer.max.size"
 LEADER_TIMEOUT = "group.consumer.leader.timeout.ms"
-SETTINGS = (POLICY, SESSION, SESSION_MIN, SESSION_MAX, HEARTBEAT, SIZE_MAX, LEADER_TIMEOUT)
+ASSIGNORS = "group.consumer.assignors"
+SETTINGS = (ASSIGNORS, POLICY, SESSION, SESSION_MIN, SESSION_MAX, HEARTBEAT, SIZE_MAX, LEADER_TIMEOUT)
 """Of a broker, that decide. Only Ringleader has the last one."""
 _DEFAULTS = {SESSION: 45_000, SESSION_MIN: 45_000, SESSION_MAX: 60_000, HEARTBEAT: 5_000}
 
@@ -418,12 +419,21 @@ def _meanwhile(case: _Case) -> Iterator[Point]:
 
 def _racks(case: _Case) -> Iterator[Point]:
     there = [one for one in case.members if (said := case.described.get(one.member_id)) and said.rack_id]
-    if there and case.protocol in SERVER_SIDE:
-        text = (
-            f"{count(len(there), 'member')} name a rack: the coordinator's assignors do not look at racks, so"
-        )
-        text += " members may get partitions whose leaders and replicas are elsewhere."
-        yield Point(Weight.HINDERS, "racks", text, (), case.names(there))
+    if not there or case.protocol not in SERVER_SIDE:
+        return
+    server, text = case.server, f"{count(len(there), 'member')} name a rack: "
+    known = [one.strip() for one in server.settings.get(ASSIGNORS, "").split(",")]
+    ask = Change("group.remote.assignor", "rack", None, "It keeps partitions near their members.")
+    if server.is_ringleader and "rack" in known:
+        text += "the coordinator's assignor rack looks at racks, its others do not."
+        yield Point(Weight.CHANGES, "racks", text, (ask,), case.names(there))
+        return
+    text += (
+        "the coordinator's assignors do not look at racks, so members may get partitions whose leaders and"
+    )
+    allow = Change(ASSIGNORS, ",".join([*filter(None, known), "rack"]), ",".join(known), "Of all nodes.")
+    changes = (allow, ask) if server.is_ringleader else ()
+    yield Point(Weight.HINDERS, "racks", f"{text} replicas are elsewhere.", changes, case.names(there))
 
 
 _LOOKS: tuple[Callable[[_Case], Iterator[Point]], ...] = (

@@ -182,6 +182,13 @@ def test_racks_a_rebalance_and_eager_members() -> None:
     move = advised(member("a", rack="east"), member("b"), state="PreparingRebalance")
     assert about(move, "racks").members == ("a@10.0.0.1",)
     assert [one.weight for one in move.points if one.about == "meanwhile"] == [Weight.HINDERS, Weight.CHANGES]
+    assert about(move, "racks").changes == ()
+    ours = {LEADER_TIMEOUT: "5000", "group.consumer.assignors": "uniform,range"}
+    without = about(advised(member("a", rack="east"), settings=ours), "racks")
+    assert (without.weight, without.changes[0].value) == (Weight.HINDERS, "uniform,range,rack")
+    ours["group.consumer.assignors"] = "uniform,range,rack"
+    found = about(advised(member("a", rack="east"), settings=ours), "racks")
+    assert (found.weight, [one.value for one in found.changes]) == (Weight.CHANGES, ["rack"])
     quiet = advised(member("a"), protocol="cooperative-sticky")
     assert not {"racks", "meanwhile"} & {one.about for one in quiet.points}
 
