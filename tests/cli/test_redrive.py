@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from ringleader import DeadLetter, Producer, Record, Retry, SyncProducer, dead_letters
+from ringleader import DeadLetter, GroupConsumer, Producer, Record, Retry, SyncProducer, dead_letters
+from ringleader.cli.redrive import Redrive
 from ringleader.testing.coordinator import Coordinator
 from tests.support.command import Done, run_command
 from tests.support.consuming import consumer, until
@@ -97,6 +98,30 @@ async def test_they_go_to_another_topic_and_others_stay(coordinator: Coordinator
     )  # fmt: skip
     assert {one.value for one in coordinator.records("again")} == {b"0", b"3", b"6", b"9"}
     assert "4 to t" in redrive(coordinator, "--group", "another").out
+
+
+async def test_letters_that_come_meanwhile_are_those_of_the_next_call(
+    coordinator: Coordinator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    coordinator.produce(DEAD, b"first", headers=HEADERS, partition=0)
+    coordinator.faults.delay("Fetch", 3_600)
+    ends_of = GroupConsumer.end_offsets
+
+    async def end_offsets(self: GroupConsumer, partitions: Any) -> Any:
+        found = await ends_of(self, partitions)
+        if coordinator.faults.seen("OffsetCommit"):
+            return found
+        coordinator.produce(DEAD, b"second", headers=HEADERS, partition=0)  # read with the first
+        coordinator.faults.clear()
+        coordinator.faults.disconnect()
+        return found
+
+    monkeypatch.setattr(GroupConsumer, "end_offsets", end_offsets)
+    for number in (1, 2):
+        work = Redrive(DEAD, None, "g", dry_run=False)
+        await work.run(coordinator.bootstrap, None)
+        assert work.written == {"t": 1}
+        assert len(coordinator.records("t")) == number
 
 
 def test_a_topic_that_is_not_there(coordinator: Coordinator) -> None:

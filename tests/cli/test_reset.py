@@ -12,6 +12,7 @@ from typing import Any
 import confluent_kafka
 import pytest
 
+from ringleader.cli.scope import parse_scope
 from ringleader.testing.coordinator import Coordinator
 from tests.support.command import PATIENCE_S, Done, run_command, run_here
 
@@ -266,3 +267,8 @@ def test_offsets_are_forgotten(coordinator: Coordinator, group: str) -> None:
     assert done == (1, "", f"ringleader: Group {group} has no committed offset of orders:1.\n")
     assert groups(coordinator, "delete-offsets", group, "--topic", "orders").code == 0
     assert groups(coordinator, "delete-offsets", group).code == 2
+
+
+@pytest.mark.parametrize("topics", [["bills", "orders", "orders:0"], ["orders:0", "orders", "bills"]])
+def test_a_topic_that_is_named_as_a_whole_and_in_parts_is_meant_as_a_whole(topics: list[str]) -> None:
+    assert parse_scope(topics) == {"orders": None, "bills": None}

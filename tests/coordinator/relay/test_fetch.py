@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from ringleader.coordinator.relay import fetch as relayed_fetch
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import (
     FetchRequest,
@@ -224,6 +225,26 @@ async def test_another_question_takes_the_place_of_one_that_waits() -> None:
             _, answer = await client.receive(FetchRequest, NEWEST)
             assert by_partition(answer)[1].records == b"at 50"
             assert two.asked[-1].topics[0].partitions[0].fetch_offset == 50
+
+
+async def test_a_broker_that_owes_an_answer_for_too_long_is_asked_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(relayed_fetch, "LEFT_S", -1_000.0)
+    async with two_brokers() as cluster, relaying(cluster.bootstrap) as [node]:
+        one, two = Held(), Held()
+        cluster.on(1, one.fetch, two.fetch)
+        async with connected("127.0.0.1", node.port) as client:
+            client.send(ask(0, 1), NEWEST)
+            await until(lambda: len(one.asked) == len(two.asked) == 2)
+            one.records.put_nowait(b"here")
+            await client.receive(FetchRequest, NEWEST)
+            client.send(ask(0, 1), NEWEST)
+            await until(lambda: len(two.asked) == 3)
+            two.records.put_nowait(b"to nobody")
+            two.records.put_nowait(b"at last")
+            _, answer = await client.receive(FetchRequest, NEWEST)
+            assert by_partition(answer)[1].records == b"at last"
 
 
 async def test_nothing_comes_of_several_leaders_in_time() -> None:

@@ -492,6 +492,21 @@ def account_of(percentage: float) -> Account:
     return account
 
 
+def test_a_fetch_waits_for_no_more_than_its_quota_may_give() -> None:
+    quotas = ClientQuotas()
+    quotas.apply({to_key({"user": None}): {"consumer_byte_rate": 100.0}})
+    account = Account(Throttle(quotas, lambda: 0), Connected())  # type: ignore[arg-type]
+    found = quotas.sensors("ann", "", 0)
+    assert found is not None
+    account.sensors = found
+    request = kafka.FetchRequest(min_bytes=5_000, max_bytes=10_000)
+    account.begin(request, 100)
+    assert (request.min_bytes, request.max_bytes) == (1_000, 1_000)
+    small = kafka.FetchRequest(min_bytes=1, max_bytes=500)
+    account.begin(small, 100)
+    assert (small.min_bytes, small.max_bytes) == (1, 500)
+
+
 async def test_a_timed_coroutine_does_what_it_did_before() -> None:
     account, event, ended = account_of(50.0), asyncio.Event(), []
 
