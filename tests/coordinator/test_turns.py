@@ -15,6 +15,7 @@ from typing import Any
 
 from ringleader.coordinator.clock import monotonic_ms, wall_ms
 from ringleader.coordinator.config import Settings
+from ringleader.coordinator.consumer_groups.topics import Topic
 from ringleader.coordinator.groups.routing import partition_for
 from ringleader.coordinator.node import TRANSACTIONS_FILE, Node
 from ringleader.coordinator.runtime.log import EPOCH
@@ -279,5 +280,32 @@ def test_a_fetch_session_as_large_as_it_may_be(tmp_path: Path) -> None:
             assert await fetch(key, epoch, "none", numbers) == (key, epoch * size)
         assert await fetch(key, 6, "many", there) == (key, 5 * size)
         assert await fetch(key, 7, "many", range(0), there) == (key, 5 * size)
+
+    watched(tmp_path, work)
+
+
+def test_regular_expressions_over_100_000_topics(tmp_path: Path) -> None:
+    """One that would hold up what matches by trying, and one that matches all, which are more than a group
+    may have."""
+    patterns = {"(?:topic-(a|aa)+-0000[0-9]{2})": 100, ".*": None}
+
+    async def work(bench: Bench) -> None:
+        topics = bench.node.runtime.topics
+        for number in range(MANY):
+            topics.put(Topic(f"topic-{'a' * 200}-{number:06}", number.to_bytes(16), 1))
+            if not number % 500:
+                await asyncio.sleep(0)
+        for name, (pattern, count) in zip(NEIGHBOURS, patterns.items(), strict=False):
+            request = m.ConsumerGroupHeartbeatRequest(name, "member", 0, rebalance_timeout_ms=60_000)
+            request.topic_partitions, request.subscribed_topic_regex = [], pattern
+            assert (await bench.client.call(request, 1)).error_code == 0
+            group = bench.node.runtime.shards[7]._groups[name]
+            assert group.consumer is not None
+            assert group.resolution is not None
+            async with asyncio.timeout(60):
+                while group.resolution.waits:  # noqa: ASYNC110 - it has no event
+                    await asyncio.sleep(0.01)
+            found = group.consumer.regexes.get(pattern)
+            assert (None if found is None else len(found.topics)) == count
 
     watched(tmp_path, work)

@@ -16,6 +16,8 @@ from ringleader.clients.connection.requests import plain
 from ringleader.clients.consumer import GroupConsumer
 from ringleader.protocol.messages import ConsumerGroupDescribeRequest
 from tests.e2e.test_consumer_protocol import Member
+from tests.e2e.test_regex_subscriptions import Member as RegexMember
+from tests.e2e.test_regex_subscriptions import running
 from tests.interop.clients.test_consumer_protocol_on_kafka import Story, reading
 from tests.interop.cluster.test_nodes import Nodes, owner_of
 from tests.interop.kafka_cluster import KafkaCluster
@@ -87,6 +89,22 @@ async def test_members_keep_everything_when_the_owner_is_killed_and_get_new_part
             if other.ident is not None:
                 await asyncio.to_thread(other.join)
         await admin.delete_topics([TOPIC])
+
+
+async def test_topics_by_a_regular_expression(nodes: Nodes) -> None:
+    await nodes.all_there()
+    async with Admin(nodes.brokers) as admin:
+        await admin.create_topic("orders-1", 1)
+        member = RegexMember(nodes.bootstrap, "librdkafka", "^orders-.*")
+        with running(member):
+            await until(lambda: member.has == {"orders-1"})
+            nodes.by_id[await owner_of(GROUP, nodes)].kill()
+            await nodes.rest(lambda found: len(found.cluster.nodes) == 2)
+            await admin.create_topic("orders-2", 1)
+            await admin.create_topic("other", 1)
+            await until(lambda: member.has == {"orders-1", "orders-2"})
+        for name in ("orders-1", "orders-2", "other"):
+            await admin.delete_topics([name])
 
 
 async def written(nodes: Nodes, sink: Sink, other: Member, partitions: int) -> None:
