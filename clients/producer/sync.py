@@ -96,10 +96,11 @@ class SyncProducer(InThread[Producer]):
         headers: Headers = (),
         timestamp_ms: int | None = None,
     ) -> RecordMetadata:
-        """As `Producer.send_and_wait`."""
-        return self.send(
+        """As `Producer.send_and_wait`. If a signal handler raises, the record may be on its way."""
+        sent = self.send(
             topic, value, key=key, partition=partition, headers=headers, timestamp_ms=timestamp_ms
-        ).result()
+        )
+        return self._wait(lambda: _confirmed(sent))
 
     def flush(self) -> None:
         """As `Producer.flush`."""
@@ -223,6 +224,11 @@ class _Elsewhere:
 
 async def _entered(producer: Producer, consumer: _Elsewhere | None) -> Transaction:
     return await Transaction(producer, consumer).__aenter__()
+
+
+async def _confirmed(sent: Future[RecordMetadata]) -> RecordMetadata:
+    """Here, as `sent.result()` in the caller's thread would keep a lock if a signal handler raised there."""
+    return await asyncio.shield(asyncio.wrap_future(sent))
 
 
 def _teller(outcome: Future[RecordMetadata]) -> Any:

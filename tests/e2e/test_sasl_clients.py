@@ -6,6 +6,7 @@ import asyncio
 import threading
 import time
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ import kafka
 import kafka.net.sasl.oauth
 import pytest
 
+from ringleader import Producer, SyncProducer
 from ringleader.cli import run
 from ringleader.clients.admin import Admin
 from ringleader.clients.connection.security import Sasl, SaslOAuthBearer, SaslPlain, SaslScram
@@ -120,6 +122,25 @@ async def by_confluent(bootstrap: str, mechanism: str, password: str) -> Any:
 async def test_a_library_is_let_in(daemon: Daemon, ask: Any, mechanism: str) -> None:
     async with asyncio.timeout(WAIT_S):
         assert "orders" in await ask(daemon.bootstrap, mechanism, PASSWORD)
+
+
+@pytest.mark.parametrize("made", [Producer, SyncProducer])
+@pytest.mark.parametrize("mechanism", KINDS)
+async def test_a_producer_is_let_in(daemon: Daemon, mechanism: str, made: Any) -> None:
+    def write(sasl: Sasl) -> Any:
+        with SyncProducer(daemon.bootstrap, sasl=sasl) as producer:
+            return producer.send_and_wait("orders", b"")
+
+    async def send(sasl: Sasl) -> Any:
+        if made is SyncProducer:
+            return await asyncio.to_thread(write, sasl)
+        async with Producer(daemon.bootstrap, sasl=sasl) as producer:
+            return await producer.send_and_wait("orders", b"")
+
+    async with asyncio.timeout(WAIT_S):
+        assert (await send(KINDS[mechanism])).topic == "orders"
+        with pytest.raises(AuthenticationError, match="refused user 'alice'"):
+            await send(replace(KINDS[mechanism], password="wrong"))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("mechanism", KINDS)

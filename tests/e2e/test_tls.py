@@ -6,6 +6,7 @@ import asyncio
 import shutil
 import signal
 import socket
+import ssl
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,16 @@ import confluent_kafka
 import kafka
 import pytest
 
-from ringleader import Admin, AuthenticationError, GroupConsumer, SaslPlain, SaslScram, TlsError
+from ringleader import (
+    Admin,
+    AuthenticationError,
+    GroupConsumer,
+    Producer,
+    SaslPlain,
+    SaslScram,
+    SyncProducer,
+    TlsError,
+)
 from ringleader.cli import run
 from tests.support.certificates import HOSTS, Certificates
 from tests.support.daemon import Daemon
@@ -51,7 +61,7 @@ def daemon(
         *("--ssl-client-auth", "required"),
         *("--group-initial-rebalance-delay-ms", "0"),
     ]
-    topics = ["ours:1", "kafka-python:1", "aiokafka:1", "librdkafka:1", "exchanged:1"]
+    topics = ["ours:1", "kafka-python:1", "aiokafka:1", "librdkafka:1", "exchanged:1", "written:1"]
     directory = tmp_path_factory.mktemp("daemon")
     with Daemon(directory, topics=topics, options=options, listener="SSL") as running:
         yield running
@@ -154,6 +164,25 @@ async def test_clients_of_every_library(
     assert (await read if asyncio.iscoroutine(read) else read) == VALUES
 
 
+def _write(daemon: Daemon, tls: ssl.SSLContext, topic: str) -> None:
+    """By our blocking producer."""
+    with SyncProducer(daemon.bootstrap, tls=tls) as producer:
+        for value in VALUES:
+            producer.send_and_wait(topic, value)
+
+
+async def test_our_producers_write(daemon: Daemon, certificates: Certificates, alice: Path) -> None:
+    tls = certificates.client_tls(alice)
+    async with Producer(daemon.bootstrap, tls=tls) as producer:
+        first = await producer.send_and_wait("written", VALUES[0])
+    await asyncio.to_thread(_write, daemon, tls, "written")
+    assert first.offset == 0
+    assert await _ours(daemon, certificates, alice, "written") == [VALUES[0], *VALUES]
+    with pytest.raises(TlsError, match="asks for a client certificate"):
+        async with Producer(daemon.bootstrap, tls=certificates.client_tls()) as stranger:
+            await stranger.send("written", b"")
+
+
 async def test_a_client_without_a_certificate_is_refused(daemon: Daemon, certificates: Certificates) -> None:
     admin = Admin(daemon.bootstrap, tls=certificates.client_tls(), timeout_ms=10_000)
     with pytest.raises(TlsError, match="asks for a client certificate"):
@@ -180,9 +209,14 @@ async def test_certificates_are_exchanged_under_a_running_consumer(
 ) -> None:
     tls = certificates.client_tls(alice)
     group = f"exchanged-{told}"
-    async with GroupConsumer(
-        daemon.bootstrap, group, ["exchanged"], auto_offset_reset="earliest", tls=tls
-    ) as consumer:
+    async with (
+        Producer(daemon.bootstrap, tls=tls) as producer,
+        GroupConsumer(
+            daemon.bootstrap, group, ["exchanged"], auto_offset_reset="earliest", tls=tls
+        ) as consumer,
+    ):
+        await producer.send_and_wait("exchanged", b"before")
+        await _read(consumer, 1)
         await asyncio.to_thread(produce, daemon, certificates, alice, "exchanged")
         await _read(consumer, len(VALUES))
         rebalances = consumer.metrics().member.rebalances
@@ -195,6 +229,8 @@ async def test_certificates_are_exchanged_under_a_running_consumer(
                 pass
         await asyncio.to_thread(produce, daemon, certificates, alice, "exchanged")
         await _read(consumer, len(VALUES))
+        await producer.send_and_wait("exchanged", b"after")
+        await _read(consumer, 1)
         assert consumer.metrics().member.rebalances == rebalances
 
 
@@ -229,6 +265,8 @@ async def test_sasl_within_tls(certificates: Certificates, tmp_path: Path) -> No
         for sasl in (SaslPlain(ALICE, PASSWORD), SaslScram(ALICE, PASSWORD)):
             async with Admin(daemon.bootstrap, tls=certificates.client_tls(), sasl=sasl) as admin:
                 assert "orders" in {topic.name for topic in await admin.list_topics()}
+            async with Producer(daemon.bootstrap, tls=certificates.client_tls(), sasl=sasl) as producer:
+                await producer.send_and_wait("orders", b"")
         with pytest.raises(AuthenticationError):
             async with Admin(
                 daemon.bootstrap, tls=certificates.client_tls(), sasl=SaslPlain(ALICE, "wrong")
