@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import NamedTuple, TypeAlias
 
 from ringleader.coordinator.consumer_groups import memory, records
 from ringleader.coordinator.consumer_groups.assignors.model import (
@@ -35,7 +36,15 @@ class Aimed(NamedTuple):
     record: records.Record
 
 
-def question(group: ConsumerGroup, topics: Topics) -> Work[tuple[list[Candidate], dict[bytes, int], Facts]]:
+Rates: TypeAlias = Mapping[str, Mapping[int, tuple[int, float]]]
+"""Topic -> partition -> an offset, and records per second; negative: not known."""
+
+NO_RATES: Rates = {}
+
+
+def question(
+    group: ConsumerGroup, topics: Topics, rates: Rates = NO_RATES
+) -> Work[tuple[list[Candidate], dict[bytes, int], Facts]]:
     """The input of an assignor: the members as they are before the first yield."""
     members = [
         (one.member_id, group.topic_names(one), one.target, one.subscription)
@@ -53,13 +62,23 @@ def question(group: ConsumerGroup, topics: Topics) -> Work[tuple[list[Candidate]
         candidates.append(Candidate(member_id, known, target, described.instance_id, described.rack_id))
     there = [topic for name in names if (topic := topics.named(name)) is not None]
     counts = {topic.topic_id: topic.partitions for topic in there}
-    return candidates, counts, Facts({topic.topic_id: topic.racks for topic in there if topic.racks})
+    racks = {topic.topic_id: topic.racks for topic in there if topic.racks}
+    measured: dict[bytes, list[float]] = {}
+    for topic in there:
+        of_topic = rates.get(topic.name, {})
+        if any(rate > 0 for _, rate in of_topic.values()):
+            numbers = range(topic.partitions)
+            measured[topic.topic_id] = [max(0.0, of_topic.get(one, (0, 0.0))[1]) for one in numbers]
+            yield topic.partitions
+    return candidates, counts, Facts(racks, measured)
 
 
-def compute(group: ConsumerGroup, topics: Topics, assignor: Assignor) -> Work[list[Aimed]]:
+def compute(
+    group: ConsumerGroup, topics: Topics, assignor: Assignor, rates: Rates = NO_RATES
+) -> Work[list[Aimed]]:
     """Ask the assignor; the targets that are other ones than before. The group and the topics may change
     meanwhile. Raises `AssignorError`."""
-    members, counts, facts = yield from question(group, topics)
+    members, counts, facts = yield from question(group, topics, rates)
     try:
         shares = yield from assignor(members, counts, facts)
     except Exception as error:

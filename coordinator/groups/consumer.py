@@ -33,6 +33,7 @@ from ringleader.coordinator.groups.group import Group
 from ringleader.coordinator.groups.member import Member
 from ringleader.coordinator.groups.migration import downgraded, is_done, upgraded
 from ringleader.coordinator.groups.patterns import Patterns
+from ringleader.coordinator.groups.rates import Rates
 from ringleader.coordinator.groups.rebalance import Membership, Rebalances
 from ringleader.coordinator.groups.records import encode_group_value, group_key
 from ringleader.coordinator.groups.targets import Targets
@@ -57,6 +58,7 @@ class ConsumerHandler(Membership):
     def __init__(self, rebalances: Rebalances) -> None:
         super().__init__(rebalances)
         self.targets = Targets(self.core)
+        self.rates = Rates(self.core)
         self.patterns = Patterns(self.core)
 
     # ---- requests ----
@@ -138,6 +140,7 @@ class ConsumerHandler(Membership):
         told_news = is_told and fresh.leader_user_data != old.leader_user_data
         member = changes.consumer.member(member_id)
         self.arm_session(group, member, now_ms)
+        self.rates.look(group, now_ms)
         owned = request.topic_partitions
         reported = None if owned is None else [(one.topic_id, one.partitions) for one in owned]
         self.targets.delegations.heard(group, member_id, request)

@@ -99,6 +99,10 @@ class Group:
     """This object of the group, while its target is computed in steps."""
     resolution: Resolution | None = None
     """Of the regular expressions of its members, since there are any."""
+    looked_ms: int = -1
+    """When its offsets were looked at for their rates; -1: not since the load."""
+    rates: dict[str, dict[int, tuple[int, float]]] = field(default_factory=dict)
+    """Topic -> partition -> the offset then, and records per second; negative: not known."""
     # --- journal ---
     progress: Progress | None = None
     finishing: Progress | None = None

@@ -88,7 +88,7 @@ class GroupSettings(BaseModel):
         ("uniform", "range"),
         description="Comma-separated assignors of the coordinator that members of the consumer protocol may "
         "ask for; the first is that of groups whose members ask for none. There are uniform and range, as in "
-        "Kafka, and [rack](consumer-protocol.md#racks).",
+        "Kafka, [rack](consumer-protocol.md#racks) and [weighted](consumer-protocol.md#weights).",
     )
     group_consumer_migration_policy: Annotated[
         Literal["bidirectional", "upgrade", "downgrade", "disabled"], ANY_CASE

@@ -96,7 +96,7 @@ class Targets(Part):
     def _compute(self, changes: Changes, now_ms: int) -> None:
         """Compute the target, or begin to. Raises `AssignorError`."""
         group, consumer = changes.group, changes.consumer
-        steps = self._steps(consumer, self.core.settings.assigned_at_once)
+        steps = self._steps(group, consumer, self.core.settings.assigned_at_once)
         try:
             next(steps)
         except StopIteration as stop:
@@ -108,12 +108,12 @@ class Targets(Part):
         group.computing = consumer
         self.core.begin_work(self._rest(group, consumer, consumer.epoch, steps), now_ms)
 
-    def _steps(self, consumer: ConsumerGroup, first: int) -> Generator[None, None, list[Aimed]]:
+    def _steps(self, group: Group, consumer: ConsumerGroup, first: int) -> Generator[None, None, list[Aimed]]:
         served = self.core.settings.group_consumer_assignors
         wanted = consumer.server_assignor()
         assignor = ASSIGNORS[wanted if wanted in served else served[0]]
         each = self.core.settings.assigned_at_once // STEPS
-        return in_steps(compute(consumer, self.core.topics, assignor), first, each)
+        return in_steps(compute(consumer, self.core.topics, assignor, group.rates), first, each)
 
     def _rest(
         self,
@@ -131,7 +131,7 @@ class Targets(Part):
             made = yield from steps
             if self._is_of(group, consumer) and consumer.epoch != epoch:
                 epoch = consumer.epoch
-                made = yield from self._steps(consumer, core.settings.assigned_at_once // STEPS)
+                made = yield from self._steps(group, consumer, core.settings.assigned_at_once // STEPS)
         except AssignorError as error:
             made = None
             core.reports.notice(group, "", str(error), core.work.now_ms)

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
@@ -107,11 +108,12 @@ def test_members_share_the_topic_and_lose_no_record_when_the_daemon_is_killed(tm
                 one.join()
 
 
-def test_members_choose_an_assignor_that_the_daemon_is_set_to_serve(tmp_path: Path) -> None:
-    options = (*OPTIONS, "--group-consumer-assignors", "uniform,rack")
+@pytest.mark.parametrize("assignor", ["rack", "weighted"])
+def test_members_choose_an_assignor_that_the_daemon_is_set_to_serve(tmp_path: Path, assignor: str) -> None:
+    options = (*OPTIONS, "--group-consumer-assignors", "uniform,rack,weighted")
     with Daemon(tmp_path, topics=[f"t:{PARTITIONS}"], options=options) as daemon:
         members = [
-            Member(daemon.bootstrap, name, **{"group.remote.assignor": "rack", "client.rack": name})
+            Member(daemon.bootstrap, name, **{"group.remote.assignor": assignor, "client.rack": name})
             for name in ("east", "west")
         ]
         try:
@@ -120,7 +122,7 @@ def test_members_choose_an_assignor_that_the_daemon_is_set_to_serve(tmp_path: Pa
             until(lambda: all(one.had for one in members), "each member had a partition")
             admin = AdminClient({"bootstrap.servers": daemon.bootstrap})
             described = admin.describe_consumer_groups(["g"])["g"].result(PATIENCE_S)
-            assert described.partition_assignor == "rack"
+            assert described.partition_assignor == assignor
         finally:
             for one in members:
                 one.ended.set()

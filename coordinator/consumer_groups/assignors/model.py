@@ -36,6 +36,8 @@ class Facts:
 
     racks: Mapping[bytes, Sequence[frozenset[str]]] = field(default_factory=dict)
     """Topic id -> the racks of each partition's replicas; topics of which none is known are not in it."""
+    rates: Mapping[bytes, Sequence[float]] = field(default_factory=dict)
+    """Topic id -> records per second of each partition, as far as they are known; 0 else."""
 
 
 NO_FACTS = Facts()

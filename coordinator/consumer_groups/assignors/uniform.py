@@ -29,7 +29,7 @@ def assign(members: list[Candidate], topics: Mapping[bytes, int], _facts: Facts 
     return (yield from _alike(members, topics) if alike else _different(members, topics))
 
 
-def _kept(
+def kept(
     members: Iterable[Candidate], topics: Mapping[bytes, int]
 ) -> Work[tuple[Shares, dict[bytes, set[int]], dict[str, int]]]:
     """The partitions that each member had and may keep, those of each topic that nobody had, and how many
@@ -72,12 +72,12 @@ def _take(own: dict[bytes, frozenset[int]], topic_id: bytes, taken: Iterable[int
 
 def _alike(members: list[Candidate], topics: Mapping[bytes, int]) -> Work[Shares]:
     subscribed = {topic_id: topics[topic_id] for topic_id in sorted(members[0].topics) if topic_id in topics}
-    kept, free, loads = yield from _kept(members, subscribed)
+    had, free, loads = yield from kept(members, subscribed)
     least, extras = divmod(sum(subscribed.values()), len(members))
     # The extra partition goes to those that have it already, then to those that have most.
-    bearers = sorted(kept, key=lambda member_id: -min(loads[member_id], least + 1))[:extras]
-    quotas = dict.fromkeys(kept, least) | dict.fromkeys(bearers, least + 1)
-    for member_id, own in kept.items():
+    bearers = sorted(had, key=lambda member_id: -min(loads[member_id], least + 1))[:extras]
+    quotas = dict.fromkeys(had, least) | dict.fromkeys(bearers, least + 1)
+    for member_id, own in had.items():
         surplus = loads[member_id] - quotas[member_id]
         for topic_id in sorted(own, key=lambda one: -len(own[one])) if surplus > 0 else ():
             yield len(own[topic_id])
@@ -88,7 +88,7 @@ def _alike(members: list[Candidate], topics: Mapping[bytes, int]) -> Work[Shares
             surplus -= len(taken)
             if not surplus:
                 break
-    hungry = [member_id for member_id in kept if loads[member_id] < quotas[member_id]]
+    hungry = [member_id for member_id in had if loads[member_id] < quotas[member_id]]
     place = 0
     for topic_id, left in free.items():
         given: dict[str, list[int]] = {}
@@ -104,20 +104,20 @@ def _alike(members: list[Candidate], topics: Mapping[bytes, int]) -> Work[Shares
             if not partition % CHUNK:
                 yield CHUNK
         for member_id, some in given.items():
-            _give(kept[member_id], topic_id, some)
+            _give(had[member_id], topic_id, some)
         yield len(given)
-    return kept
+    return had
 
 
 def _different(members: list[Candidate], topics: Mapping[bytes, int]) -> Work[Shares]:
-    kept, free, loads = yield from _kept(members, topics)
+    had, free, loads = yield from kept(members, topics)
     subscribers = yield from _subscribers(members)
     ordered = sorted(
         (topic_id for topic_id in subscribers if topic_id in topics),
         key=lambda one: (-topics[one] / len(subscribers[one]), len(subscribers[one]), one),
     )
     # One number for a member's load and its place by id: numbers are cheaper to order than pairs.
-    names = sorted(kept)
+    names = sorted(had)
     step = len(names)
     keys = {member_id: loads[member_id] * step + place for place, member_id in enumerate(names)}
     for topic_id in ordered:
@@ -135,11 +135,11 @@ def _different(members: list[Candidate], topics: Mapping[bytes, int]) -> Work[Sh
             if not partition % CHUNK:
                 yield CHUNK
         for member_id, some in given.items():
-            _give(kept[member_id], topic_id, some)
+            _give(had[member_id], topic_id, some)
         yield len(heap) // 8 + len(given)
     loads = {member_id: key // step for member_id, key in keys.items()}
     owners: dict[bytes, set[str]] = {topic_id: set() for topic_id in ordered}
-    for member_id, own in kept.items():
+    for member_id, own in had.items():
         for topic_id in own:
             owners[topic_id].add(member_id)
         yield len(own)
@@ -148,10 +148,10 @@ def _different(members: list[Candidate], topics: Mapping[bytes, int]) -> Work[Sh
         moved = False
         for topic_id in ordered:
             seen = subscribers[topic_id], owners[topic_id]
-            moved |= yield from _balance(topic_id, *seen, kept, loads, least)
+            moved |= yield from _balance(topic_id, *seen, had, loads, least)
         if not moved:
             break
-    return kept
+    return had
 
 
 def _subscribers(members: Iterable[Candidate]) -> Work[dict[bytes, list[str]]]:

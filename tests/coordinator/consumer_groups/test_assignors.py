@@ -10,7 +10,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringleader.coordinator.consumer_groups.assignors import ASSIGNORS, rack, ranges, uniform
+from ringleader.coordinator.consumer_groups.assignors import ASSIGNORS, rack, ranges, uniform, weighted
 from ringleader.coordinator.consumer_groups.assignors.model import (
     NO_FACTS,
     Assignor,
@@ -247,3 +247,84 @@ def test_rack_takes_little_work_for_a_large_group() -> None:
     assert near(members, facts, owners(shares)) == 5_000
     assert sum(done) < 100_000
     assert max(done) < sum(done) / 20
+
+
+# ---- weighted ----
+
+
+def test_weighted_is_even_within_its_tolerance_and_moves_little(seed: int) -> None:
+    """With equal subscriptions each member is near the mean, or has no partition that would even it out with
+    the one that has least; and nothing moves in a group that has not changed."""
+    draw = random.Random(seed)
+    for _ in range(400):
+        topics = {topic: draw.randint(0, 12) for topic in TOPICS}
+        rates = {
+            topic: [draw.choice((0.0, 1.0, draw.expovariate(0.1))) for _ in range(one)]
+            for topic, one in topics.items()
+        }
+        facts = Facts(rates=rates)
+        idle = weighted.IDLE * sum(map(sum, rates.values())) / max(1, sum(topics.values()))
+        members = members_of([frozenset(TOPICS)] * draw.randint(1, 7), topics, {})
+        if draw.random() < 0.5:
+            before = run(uniform.assign, members, topics)
+            members = [replace(one, target=before[one.member_id]) for one in members]
+        shares = run(weighted.assign, members, topics, facts)
+        at_once(check(shares, members, topics))
+        if not idle:
+            continue
+        near_by(shares, rates, idle)
+        again = [replace(one, target=shares[one.member_id]) for one in members]
+        assert run(weighted.assign, again, topics, facts) == shares
+        left = again[1:]
+        if left:
+            after = run(weighted.assign, left, topics, facts)
+            near_by(after, rates, idle)
+
+
+def near_by(shares: Shares, rates: dict[bytes, list[float]], idle: float) -> None:
+    costs = {
+        member_id: [idle + rates[topic][number] for topic, some in own.items() for number in some]
+        for member_id, own in shares.items()
+    }
+    sums = {member_id: sum(some) for member_id, some in costs.items()}
+    mean, least = sum(sums.values()) / len(sums), min(sums.values())
+    for member_id, load in sums.items():
+        is_near = load <= mean * (1 + weighted.TOLERANCE) + 1e-6
+        if not is_near or least < mean * (1 - weighted.TOLERANCE) - 1e-6:
+            assert min(costs[member_id], default=load) >= (load - least) * (1 - 1e-6)
+
+
+def test_rates_that_change_a_little_move_nothing_and_large_ones_do() -> None:
+    members, topics = members_of([frozenset((A,))] * 2, {A: 8}, {}), {A: 8}
+    shares = run(weighted.assign, members, topics, Facts(rates={A: [10.0] * 8}))
+    assert sizes(shares) == [4, 4]
+    members = [replace(one, target=shares[one.member_id]) for one in members]
+    busy = [10.0 + (one in shares["m0"][A]) for one in range(8)]
+    assert run(weighted.assign, members, topics, Facts(rates={A: busy})) == shares
+    busy = [10.0 + 20 * (one in shares["m0"][A]) for one in range(8)]
+    assert sizes(run(weighted.assign, members, topics, Facts(rates={A: busy}))) == [3, 5]
+    assert run(weighted.assign, members, topics) == shares
+
+
+def test_a_member_that_joins_many_gets_its_share() -> None:
+    members, topics = members_of([frozenset((A,))] * 20, {A: 200}, {}), {A: 200}
+    facts = Facts(rates={A: [10.0] * 200})
+    shares = run(weighted.assign, members, topics, facts)
+    members = [replace(one, target=shares[one.member_id]) for one in members]
+    members.append(Candidate("new", frozenset((A,))))
+    again = run(weighted.assign, members, topics, facts)
+    assert len(again["new"][A]) == 8
+    assert moves(members, again) == 8
+
+
+def test_weighted_gives_each_partition_to_one_subscriber(seed: int) -> None:
+    draw = random.Random(seed)
+    for _ in range(400):
+        topics = {topic: draw.randint(0, 9) for topic in TOPICS}
+        facts = Facts(rates={topic: [draw.random() for _ in range(one)] for topic, one in topics.items()})
+        some = [frozenset(draw.sample(TOPICS, draw.randint(0, 3))) for _ in range(5)]
+        members = members_of(some, topics, {})
+        for _ in range(2):
+            shares = run(weighted.assign, members, topics, facts)
+            at_once(check(shares, members, topics))
+            members = [replace(one, target=shares[one.member_id]) for one in members[1:]]

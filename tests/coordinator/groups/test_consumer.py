@@ -96,8 +96,10 @@ class Desk:
         response: ConsumerGroupHeartbeatResponse = self.ask(request, version)
         return response
 
-    def commit(self, member: str, epoch: int, *partitions: int, version: int = 9) -> list[int]:
-        rows = [OffsetCommitRequestPartition(one, 5) for one in partitions]
+    def commit(
+        self, member: str, epoch: int, *partitions: int, version: int = 9, offset: int = 5
+    ) -> list[int]:
+        rows = [OffsetCommitRequestPartition(one, offset) for one in partitions]
         request = OffsetCommitRequest(
             "g", epoch, member, topics=[OffsetCommitRequestTopic(name="orders", partitions=rows)]
         )
@@ -186,17 +188,6 @@ def test_members_ask_for_assignors_that_the_setting_names_and_the_first_is_the_d
     desk.restart()
     desk.topics.put(Topic("orders", ORDERS.topic_id, 5))
     assert desk.beat("m", 3, [0, 1]).error_code == 0
-
-
-def test_partitions_go_to_members_in_the_racks_of_their_replicas() -> None:
-    desk = Desk(SETTINGS.model_copy(update={"group_consumer_assignors": ("rack",)}))
-    racks = tuple(frozenset((one,)) for one in ("west", "east", "east", "west"))
-    desk.topics.put(Topic("orders", ORDERS.topic_id, 4, racks))
-    desk.beat("w", 0, rack_id="west")
-    desk.beat("e", 0, rack_id="east")
-    assert partitions(desk.beat("w", 2)) == [0, 3]
-    desk.beat("w", 2, [0, 3])
-    assert partitions(desk.beat("e", 3)) == [1, 2]
 
 
 def test_only_a_join_makes_a_group(desk: Desk) -> None:

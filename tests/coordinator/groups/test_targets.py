@@ -1,5 +1,6 @@
 """Targets of large groups, which the coordinator computes in steps: what members are answered meanwhile, and
-what becomes of a target whose group changes. Whole stories: tests/simulation/consumer."""
+what becomes of a target whose group changes; and what assignors know of partitions. Whole stories:
+tests/simulation/consumer."""
 
 from __future__ import annotations
 
@@ -177,3 +178,47 @@ def test_no_step_of_a_large_group_is_a_large_part_of_the_work() -> None:
     assert sum(len(one) for member in group.members.values() for one in member.target.values()) == 6_000
     assert len(costs) > 20
     assert max(costs) < sum(costs) / 8
+
+
+# ---- what assignors are told ----
+
+
+def test_partitions_go_to_members_in_the_racks_of_their_replicas() -> None:
+    desk = Desk(SETTINGS.model_copy(update={"group_consumer_assignors": ("rack",)}))
+    racks = tuple(frozenset((one,)) for one in ("west", "east", "east", "west"))
+    desk.topics.put(Topic("orders", ORDERS.topic_id, 4, racks))
+    desk.beat("w", 0, rack_id="west")
+    desk.beat("e", 0, rack_id="east")
+    assert partitions(desk.beat("w", 2)) == [0, 3]
+    desk.beat("w", 2, [0, 3])
+    assert partitions(desk.beat("e", 3)) == [1, 2]
+
+
+def test_partitions_weigh_the_rate_at_which_the_group_has_committed_in_them() -> None:
+    desk = Desk(SETTINGS.model_copy(update={"group_consumer_assignors": ("weighted", "uniform")}))
+    desk.beat("a", 0)
+    desk.beat("a", 2, [0, 1, 2, 3])
+    assert desk.commit("a", 2, 0, 1, 2, 3) == [0] * 4
+    group = desk.shard._groups["g"]
+    looked_ms = group.looked_ms
+    desk.wait(30_000)
+    desk.beat("a", 2)
+    assert group.looked_ms == looked_ms == 1_000_000
+    assert desk.commit("a", 2, 0, offset=3_005) + desk.commit("a", 2, 1, 2, 3, offset=605) == [0] * 4
+    desk.wait(30_000)
+    assert group.rates["orders"] == dict.fromkeys(range(4), (5, -1.0))
+    desk.beat("a", 2)
+    desk.wait(0)
+    assert group.rates["orders"] == {0: (3_005, 50.0), **dict.fromkeys((1, 2, 3), (605, 10.0))}
+    desk.beat("b", 0)
+    consumer = group.consumer
+    assert consumer is not None
+    assert consumer.members["a"].target == {ORDERS.topic_id: frozenset((1, 2, 3))}
+    assert consumer.members["b"].target == {ORDERS.topic_id: frozenset((0,))}
+
+
+def test_no_rates_are_looked_at_where_no_assignor_wants_them() -> None:
+    desk = Desk()
+    desk.beat("a", 0)
+    desk.beat("a", 2, [0, 1, 2, 3])
+    assert desk.shard._groups["g"].looked_ms == -1

@@ -52,7 +52,10 @@ from tests.simulation.consumer.member import ModelMember
 from tests.simulation.facts import ViolationError
 
 NAMES = ("a", "b", "c")
-DELEGATED = ("client:cooperative-sticky", "client:cooperative-sticky", "client:weighted", "range")
+DELEGATED = (
+    *("client:cooperative-sticky", "client:cooperative-sticky", "client:weighted"),
+    *("range", "rack", "weighted"),
+)
 FAULTY_MS = 400_000
 SETTLE_MS = 300_000
 WAIT_MS = 3 * REBALANCE_TIMEOUT_MS
@@ -92,6 +95,7 @@ class World:
         self.settings = GroupSettings(
             group_consumer_session_timeout_ms=45_000,
             group_consumer_assignment_interval_ms=self.rng.choice([0, 0, 1_000, 15_000]),
+            group_consumer_assignors=("uniform", "range", "rack", "weighted"),
             assigned_at_once=self.rng.choice([1, 20, 20_000]),
             group_consumer_migration_policy=self.rng.choice(
                 [*["bidirectional"] * 7, "upgrade", "downgrade", "disabled"]
