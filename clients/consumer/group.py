@@ -258,7 +258,7 @@ class GroupConsumer(BaseConsumer):
         check("handler", handler, Callable[..., object], "process()")
         check_options("process()", options, ProcessOptions)
         settings = ProcessSettings(**options)
-        if settings.retry_topics and self.settings.auto_offset_reset == "latest":
+        if settings.retry_topics and self.settings.auto_offset_reset not in ("earliest", "none"):
             # A restart before the first commit would not see what was written to them.
             raise ValueError('process(): retry topics need a consumer with auto_offset_reset="earliest"')
         reader = self._running()

@@ -218,11 +218,14 @@ async def test_a_record_that_cannot_be_put_off_is_not_done(coordinator: Coordina
             assert (await one.committed())["t", 0].offset == 0
 
 
-async def test_its_consumer_begins_at_the_beginning(coordinator: Coordinator) -> None:
+@pytest.mark.parametrize("reset", ["latest", "by_duration:PT1H"])
+async def test_its_consumer_begins_at_the_beginning(coordinator: Coordinator, reset: str) -> None:
     async with Producer(coordinator.bootstrap) as producer:
         policy = retry_topics(producer, "t.retry")
         assert policy.topics == ("t.retry.10s", "t.retry.60s", "t.retry.600s")
-        async with GroupConsumer(coordinator.bootstrap, "g", ["t", *policy.topics]) as one:
+        async with GroupConsumer(
+            coordinator.bootstrap, "g", ["t", *policy.topics], auto_offset_reset=reset
+        ) as one:
             with pytest.raises(ValueError, match='auto_offset_reset="earliest"'):
                 await one.process(lambda record: None, failures={ValueError: Retry(then=policy)})
         for wrong in ([], [0], [-1], ["1"], [float("inf")]):
