@@ -196,9 +196,9 @@ class Settings(GroupSettings, TransactionSettings, TopicSettings, TlsSettings):
         "(`/metrics`). Default: none.",
     )
     telemetry_enable: bool = Field(
-        True,
+        False,
         description="Ask clients for [telemetry](telemetry.md) (KIP-714): how often they poll, how long "
-        "rebalances and fetches take them. Java clients and librdkafka tell it by themselves.",
+        "rebalances and fetches take them. Java clients and librdkafka tell it without an option of theirs.",
     )
     telemetry_interval_ms: int = Field(
         60_000,

@@ -42,7 +42,7 @@ API = {
     "members": ("Members", ("group.membership", "group.subscription", "model", "metrics", "options")),
     "admin": ("Admin", ("admin", "acls", "descriptions", "connection.metadata", "exporting")),
     "security": ("Security of clients", ("connection.security",)),
-    "producers": ("Producers", ("producer", "produce.model")),
+    "producers": ("Producers", ("producer", "produce.model", "with_context")),
     "errors": ("Errors", ("errors", "fetch.errors", "produce.errors")),
 }
 """Page -> its title, and the modules of `ringleader.clients` whose public names it has."""

@@ -69,7 +69,7 @@ ADVERTISED = {
 
 @pytest.mark.parametrize("version", range(4))
 async def test_every_api_is_told_with_its_versions(tmp_path: Path, version: int) -> None:
-    settings = Settings(listen="127.0.0.1:0", data_dir=tmp_path)
+    settings = Settings(listen="127.0.0.1:0", data_dir=tmp_path, telemetry_enable=True)
     async with Node(settings) as node:
         client = Client(*await asyncio.open_connection(node.host, node.port))
         answer = await client.call(ApiVersionsRequest("client", "1"), version)
@@ -87,8 +87,8 @@ async def test_the_consumer_protocol_is_not_told_where_it_is_switched_off(tmp_pa
         assert not {68, 69} & node.server.routes.keys()
 
 
-async def test_telemetry_is_not_told_where_it_is_switched_off(tmp_path: Path) -> None:
-    settings = Settings(listen="127.0.0.1:0", data_dir=tmp_path, telemetry_enable=False)
+async def test_telemetry_is_not_told_where_it_is_not_asked_for(tmp_path: Path) -> None:
+    settings = Settings(listen="127.0.0.1:0", data_dir=tmp_path)
     async with Node(settings) as node:
         assert not {71, 72} & node.server.routes.keys()
 

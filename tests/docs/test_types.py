@@ -17,6 +17,7 @@ PUBLIC = {
     "ringleader.testing",
     "ringleader.clients.aiokafka",  # which has to be installed
     "ringleader.clients.kafka_python",  # likewise
+    "ringleader.clients.schemas",  # confluent-kafka, likewise
     "ringleader.spark_bridge.committing",  # PySpark, likewise
     "ringleader.protocol.messages",  # for who works on the codec
 }

@@ -29,6 +29,7 @@ from tests.support.rawclient import ConnectionClosedError, RawConnection
 
 QUEUED_BYTES = 64 * 1024 * 1024
 OPTIONS = (
+    "--telemetry-enable",
     *("--authorizer", "acl", "--super-users", "User:ANONYMOUS"),
     *("--queued-max-request-bytes", str(QUEUED_BYTES), "--group-initial-rebalance-delay-ms", "0"),
 )

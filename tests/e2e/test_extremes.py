@@ -23,6 +23,7 @@ COMBINED = share(1_500, whole=6_000)
 KEPT = "kept"
 """The other client's topic."""
 OPTIONS = (
+    "--telemetry-enable",
     *("--group-initial-rebalance-delay-ms", "0", "--log-format", "json"),
     *("--authorizer", "acl", "--super-users", "User:ANONYMOUS"),
 )

@@ -25,6 +25,7 @@ def guarded(directory: Path, **more: Any) -> Settings:
         "authorizer": "acl",
         "super_users": f"User:{ADMINISTRATOR}",
         "group_initial_rebalance_delay_ms": 0,
+        "telemetry_enable": True,
         **more,
     }
     if "listeners" in more:

@@ -76,6 +76,7 @@ def settings(tmp_path: Path) -> Settings:
         http_listen="127.0.0.1:0",
         data_dir=tmp_path,
         topic="orders:2",
+        telemetry_enable=True,
         telemetry_interval_ms=100,
         group_initial_rebalance_delay_ms=0,
     )

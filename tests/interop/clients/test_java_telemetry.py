@@ -25,6 +25,7 @@ MEASURES = {
 def daemon(tmp_path: Path) -> Iterator[Daemon]:
     """A daemon to which clients tell of themselves five times a second."""
     options = ["--group-initial-rebalance-delay-ms", "0", "--telemetry-interval-ms", "200"]
+    options += ["--telemetry-enable"]
     options += ["--http-listen", "127.0.0.1:0"]
     with Daemon(tmp_path, topics=[f"{TOPIC}:{PARTITIONS}"], options=options) as running:
         yield running
