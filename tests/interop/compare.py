@@ -36,6 +36,9 @@ AGAIN = 2
 
 PLAY_TIMEOUT_S = 120
 
+OF_ONE_PRINCIPAL = {"two members with one expression", "a static member with an expression comes back"}
+"""Scenarios that our server answers otherwise where clients are different principals: regex-principals."""
+
 T = TypeVar("T")
 
 Play = tuple[Scenario, Entry]
@@ -245,6 +248,8 @@ async def compare(
     """Play everything, and compare with what the files say."""
     began = time.monotonic()
     plays = plays_of(files)
+    if ours and any(target.entrance is not None for target in targets.values()):
+        plays = [play for play in plays if play[0].title not in OF_ONE_PRINCIPAL]
     report = Report(title, len(plays))
 
     async def attempt(play: Play, target: Target) -> str:

@@ -192,7 +192,7 @@ class Answers:
             return
         commit = isinstance(request, OffsetCommitRequest | TxnOffsetCommitRequest)
         if call.facts.fenced if commit else getattr(request, "member_id", "") in self.memory.fenced:
-            admin = isinstance(request, OffsetCommitRequest) and request.generation_id_or_member_epoch < 0
+            admin = commit and request.generation_id_or_member_epoch < 0
             good = [code for code in _codes(request, response) if code == _OK]
             self.must(admin or not good, "G9", f"{request!r} of a replaced member was accepted")
 
