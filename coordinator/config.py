@@ -38,9 +38,10 @@ from ringleader.coordinator.security.listeners import (
     parse_named_addresses,
     parse_named_protocols,
 )
-from ringleader.coordinator.security.settings import TlsSettings, Words, parse_words
+from ringleader.coordinator.security.settings import TlsSettings
 from ringleader.coordinator.topics.settings import TopicSettings
 from ringleader.coordinator.transactions.settings import TransactionSettings
+from ringleader.host.words import Words, parse_words
 from ringleader.protocol.wire import INT32_MAX, INT64_MAX
 
 OAUTHBEARER = "OAUTHBEARER"

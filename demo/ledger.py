@@ -10,10 +10,13 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any
+
+from demo import plan
 
 
 def ranges(offsets: Iterable[int]) -> list[tuple[int, int]]:
@@ -66,3 +69,13 @@ def read(path: Path) -> list[dict[str, Any]]:
         return []
     whole, _, _cut_off = path.read_text(encoding="utf-8").rpartition("\n")
     return [json.loads(line) for line in whole.splitlines()]
+
+
+@contextmanager
+def named_member(description: str | None) -> Iterator[tuple[str, str, Ledger]]:
+    """By the command line of a member's process: the daemon's address, the member's name, and its ledger."""
+    parser = plan.arguments(description)
+    parser.add_argument("--name", required=True)
+    args = parser.parse_args()
+    with Ledger(plan.Places(args.out).ledger(args.name)) as ledger:
+        yield args.bootstrap, args.name, ledger

@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-async def aside(run: Callable[[], T]) -> T:
-    """The result, computed in a thread of its own. Other than with a thread of the loop's executor, the end
-    of the loop does not wait for it."""
+async def aside(run: Callable[[], T], name: str = "ringleader computes") -> T:
+    """The result, computed in a thread of its own, of that name. Other than with a thread of the loop's
+    executor, the end of the loop does not wait for it."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[T] = loop.create_future()
 
@@ -32,5 +32,5 @@ async def aside(run: Callable[[], T]) -> T:
         with contextlib.suppress(RuntimeError):  # the loop is closed
             loop.call_soon_threadsafe(tell, *outcome)
 
-    threading.Thread(target=compute, name="ringleader computes", daemon=True).start()
+    threading.Thread(target=compute, name=name, daemon=True).start()
     return await done

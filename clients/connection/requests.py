@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ringleader.clients.model import Node, TopicPartition
+from ringleader.protocol.fields import LAST
 from ringleader.protocol.messages import ApiVersionsRequest, FindCoordinatorRequest
 
 GREETING = ApiVersionsRequest(client_software_name="ringleader", client_software_version="0.1.0")
@@ -20,7 +21,7 @@ class Request:
     message: Any
     """The message class."""
     build: Callable[[int], Any]
-    max_version: int = 32767
+    max_version: int = LAST
     raw: bool = False
     """The answer is wanted as a `RawAnswer`: it may be large, and is decoded elsewhere."""
     keep: Callable[[Any], None] | None = None
@@ -37,7 +38,7 @@ class RawAnswer(NamedTuple):
     version: int
 
 
-def plain(message: Any, max_version: int = 32767) -> Request:
+def plain(message: Any, max_version: int = LAST) -> Request:
     """A request that is the same in all versions."""
     return Request(type(message), lambda _version: message, max_version)
 

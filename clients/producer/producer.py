@@ -28,7 +28,7 @@ from ringleader.clients.produce.model import ProducerMetrics, ProducerSettings, 
 from ringleader.clients.produce.rows import Row, size_bytes
 from ringleader.clients.produce.sender import BatchSender, too_large
 from ringleader.clients.produce.transactions import Transactions
-from ringleader.clients.producer.records import row_of
+from ringleader.clients.producer.records import row_of, row_with_context
 from ringleader.clients.producer.transaction import Transaction
 from ringleader.clients.with_context import close_all
 from ringleader.protocol.records import Headers
@@ -195,8 +195,11 @@ class Producer(InLoop):
             self._last_turn_s = asyncio.get_running_loop().time()
         at_ms = int(time.time() * 1000) if timestamp_ms is None else timestamp_ms
         deadline_s = now_s + self.settings.max_block_ms / 1000
-        making = partial(row_of, self.settings, topic, value, key, partition, headers, at_ms)
-        row = await (self._row(making, deadline_s) if self.settings.with_context else making())
+        given = self.settings, topic, value, key, partition, headers, at_ms
+        if self.settings.with_context:
+            row = await self._row(partial(row_with_context, *given), deadline_s)
+        else:
+            row = row_of(*given)
         size = size_bytes(row)
         if size > self.settings.buffer_memory:
             raise too_large(topic, size, "buffer_memory", self.settings.buffer_memory)

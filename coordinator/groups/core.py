@@ -235,6 +235,11 @@ class Core:
         classic = described.classic
         return self.config(group_id, SESSION) if classic is None else classic.session_timeout_ms
 
+    def assignor(self, consumer: ConsumerGroup) -> str:
+        """The assignor of the coordinator for a group: that which its members ask for, if it is served."""
+        wanted, served = consumer.server_assignor(), self.settings.group_consumer_assignors
+        return wanted if wanted in served else served[0]
+
     # ---- deadlines ----
 
     def arm_session(self, member: Member, now_ms: int) -> None:

@@ -26,7 +26,7 @@ class Rates(Part):
         consumer, looked_ms = group.consumer, group.looked_ms
         if consumer is None or (looked_ms >= 0 and now_ms - looked_ms < INTERVAL_MS):
             return
-        if (consumer.server_assignor() or self.core.settings.group_consumer_assignors[0]) != WEIGHTED:
+        if self.core.assignor(consumer) != WEIGHTED:
             return
         self.core.begin_change()
         group.looked_ms = now_ms

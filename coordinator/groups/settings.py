@@ -8,7 +8,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from ringleader.coordinator.consumer_groups.assignors import ASSIGNORS
 from ringleader.coordinator.letter_case import ANY_CASE
-from ringleader.coordinator.security.settings import Words
+from ringleader.host.words import Words
 from ringleader.protocol.wire import INT32_MAX, INT64_MAX
 
 

@@ -109,9 +109,7 @@ class Targets(Part):
         self.core.begin_work(self._rest(group, consumer, consumer.epoch, steps), now_ms)
 
     def _steps(self, group: Group, consumer: ConsumerGroup, first: int) -> Generator[None, None, list[Aimed]]:
-        served = self.core.settings.group_consumer_assignors
-        wanted = consumer.server_assignor()
-        assignor = ASSIGNORS[wanted if wanted in served else served[0]]
+        assignor = ASSIGNORS[self.core.assignor(consumer)]
         each = self.core.settings.assigned_at_once // STEPS
         return in_steps(compute(consumer, self.core.topics, assignor, group.rates), first, each)
 

@@ -21,9 +21,9 @@ from ringleader.coordinator.run_queue import SLICE_ELEMENTS
 from ringleader.coordinator.server.call import Call, Message, NoAnswer
 from ringleader.coordinator.server.services import Handler, Services
 from ringleader.protocol.errors import LEADER_MOVED, ErrorCode, KafkaError
+from ringleader.protocol.fields import LAST
 from ringleader.protocol.messages import ApiVersionsResponse
 
-MAX = 32_767
 NEWEST = {0: 9, 22: 4, 24: 3, 25: 3, 26: 3, 28: 3}
 """By API: the newest version that nodes forward. Nodes offer transactions of V1 alone (KIP-890): they
 coordinate the groups, the brokers the transactions."""
@@ -75,7 +75,7 @@ class Relay:
         self.versions = {
             key: (
                 max(one[key][0] for one in served),
-                min(*(one[key][1] for one in served), NEWEST.get(key, MAX)),
+                min(*(one[key][1] for one in served), NEWEST.get(key, LAST)),
             )
             for key in set.intersection(*map(set, served))
         }

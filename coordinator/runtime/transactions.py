@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from ringleader.coordinator.groups.routing import partition_for
 from ringleader.coordinator.logs import Seldom
 from ringleader.coordinator.machine import Notice
-from ringleader.coordinator.runtime.shards import ShardRuntime
+from ringleader.coordinator.runtime.shards import ShardRuntime, Waiting
 from ringleader.coordinator.storage.base import Storage
 from ringleader.coordinator.transactions.machine import Finish, Producer, Result, TransactionShard
 from ringleader.coordinator.transactions.records import by_topic
@@ -51,20 +51,12 @@ class GroupOffsets(Protocol):
         """Partition and producer id of the transactions that have offsets of groups."""
 
 
-class _Joined:
-    """A ticket whose answer is awaited."""
+class _Joined(Waiting):
+    """Is answered an error code."""
 
-    def __init__(self) -> None:
-        self.answered: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-
-    def answer(self, result: Result) -> None:
-        """The error code."""
-        self.refuse(result.error)
-
-    def refuse(self, error_code: int) -> None:
-        """An error."""
-        if not self.answered.done():
-            self.answered.set_result(error_code)
+    def answer(self, response: Result | int) -> None:
+        """See `Waiting`."""
+        super().answer(response.error if isinstance(response, Result) else response)
 
 
 class TransactionRuntime(ShardRuntime[TransactionShard]):
@@ -216,7 +208,7 @@ class TransactionRuntime(ShardRuntime[TransactionShard]):
         while True:
             ticket = _Joined()
             self.add_partitions(transactional_id, producer, partitions, ticket, V2)
-            error = await ticket.answered
+            error: int = await ticket.answered
             if error != ErrorCode.CONCURRENT_TRANSACTIONS or self._loop.time() >= until_s:
                 return error
             await asyncio.sleep(JOIN_AGAIN_MS / 1000)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr
 
 from ringleader.coordinator.letter_case import ANY_CASE
 from ringleader.coordinator.security.mapping import PrincipalMapper
+from ringleader.host.words import Words
 
 CONVERT = (
     "only PEM is read: convert with `keytool -importkeystore -deststoretype PKCS12` and `openssl pkcs12 -in "
@@ -33,14 +34,6 @@ def _pem_store(kind: str) -> str:
     return "PEM"
 
 
-def parse_words(value: Any) -> Any:
-    """A comma separated text, or a sequence of these."""
-    parts = [value] if isinstance(value, str) else value
-    if not isinstance(parts, list | tuple):
-        return parts
-    return tuple(word.strip() for part in parts for word in str(part).split(",") if word.strip())
-
-
 def _known_suites(suites: tuple[str, ...]) -> tuple[str, ...]:
     for suite in suites:
         if suite not in TLS_1_2_CIPHERS:
@@ -56,7 +49,6 @@ def _rules(rules: str) -> str:
     return rules
 
 
-Words = BeforeValidator(parse_words)
 Store = Annotated[str, AfterValidator(_pem_store)]
 
 

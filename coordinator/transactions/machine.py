@@ -288,18 +288,8 @@ class TransactionShard:
             return
         if self._refused_as_full(ticket):
             return
-        wall_ms = self._unix_time.stamp_ms(now_ms)
-        goes_on = latest.state == State.ONGOING
-        after = replace(
-            latest,
-            state=State.ONGOING,
-            partitions=added,
-            started_ms=latest.started_ms if goes_on else wall_ms,
-            updated_ms=wall_ms,
-            # An end of V2 has raised the epoch: nothing of this one was aborted.
-            aborted=latest.aborted and (goes_on or latest.version != V2),
-            version=version,
-        )
+        current = _going_on(latest, self._unix_time.stamp_ms(now_ms))
+        after = replace(current, state=State.ONGOING, partitions=added, version=version)
         self._out.answer(ticket, Result(NONE), self._write(transactional_id, after, now_ms))
 
     # ---- EndTxn ----
@@ -368,17 +358,8 @@ class TransactionShard:
     ) -> Transaction:
         """The transaction when its end is decided, with the epoch after its own."""
         entry.last_producer_id, entry.last_epoch = latest.producer_id, latest.epoch
-        wall_ms = self._unix_time.stamp_ms(now_ms)
-        return replace(
-            latest,
-            epoch=latest.epoch + 1,
-            state=state,
-            started_ms=latest.started_ms if latest.state == State.ONGOING else wall_ms,
-            updated_ms=wall_ms,
-            aborted=latest.aborted and (latest.state == State.ONGOING or latest.version != V2),
-            version=version,
-            next_id=next_id,
-        )
+        current = _going_on(latest, self._unix_time.stamp_ms(now_ms))
+        return replace(current, epoch=latest.epoch + 1, state=state, version=version, next_id=next_id)
 
     def finished(self, transactional_id: str, producer_id: int, epoch: int, now_ms: int) -> None:
         """All partitions of a `Finish` have their marker, on the disk. Of a transaction that is not being
@@ -602,6 +583,15 @@ class _Begun(NamedTuple):
 
 def _timed_out(transactional_id: str) -> Callable[[int], Notice]:
     return lambda now_ms: Notice(transactional_id, "", "transaction timed out, aborted", expected=True)
+
+
+def _going_on(latest: Transaction, wall_ms: int) -> Transaction:
+    """The open transaction at this time, or the beginning of the next one."""
+    if latest.state == State.ONGOING:
+        return replace(latest, updated_ms=wall_ms)
+    # An end of V2 has raised the epoch: nothing of this one was aborted.
+    aborted = latest.aborted and latest.version != V2
+    return replace(latest, started_ms=wall_ms, updated_ms=wall_ms, aborted=aborted)
 
 
 def _check_producer(producer: Producer, latest: Transaction) -> int:

@@ -13,7 +13,7 @@ from kafka.errors import KafkaError
 from kafka.structs import OffsetAndMetadata
 
 from demo import plan
-from demo.ledger import Ledger
+from demo.ledger import Ledger, named_member
 
 
 class Noted(ConsumerRebalanceListener):  # type: ignore[misc]  # its library is untyped
@@ -81,11 +81,8 @@ def run(bootstrap: str, name: str, ledger: Ledger) -> None:
 
 def main() -> None:
     """Be one member."""
-    parser = plan.arguments(__doc__)
-    parser.add_argument("--name", required=True)
-    args = parser.parse_args()
-    with Ledger(plan.Places(args.out).ledger(args.name)) as ledger:
-        run(args.bootstrap, args.name, ledger)
+    with named_member(__doc__) as member:
+        run(*member)
 
 
 if __name__ == "__main__":

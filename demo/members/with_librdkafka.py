@@ -10,7 +10,7 @@ from collections import defaultdict
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from demo import plan
-from demo.ledger import Ledger
+from demo.ledger import Ledger, named_member
 
 
 def consume(consumer: Consumer, ledger: Ledger, stop: threading.Event) -> None:
@@ -68,11 +68,8 @@ def run(bootstrap: str, name: str, ledger: Ledger) -> None:
 
 def main() -> None:
     """Be one member."""
-    parser = plan.arguments(__doc__)
-    parser.add_argument("--name", required=True)
-    args = parser.parse_args()
-    with Ledger(plan.Places(args.out).ledger(args.name)) as ledger:
-        run(args.bootstrap, args.name, ledger)
+    with named_member(__doc__) as member:
+        run(*member)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import signal
 from collections.abc import Sequence
 
 from demo import plan
-from demo.ledger import Ledger
+from demo.ledger import Ledger, named_member
 from ringleader import GroupConsumer
 from ringleader.clients.errors import ClientError
 from ringleader.clients.model import TopicPartition
@@ -63,11 +63,8 @@ async def run(bootstrap: str, name: str, ledger: Ledger) -> None:
 
 def main() -> None:
     """Be one member."""
-    parser = plan.arguments(__doc__)
-    parser.add_argument("--name", required=True)
-    args = parser.parse_args()
-    with Ledger(plan.Places(args.out).ledger(args.name)) as ledger:
-        asyncio.run(run(args.bootstrap, args.name, ledger))
+    with named_member(__doc__) as member:
+        asyncio.run(run(*member))
 
 
 if __name__ == "__main__":

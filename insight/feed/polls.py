@@ -13,6 +13,7 @@ from ringleader.clients.connection.requests import Request, plain
 from ringleader.clients.errors import ClientError, UnsupportedVersionError
 from ringleader.clients.model import LATEST, Node
 from ringleader.clients.offsets.list_offsets import list_offsets, listed_offsets
+from ringleader.insight.feed.broker_settings import of_first_broker
 from ringleader.insight.inference.facts import (
     CoordinatorSeen,
     Described,
@@ -25,8 +26,6 @@ from ringleader.insight.inference.facts import (
 from ringleader.insight.model import Commit, Lag, TopicPartition
 from ringleader.protocol.messages import (
     ConsumerGroupDescribeRequest,
-    DescribeConfigsRequest,
-    DescribeConfigsRequestDescribeConfigsResource,
     DescribeGroupsRequest,
     DescribeGroupsResponseDescribedGroup,
     ListGroupsRequest,
@@ -36,7 +35,6 @@ from ringleader.protocol.messages import (
 OFFSETS_TOPIC = "__consumer_offsets"
 MOVING_STATES = ("PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling")
 """A group in one of these will soon be in another (KIP-518, KIP-848)."""
-_BROKER_RESOURCE = 4
 _SESSION_TIMEOUTS = ("group.consumer.session.timeout.ms", "group.share.session.timeout.ms")
 _RETENTION = "offsets.retention.minutes"
 GROUPS_TIMEOUT_S = 3.0
@@ -108,17 +106,11 @@ class Polls:
     async def _settings(self, *names: str) -> list[int] | None:
         """These settings, of the first broker that has them all and tells."""
         assert self._metadata is not None
-        for broker in self._metadata.brokers.values():
-            resource = DescribeConfigsRequestDescribeConfigsResource(
-                _BROKER_RESOURCE, str(broker.node_id), list(names)
-            )
-            try:
-                answer = await self._ask(broker, plain(DescribeConfigsRequest(resources=[resource])))
-                said = {one.name: one.value for result in answer.results for one in result.configs}
-                return [int(said[name]) for name in names]
-            except (ClientError, KeyError, TypeError, ValueError):
-                continue
-        return None
+
+        def read(said: dict[str, Any]) -> list[int]:
+            return [int(said[name]) for name in names]
+
+        return await of_first_broker(self._metadata.brokers.values(), names, self._ask, read)
 
     def lost(self) -> None:
         """No broker answers."""

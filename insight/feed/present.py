@@ -12,16 +12,12 @@ from ringleader.clients.connection.cluster import Cluster
 from ringleader.clients.connection.requests import plain
 from ringleader.clients.connection.security.sasl import Sasl
 from ringleader.clients.descriptions import GroupDescription, GroupListing
-from ringleader.clients.errors import ClientError, UnsupportedVersionError
+from ringleader.clients.errors import UnsupportedVersionError
 from ringleader.insight.advice.consumer_protocol import SETTINGS, Server
+from ringleader.insight.feed.broker_settings import of_first_broker
 from ringleader.protocol.errors import ErrorCode
-from ringleader.protocol.messages import (
-    ConsumerGroupDescribeRequest,
-    DescribeConfigsRequest,
-    DescribeConfigsRequestDescribeConfigsResource,
-)
+from ringleader.protocol.messages import ConsumerGroupDescribeRequest
 
-_BROKER_RESOURCE = 4
 TIMEOUT_S = 30.0
 """For all questions together."""
 
@@ -72,14 +68,5 @@ async def _serves(cluster: Cluster) -> bool:
 async def _settings(cluster: Cluster) -> dict[str, str]:
     """Of the first broker that says them; none where it may not be asked."""
     metadata = await cluster.metadata([])
-    for broker in metadata.brokers.values():
-        resource = DescribeConfigsRequestDescribeConfigsResource(
-            _BROKER_RESOURCE, str(broker.node_id), list(SETTINGS)
-        )
-        try:
-            answer = await cluster.send(broker, plain(DescribeConfigsRequest(resources=[resource])))
-        except ClientError:
-            continue
-        found = {one.name: one.value for result in answer.results for one in result.configs}
-        return {name: value for name, value in found.items() if value is not None}
-    return {}
+    found = await of_first_broker(metadata.brokers.values(), SETTINGS, cluster.send, dict)
+    return {name: value for name, value in (found or {}).items() if value is not None}

@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Self, TypeVar
 
+from ringleader.clients.connection.aside import aside
 from ringleader.insight.advice import Thresholds
 from ringleader.insight.advice.words import length
 from ringleader.insight.history import HistoryError
@@ -19,7 +20,7 @@ from ringleader.insight.notices.forms import Notice, link_of
 from ringleader.insight.notices.incidents import Incidents
 from ringleader.insight.notices.lookout import Lookout
 from ringleader.insight.notices.settings import NoticeSettings
-from ringleader.insight.notices.targets import NotSentError, RefusedError, Target, on_a_thread, targets_of
+from ringleader.insight.notices.targets import THREAD, NotSentError, RefusedError, Target, targets_of
 
 FIRST_PAUSE_S = 1.0
 LONGEST_PAUSE_S = 60.0
@@ -159,7 +160,7 @@ class Queue:
             after_s = 0.0
             try:
                 async with asyncio.timeout(self._timeout_s):
-                    await on_a_thread(lambda: self.target.send(notice))
+                    await aside(lambda: self.target.send(notice), THREAD)
             except TimeoutError:
                 why = f"no answer within {length(self._timeout_s * 1000)}"
             except RefusedError as error:

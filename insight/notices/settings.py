@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr
 
 from ringleader.clients.connection.cluster import parse_bootstrap
+from ringleader.host.words import Words
 from ringleader.protocol.wire import INT32_MAX
 
 
@@ -38,14 +39,6 @@ def _header(token: SecretStr) -> SecretStr:
 
 def _page(url: str) -> str:
     return _address(url).rstrip("/") + "/"
-
-
-def _words(value: Any) -> Any:
-    if isinstance(value, str):
-        value = [value]
-    if not isinstance(value, list | tuple):
-        return value
-    return tuple(word.strip() for part in value for word in str(part).split(",") if word.strip())
 
 
 def _mailbox(address: str) -> str:
@@ -85,7 +78,7 @@ class NoticeSettings(BaseModel):
         description="URL of an incoming webhook of Slack, or of a chat that takes the same messages. "
         "Likewise.",
     )
-    mail_to: Annotated[tuple[str, ...], BeforeValidator(_words), AfterValidator(_mailboxes)] = Field(
+    mail_to: Annotated[tuple[str, ...], Words, AfterValidator(_mailboxes)] = Field(
         (), description="Comma-separated e-mail addresses that get each notice."
     )
     mail_from: Annotated[str, AfterValidator(_mailbox)] | None = Field(

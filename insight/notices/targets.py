@@ -3,17 +3,14 @@ their own."""
 
 from __future__ import annotations
 
-import asyncio
 import http.client
 import json
 import smtplib
 import ssl
-import threading
 import urllib.error
 import urllib.request
 from collections.abc import Callable
-from contextlib import suppress
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from ringleader.clients.connection.cluster import parse_bootstrap
@@ -22,7 +19,6 @@ from ringleader.insight.notices.forms import Notice, as_json, as_mail, as_slack
 from ringleader.insight.notices.settings import NoticeSettings
 from ringleader.insight.plain import Json
 
-T = TypeVar("T")
 RETRY_AFTER_MAX_S = 3_600
 THREAD = "ringleader notice"
 """The name of the threads that send."""
@@ -138,26 +134,3 @@ def _refused(recipients: dict[str, tuple[int, bytes]]) -> None:
 def _reason(error: object) -> str:
     text = getattr(error, "strerror", None) or str(error) or type(error).__name__
     return " ".join(str(text).split())[:200]
-
-
-async def on_a_thread(call: Callable[[], T]) -> T:
-    """The call's result. The thread does not keep the process from ending, and is left alone by a caller that
-    does not wait any longer."""
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[T] = loop.create_future()
-
-    def settle(done: Callable[[], None]) -> None:
-        with suppress(RuntimeError):  # the loop is closed: nobody waits
-            loop.call_soon_threadsafe(lambda: None if future.done() else done())
-
-    def run() -> None:
-        try:
-            found = call()
-        except BaseException as error:
-            failed = error
-            settle(lambda: future.set_exception(failed))
-        else:
-            settle(lambda: future.set_result(found))
-
-    threading.Thread(target=run, name=THREAD, daemon=True).start()
-    return await future

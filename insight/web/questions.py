@@ -121,8 +121,7 @@ def owners(history: History, params: Params, now_ms: int) -> Json:
 def timeline(history: History, params: Params, now_ms: int) -> Json:
     """The lanes of a group's picture: see `insight.web.lanes`."""
     name = params.text("group")
-    until_ms = params.time_ms("until") or now_ms
-    since_ms = params.time_ms("since") or until_ms - DAY_MS
+    since_ms, until_ms = _day(params, now_ms)
     if since_ms >= until_ms:
         raise AskedWronglyError("since has to be before until.")
     columns = params.number("columns", 1000, 10, COLUMNS_MAX)
@@ -153,8 +152,7 @@ def lag(history: History, params: Params, now_ms: int) -> Json:
     """The lag over a time: at each of `points` times the largest sum that was measured, and the partitions as
     they were last."""
     name = params.text("group")
-    until_ms = params.time_ms("until") or now_ms
-    since_ms = params.time_ms("since") or until_ms - DAY_MS
+    since_ms, until_ms = _day(params, now_ms)
     if since_ms >= until_ms:
         raise AskedWronglyError("since has to be before until.")
     points = params.number("points", 300, 1, POINTS_MAX)
@@ -200,8 +198,7 @@ def events(history: History, params: Params, _now_ms: int) -> Json:
 def report(history: History, params: Params, now_ms: int) -> Json:
     """The cost of a time to a group."""
     name = params.text("group")
-    until_ms = params.time_ms("until") or now_ms
-    since_ms = params.time_ms("since") or until_ms - DAY_MS
+    since_ms, until_ms = _day(params, now_ms)
     by_cause: Counter[str] = Counter()
     unowned: Counter[str] = Counter()
     caused: Counter[str] = Counter()
@@ -229,19 +226,23 @@ def report(history: History, params: Params, now_ms: int) -> Json:
 def findings(history: History, params: Params, now_ms: int, *, thresholds: Thresholds = DEFAULT) -> Json:
     """The changes that a group needs: see `insight.advice`."""
     name = params.text("group")
-    until_ms = params.time_ms("until") or now_ms
-    since_ms = params.time_ms("since") or until_ms - DAY_MS
+    since_ms, until_ms = _day(params, now_ms)
     return advice_json(advise(Past.read(history, name, since_ms, until_ms), thresholds))
 
 
 def deploys(history: History, params: Params, now_ms: int, *, thresholds: Thresholds = DEFAULT) -> Json:
     """Deploys that were marked or recognised, with their cost."""
     name = params.text("group")
-    until_ms = params.time_ms("until") or now_ms
-    since_ms = params.time_ms("since") or until_ms - DAY_MS
+    since_ms, until_ms = _day(params, now_ms)
     past = Past.read(history, name, since_ms, until_ms)
     found = deploys_of(past, marks_of(history, name, since_ms, until_ms), thresholds)
     return {"deploys": [{**plain(one), "text": one.text} for one in found]}
+
+
+def _day(params: Params, now_ms: int) -> tuple[int, int]:
+    """The time that is asked for: without a beginning a day, without an end until now."""
+    until_ms = params.time_ms("until") or now_ms
+    return params.time_ms("since") or until_ms - DAY_MS, until_ms
 
 
 def _window(params: Params) -> tuple[int | None, int | None]:

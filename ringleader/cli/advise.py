@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ringleader.cli.common import WRONG_INPUT, CommandConfigOption, JsonOption, console, fail, utf8
-from ringleader.cli.explain import say_change
+from ringleader.cli.explain import say_change, say_saving
 from ringleader.cli.flags import command_with
 from ringleader.cli.insight_settings import ConfigOption, flags_of_advice, load_or_fail
 from ringleader.cli.looking_back import (
@@ -123,10 +123,5 @@ def _say(out: Console, number: int, one: Finding) -> None:
         say(out, sentence, style="dim")
     for change in one.changes:
         say_change(out, change)
-    if one.saving is not None and one.saving.claimed:
-        say(out, one.saving.text, "=")
-        for sentence in one.saving.assumptions:
-            say(out, sentence, style="dim", indent=4)
-    elif one.no_saving:
-        say(out, f"No figure: {one.no_saving[0].lower()}{one.no_saving[1:]}", "=")
+    say_saving(out, one.saving, one.no_saving)
     out.print()

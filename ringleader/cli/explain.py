@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from ringleader.insight.advice.explain import Incident, Seen
     from ringleader.insight.advice.fall_backs import FallBack
-    from ringleader.insight.advice.findings import Change
+    from ringleader.insight.advice.findings import Change, Saving
     from ringleader.insight.advice.past import Past
     from ringleader.insight.model import MemberSpan
 
@@ -204,6 +204,16 @@ def say_change(out: Console, change: Change) -> None:
     say(out, Text.assemble(f"{change.setting}: ", (change.value, "bold"), now), "→")
     if change.why:
         say(out, change.why, style="dim", indent=4)
+
+
+def say_saving(out: Console, saving: Saving | None, no_saving: str) -> None:
+    """Print the figure of a saving, or the reason why there is none."""
+    if saving is not None and saving.claimed:
+        say(out, saving.text, "=")
+        for sentence in saving.assumptions:
+            say(out, sentence, style="dim", indent=4)
+    elif no_saving:
+        say(out, f"No figure: {no_saving[0].lower()}{no_saving[1:]}", "=")
 
 
 def _say_error(past: Past, seen: Seen, group: str, times: Times, *, as_json: bool) -> None:

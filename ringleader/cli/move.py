@@ -11,7 +11,7 @@ import typer
 
 from ringleader.cli.asking import NOWHERE, security_of
 from ringleader.cli.common import console, fail, printable
-from ringleader.cli.explain import say_change
+from ringleader.cli.explain import say_change, say_saving
 from ringleader.cli.looking_back import (
     Times,
     View,
@@ -96,10 +96,5 @@ def _say(out: Console, one: Move) -> None:
         say(out, f"{point.weight[0].upper()}{point.weight[1:]}: {point.text}{who}", "•")
         for change in point.changes:
             say_change(out, change)
-    if one.saving is not None and one.saving.claimed:
-        say(out, one.saving.text, "=")
-        for sentence in one.saving.assumptions:
-            say(out, sentence, style="dim", indent=4)
-    elif one.no_saving:
-        say(out, f"No figure: {one.no_saving[0].lower()}{one.no_saving[1:]}", "=")
+    say_saving(out, one.saving, one.no_saving)
     out.print()

@@ -1,1 +1,2 @@
-"""The machine that a process runs on, for all rooms: files that one process holds, and the HTTP server."""
+"""The machine that a process runs on, for all rooms: files that one process holds, the HTTP server,
+and settings that are lists."""

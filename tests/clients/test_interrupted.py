@@ -13,8 +13,7 @@ import subprocess
 import sys
 import textwrap
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
 from types import FrameType
 from typing import Any
@@ -34,12 +33,9 @@ from ringleader.protocol.errors import ErrorCode
 from ringleader.testing.coordinator import Coordinator
 from tests.clients.test_process_ends import run
 from tests.support.consuming import PATIENCE_S, QUICK, Sink, Source, consumer, read_count, until
+from tests.support.interrupting import InterruptedByTestError, interrupts
 
 TOTAL = 200
-
-
-class InterruptedByTestError(Exception):
-    """The exception that a signal handler raises."""
 
 
 class Ledger:
@@ -77,32 +73,6 @@ def sync_consumer(coordinator: Coordinator, **options: Any) -> SyncGroupConsumer
     return SyncGroupConsumer(coordinator.bootstrap, "g", ["t"], **(QUICK | {"max_poll_records": 7} | options))
 
 
-@contextmanager
-def interrupts(chance: random.Random, rate: float) -> Iterator[None]:
-    """Raise where Python runs signal handlers in this thread: when a function begins, and when one that is
-    written in C has ended. Only inside of calls of the consumer."""
-
-    def tell(frame: FrameType, event: str, _argument: object) -> None:
-        if event in ("call", "c_return") and chance.random() < rate and _inside(frame):
-            raise InterruptedByTestError
-
-    sys.setprofile(tell)
-    try:
-        yield
-    finally:
-        sys.setprofile(None)
-
-
-def _inside(frame: FrameType | None) -> bool:
-    if frame is not None and frame.f_code.co_name == "gc_callback":
-        return False  # of hypothesis: what a callback of the garbage collector raises goes nowhere
-    while frame is not None:
-        if frame.f_code.co_filename.endswith("clients/consumer/sync.py"):
-            return True
-        frame = frame.f_back
-    return False
-
-
 REFUSED = 9
 """Of each partition the deserializer refuses every record whose number ends so, if it is asked to."""
 
@@ -128,7 +98,7 @@ def test_wherever_a_blocking_application_is_interrupted_no_record_is_lost(
             ledger.asks()
             limit = chance.choice((1, 3, 10, None))
             try:
-                with interrupts(chance, chance.choice((0.01, 0.03, 0.1))):
+                with interrupts(chance, chance.choice((0.01, 0.03, 0.1)), "clients/consumer/sync.py"):
                     batches = one.getmany(limit, timeout_s=PATIENCE_S)
             except RecordDeserializationError as error:
                 if isinstance(error.__cause__, InterruptedByTestError):

@@ -5,10 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from types import FrameType
 from typing import Any
 
 import pytest
@@ -17,12 +13,9 @@ from ringleader import Producer, SyncProducer, WithContext
 from ringleader.testing.coordinator import Coordinator
 from tests.clients.test_every_await import WAYS, CancelledAt
 from tests.support.consuming import PATIENCE_S
+from tests.support.interrupting import InterruptedByTestError, interrupts
 
 CALLS = ("send", "send to a new topic", "send without room", "send and wait", "serialize", "flush")
-
-
-class InterruptedByTestError(Exception):
-    """The exception that a signal handler raises."""
 
 
 def values(coordinator: Coordinator) -> list[bytes]:
@@ -84,31 +77,6 @@ async def test_a_call_that_is_cancelled_anywhere(coordinator: Coordinator, call:
     assert len(found) == len(set(found))
 
 
-@contextmanager
-def interrupts(chance: random.Random, rate: float) -> Iterator[None]:
-    """Raise where Python runs signal handlers in this thread, inside of calls of the producer."""
-
-    def tell(frame: FrameType, event: str, _argument: object) -> None:
-        if event in ("call", "c_return") and chance.random() < rate and _inside(frame):
-            raise InterruptedByTestError
-
-    sys.setprofile(tell)
-    try:
-        yield
-    finally:
-        sys.setprofile(None)
-
-
-def _inside(frame: FrameType | None) -> bool:
-    if frame is not None and frame.f_code.co_name == "gc_callback":
-        return False  # of hypothesis: what a callback of the garbage collector raises goes nowhere
-    while frame is not None:
-        if frame.f_code.co_filename.endswith("clients/producer/sync.py"):
-            return True
-        frame = frame.f_back
-    return False
-
-
 @pytest.mark.parametrize("seed", range(4), indirect=True)
 def test_wherever_a_blocking_producer_is_interrupted_it_goes_on(coordinator: Coordinator, seed: int) -> None:
     chance, interrupted = random.Random(seed), 0
@@ -118,7 +86,7 @@ def test_wherever_a_blocking_producer_is_interrupted_it_goes_on(coordinator: Coo
         for number in range(200):
             value = b"%d" % number
             try:
-                with interrupts(chance, chance.choice((0.01, 0.03, 0.1))):
+                with interrupts(chance, chance.choice((0.01, 0.03, 0.1)), "clients/producer/sync.py"):
                     if chance.random() < 0.2:
                         producer.send("t", value, partition=0)
                     else:

@@ -5,9 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import random
-import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -17,7 +15,7 @@ from typing import Protocol
 
 from ringleader.clients.group.settings import GroupProtocol
 from tests.chaos.targets import ringleader_nodes
-from tests.exactly_once.workers import SESSION_MS, Workers, copied, fill
+from tests.exactly_once.workers import SESSION_MS, Workers, copied, fill, stand_still
 from tests.interop.kafka import KafkaBroker
 from tests.interop.kafka_cluster import KafkaCluster
 from tests.support.daemon import Daemon
@@ -169,12 +167,6 @@ def _deed(servers: Servers, workers: Workers, chance: random.Random) -> str:
             server.start()
         case _:
             seconds = chance.choice((0.3, 1.0, SESSION_MS / 1000 + 0.5))
-            _stall(server.pid, seconds)
+            stand_still(server.pid, seconds)
             return f"{deed} {seconds} s"
     return deed
-
-
-def _stall(pid: int, seconds: float) -> None:
-    os.kill(pid, signal.SIGSTOP)
-    time.sleep(seconds)  # by the clock
-    os.kill(pid, signal.SIGCONT)

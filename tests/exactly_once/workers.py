@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import signal
 import subprocess
 import sys
@@ -74,6 +75,13 @@ async def _copy_on(producer: Producer, consumer: GroupConsumer, out: str) -> Non
             print("again:", error, flush=True)
 
 
+def stand_still(pid: int, seconds: float) -> None:
+    """Freeze a process for that long."""
+    os.kill(pid, signal.SIGSTOP)
+    time.sleep(seconds)  # a session ends by the clock
+    os.kill(pid, signal.SIGCONT)
+
+
 class WorkerError(Exception):
     """A worker has ended by itself; with the end of its log."""
 
@@ -131,9 +139,7 @@ class Workers:
 
     def freeze(self, number: int, seconds: float) -> None:
         """Let it stand still for that long."""
-        self.running[number].send_signal(signal.SIGSTOP)
-        time.sleep(seconds)  # a session ends by the clock
-        self.running[number].send_signal(signal.SIGCONT)
+        stand_still(self.running[number].pid, seconds)
 
 
 async def fill(bootstrap: str, run: str, count: int, replicas: int = 1) -> None:

@@ -19,7 +19,7 @@ from ringleader.protocol.messages import (
     ListOffsetsResponse,
 )
 from tests.support.relayed import relaying
-from tests.support.served import connected, until
+from tests.support.served import Client, connected, until
 from tests.support.two_brokers import fetched, two_brokers
 
 NEWEST = 12
@@ -209,21 +209,27 @@ async def test_several_leaders_together_wait_for_no_less_than_the_client() -> No
     assert {one.min_bytes for one in asked} == {3}
 
 
+async def answered_late(client: Client, one: Held, two: Held, again: FetchRequest, records: bytes) -> None:
+    """The second broker owes an answer while the first one gives its; the client asks `again`, and gets these
+    records of the second."""
+    client.send(ask(0, 1), NEWEST)
+    await until(lambda: len(one.asked) == len(two.asked) == 2)
+    one.records.put_nowait(b"here")
+    await client.receive(FetchRequest, NEWEST)
+    client.send(again, NEWEST)
+    await until(lambda: len(two.asked) == 3)
+    two.records.put_nowait(b"to nobody")
+    two.records.put_nowait(records)
+    _, answer = await client.receive(FetchRequest, NEWEST)
+    assert by_partition(answer)[1].records == records
+
+
 async def test_another_question_takes_the_place_of_one_that_waits() -> None:
     async with two_brokers() as cluster, relaying(cluster.bootstrap) as [node]:
         one, two = Held(), Held()
         cluster.on(1, one.fetch, two.fetch)
         async with connected("127.0.0.1", node.port) as client:
-            client.send(ask(0, 1), NEWEST)
-            await until(lambda: len(one.asked) == len(two.asked) == 2)
-            one.records.put_nowait(b"here")
-            await client.receive(FetchRequest, NEWEST)
-            client.send(ask(0, 1, offset=50), NEWEST)
-            await until(lambda: len(two.asked) == 3)
-            two.records.put_nowait(b"to nobody")
-            two.records.put_nowait(b"at 50")
-            _, answer = await client.receive(FetchRequest, NEWEST)
-            assert by_partition(answer)[1].records == b"at 50"
+            await answered_late(client, one, two, ask(0, 1, offset=50), b"at 50")
             assert two.asked[-1].topics[0].partitions[0].fetch_offset == 50
 
 
@@ -235,16 +241,7 @@ async def test_a_broker_that_owes_an_answer_for_too_long_is_asked_again(
         one, two = Held(), Held()
         cluster.on(1, one.fetch, two.fetch)
         async with connected("127.0.0.1", node.port) as client:
-            client.send(ask(0, 1), NEWEST)
-            await until(lambda: len(one.asked) == len(two.asked) == 2)
-            one.records.put_nowait(b"here")
-            await client.receive(FetchRequest, NEWEST)
-            client.send(ask(0, 1), NEWEST)
-            await until(lambda: len(two.asked) == 3)
-            two.records.put_nowait(b"to nobody")
-            two.records.put_nowait(b"at last")
-            _, answer = await client.receive(FetchRequest, NEWEST)
-            assert by_partition(answer)[1].records == b"at last"
+            await answered_late(client, one, two, ask(0, 1), b"at last")
 
 
 async def test_nothing_comes_of_several_leaders_in_time() -> None:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from pathlib import Path
 from typing import Any
 
-from ringleader.coordinator.config import Settings
-from ringleader.coordinator.node import Node
 from ringleader.protocol import messages as kafka
 from ringleader.protocol.errors import ErrorCode
-from tests.interop.kafka import KafkaBroker
+from tests.interop.clients.beside import assert_alike, on_both
 from tests.support.served import Client, connected
 from tests.support.topiclog import batch
 
@@ -170,14 +167,8 @@ async def played(host: str, port: int) -> dict[str, Any]:
 
 
 async def test_sessions_are_kept_as_by_kafka(tmp_path: Path) -> None:
-    with KafkaBroker(tmp_path / "kafka", properties={"auto.create.topics.enable": "false"}) as broker:
-        theirs = await played(broker.host, broker.port)
-    settings = Settings(listen="127.0.0.1:0", data_dir=tmp_path / "node", auto_create_topics_enable=False)
-    async with contextlib.AsyncExitStack() as stack:
-        node = await stack.enter_async_context(Node(settings))
-        ours = await played(node.host, node.port)
+    ours, theirs = await on_both(tmp_path, played)
     for name in [name for name in ours if name.startswith("in no cache")]:
         assert theirs.pop(name)[0] == ErrorCode.UNKNOWN_SERVER_ERROR
         assert ours.pop(name) == (ErrorCode.FETCH_SESSION_ID_NOT_FOUND, "none", [])
-    differ = [name for name in ours if ours[name] != theirs[name]]
-    assert not differ, "\n".join(f"{name}\n ours  {ours[name]}\n Kafka {theirs[name]}" for name in differ)
+    assert_alike(ours, theirs)
