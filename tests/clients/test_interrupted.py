@@ -480,6 +480,11 @@ async def test_of_partitions_that_are_lost_it_is_the_same(
     def lose() -> None:
         coordinator.faults.error("Heartbeat", ErrorCode.UNKNOWN_MEMBER_ID, times=1)
 
+    async def forgotten() -> None:
+        """The next join would wait for the session of the lost member, which the coordinator still knows."""
+        await until(lambda: len(coordinator.faults.seen("JoinGroup")) == 4)
+        coordinator.advance_clock(QUICK["session_timeout_ms"] / 1_000)
+
     told = pytest.raises(CallbackFailedError, match="the callback on_lost raised")
     if kind == "blocking":
 
@@ -490,6 +495,7 @@ async def test_of_partitions_that_are_lost_it_is_the_same(
                 with told:
                     while True:
                         one.getmany(timeout_s=PATIENCE_S)
+                asyncio.run(forgotten())
                 assert len(one.wait_assigned(PATIENCE_S)) == 4
 
         await asyncio.to_thread(block)
@@ -501,6 +507,7 @@ async def test_of_partitions_that_are_lost_it_is_the_same(
             with told:
                 while True:
                     await one.getmany()
+        await forgotten()
         await until(lambda: len(one.assignment()) == 4)
 
 

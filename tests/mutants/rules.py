@@ -136,4 +136,6 @@ def _replaced(rule: Rule, part: str) -> str:
 
 
 def _same(lines: list[str], old: list[str]) -> bool:
+    if old and lines[0].strip() != old[0].strip():
+        return False  # what follows takes far longer
     return textwrap.dedent("".join(lines)).splitlines() == old

@@ -14,6 +14,7 @@ from ringleader.spark_bridge.batch.planning import cut_slices
 from ringleader.spark_bridge.options.cores import cores_of, master_of, quotas, usable_cores
 from ringleader.spark_bridge.values import OffsetRange
 from ringleader.testing.coordinator import Coordinator
+from tests.support.shares import WHOLE
 
 SUBMIT = ["java", "-cp", "x", "org.apache.spark.deploy.SparkSubmit"]
 
@@ -86,7 +87,20 @@ def test_where_cores_are_not_known_tasks_are_as_many_as_partitions() -> None:
 
 @pytest.mark.spark
 @pytest.mark.xdist_group("spark")
-@pytest.mark.parametrize(("master", "tasks"), [("local[3]", 3), ("local-cluster[1,1,1024]", 8)])
+@pytest.mark.parametrize(
+    ("master", "tasks"),
+    [
+        ("local[3]", 3),
+        pytest.param(
+            "local-cluster[1,1,1024]",
+            8,
+            marks=[
+                pytest.mark.share,
+                pytest.mark.skipif(not WHOLE, reason="its three JVMs are for `make nightly`"),
+            ],
+        ),
+    ],
+)
 def test_tasks_follow_what_spark_was_given(master: str, tasks: int, tmp_path: Path) -> None:
     """In a process of its own: the session of the other tests has two cores, as this machine may."""
     script = """
