@@ -21,6 +21,7 @@ COMMANDS = (
     "consume",
     "migrate",
     "watch",
+    "keda",
     "top",
     "history",
     "explain",

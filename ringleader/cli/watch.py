@@ -198,7 +198,7 @@ def _watch_with(
             max_bytes=size,
             on_notice=complain,
         )
-        await _until_told(
+        await until_told(
             lambda: _watch(
                 watcher, bootstrap_server, served, settings, groups, show, by_default=history is None
             )
@@ -333,7 +333,7 @@ def _progress(progress: Progress) -> str:
     return f"reading what the cluster still has: {share} % of {progress.total:,} records"
 
 
-async def _until_told(work: Callable[[], Any]) -> None:
+async def until_told(work: Callable[[], Any]) -> None:
     """Until Ctrl-C or SIGTERM, which end it in order, or until nobody reads what is printed."""
     loop = asyncio.get_running_loop()
     task = asyncio.ensure_future(work())

@@ -29,7 +29,7 @@ FENCE = re.compile(
 )
 WORDS = {"in any order", "until shown", "beside", "spark", "log", ""}
 WITH_NAME = ("inside ", "file ", "not: ")
-LANGUAGES = {"sh", "console", "python", "text", "json", "toml", "properties"}
+LANGUAGES = {"sh", "console", "python", "text", "json", "toml", "yaml", "properties"}
 
 
 @dataclass(frozen=True)

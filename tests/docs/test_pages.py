@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from typer.main import get_command
 
 from ringleader.cli import app
@@ -55,6 +56,8 @@ def test_a_fence_is_run_or_says_why_not(fence: Fence) -> None:
         json.loads(fence.text)
     elif fence.language == "toml":
         tomllib.loads(fence.text)
+    elif fence.language == "yaml":
+        assert yaml.safe_load(fence.text)
     elif fence.language == "sh":
         subprocess.run([bash(), "-n", "-c", fence.text], check=True)
         for command in commands(fence.text):
