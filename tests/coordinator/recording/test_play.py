@@ -102,18 +102,22 @@ def test_a_machine_made_of_a_state_has_that_state() -> None:
 def test_without_names_a_recording_is_played_and_names_nothing(simulate: Callable[[int], Any]) -> None:
     """The words of the simulation are short, so it is looked at whole texts."""
     played = 0
-    for recorded in (one for _ in range(5) for one in _record(secrets.randbits(48), simulate)):
-        masks = Masks(SECRET, "g", everything=True)
-        lines = loaded(recorded)
-        first = json.loads(as_line(masks.first(recorded.first)))
-        player, again, names = Player(first), Player(first), _texts([recorded.first["state"]["groups"]])
-        for line in lines:
-            masked = masks.line(line)
-            made = json.loads(as_line({**masked, **player.step(masked).outcome}))
-            assert again.step(made).difference is None
-            assert len(as_line(masked["with"])) == pytest.approx(len(as_line(line["with"])), rel=0.5, abs=40)
-            played += 1
-            assert not _texts(made) & (names := names | _texts(line["with"])) - _KNOWN
+    for seed in (secrets.randbits(48) for _ in range(5)):
+        for recorded in _record(seed, simulate):
+            masks = Masks(SECRET, "g", everything=True)
+            lines = loaded(recorded)
+            first = json.loads(as_line(masks.first(recorded.first)))
+            player, again, names = Player(first), Player(first), _texts([recorded.first["state"]["groups"]])
+            for line in lines:
+                masked = masks.line(line)
+                made = json.loads(as_line({**masked, **player.step(masked).outcome}))
+                assert (seed, again.step(made).difference) == (seed, None)
+                assert len(as_line(masked["with"])) == pytest.approx(
+                    len(as_line(line["with"])), rel=0.5, abs=40
+                ), seed
+                played += 1
+                named = _texts(made) & (names := names | _texts(line["with"])) - _KNOWN
+                assert (seed, named) == (seed, set())
     assert played > 100
 
 
