@@ -171,6 +171,23 @@ def test_times_and_offsets_beyond_64_bits_are_left_to_python(compiled: ModuleTyp
     assert compiled.read_columns([(buffer, 0, len(buffer), 2, 0, 1, 0, False)], 0, 9, False) is None
 
 
+def test_columns_are_of_offsets_that_ascend_up_to_the_end_of_the_part(compiled: ModuleType) -> None:
+    first = build_batch([Record(0, 0, None, b"a" * 50)])[HEADER_BYTES:]
+    whole = build_batch([Record(0, 0, None, b"a" * 50), Record(3, 0, None, b"b" * 50)])[HEADER_BYTES:]
+    again = whole[len(first) :]
+
+    def taken(data: bytes | memoryview, stop: int, count: int) -> Any:
+        return compiled.read_columns([(data, 0, stop, count, 0, 3, 0, False)], 0, 9, False)
+
+    assert taken(whole, len(whole), 2)[0] == 2
+    assert taken(whole + again, len(whole + again), 3) is None, "an offset comes twice"
+    assert taken(whole + b"\0", len(whole) + 1, 2) is None, "something stands behind the last record"
+    beginning = memoryview(whole)[: len(first)]
+    assert taken(beginning, len(whole), 2) is None, (
+        "the part ends behind its buffer, where bytes fit by chance"
+    )
+
+
 def test_only_known_kinds_of_tuples_are_made(compiled: ModuleType) -> None:
     with pytest.raises(TypeError, match="a kind of tuple"):
         compiled.read_records(b"", 0, 0, 0, list, "t", 0, None, 0, 0, False)

@@ -73,3 +73,19 @@ def test_of_a_group_made_again_nothing_is_shown_before_its_deletion_is_in_the_lo
     assert script.play("delete g") == ["3s  -: delete waits"]
     assert script.play("join b v=3") == ["3s  b: join waits"]
     assert script.play("fetch t/0") == ["3s  -: fetch waits"]
+
+
+def test_a_group_whose_last_member_id_expires_waits_for_the_deletion_of_its_offsets() -> None:
+    """The answers that a crash takes back would be none, and then the old offset again."""
+    script = played("commit op t/0@5 gen=-1 id=", "join a v=5", "store hold")
+    assert script.play("offset-delete t/0") == ["0s  -: offset-delete waits"]
+    script.play("tick 10s")
+    assert script.play("fetch t/0") == ["10s  -: fetch waits"]
+    script.play("store fail")
+    assert script.play("fetch t/0") == ["10s  -: fetch t/0@5"]
+
+
+def test_a_member_id_that_was_given_out_is_taken_though_empty_groups_were_looked_for_meanwhile() -> None:
+    script = played("settings offsets_retention_check_interval_ms=10m", "join a v=5 session=30m", "tick 10m")
+    assert "603s  a: join ok" in script.play("join a; tick 3s")[-1]
+    assert not incidents(script, IncidentKind.GROUP_EXPIRED)

@@ -370,6 +370,24 @@ async def test_answers_arrive_as_far_as_there_is_room(monkeypatch: pytest.Monkey
         assert arrivals.taken_bytes == 0
 
 
+async def test_an_answer_that_is_cut_off_leaves_its_room_to_the_next_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Room for one: the next answer would wait for ever."""
+    monkeypatch.setattr("ringleader.coordinator.relay.relay.ARRIVALS_MAX_BYTES", 1_500_000)
+    records = os.urandom(1_000_000)
+    async with two_brokers() as cluster, relaying(cluster.bootstrap) as [node]:
+        cluster.on(1, lambda *_: (1_000_000).to_bytes(4, "big") + bytes(100_000))
+        async with connected("127.0.0.1", node.port) as client:
+            client.send(ask(0), NEWEST)
+            await until(lambda: node.relay.arrivals.taken_bytes > 1_000_000)
+            cluster.on(1, lambda request, *_: fetched(request, records))
+            cluster.brokers[1].hang_up()
+            await client.receive(FetchRequest, NEWEST)
+            assert by_partition(await client.call(ask(0), NEWEST))[0].records == records
+        assert node.relay.arrivals.taken_bytes == 0
+
+
 async def test_an_answer_that_cannot_be_read_is_the_brokers_fault() -> None:
     async with two_brokers() as cluster, relaying(cluster.bootstrap) as [node]:
         cluster.on(1, lambda _request, _version, number: b"\0\0\0\x08" + number.to_bytes(4, "big") + b"\0abc")
