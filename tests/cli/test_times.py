@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from ringleader.cli.times import duration_ms, time_ms
@@ -48,6 +50,16 @@ def test_texts_that_are_no_length(text: str) -> None:
 )
 def test_times(text: str, wanted: int) -> None:
     assert time_ms(text, NOW_MS) == wanted
+
+
+def test_times_without_a_zone_are_utc_wherever_they_are_typed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "America/New_York")
+    time.tzset()
+    try:
+        assert time_ms("2026-01-31T12:00", NOW_MS) == 1_769_860_800_000
+    finally:
+        monkeypatch.undo()
+        time.tzset()
 
 
 @pytest.mark.parametrize("text", ["", "noon", "2026-13-01", "-noon", "1700000000000"])

@@ -153,6 +153,35 @@ async def test_the_backoff_grows_with_failures_in_a_row_only(coordinator: Coordi
         assert producer.metrics().retries == 10
 
 
+async def test_a_request_is_waited_for_as_long_as_its_oldest_batch_may_be(
+    coordinator: Coordinator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The younger one in it goes again in time."""
+    loop, ahead_s = asyncio.get_running_loop(), 0.0
+    clock = loop.time
+    monkeypatch.setattr(loop, "time", lambda: clock() + ahead_s)
+    options: dict[str, Any] = {"request_timeout_ms": 20_000, "delivery_timeout_ms": 20_000, "linger_ms": 0}
+    async with Producer(
+        coordinator.bootstrap, max_in_flight_requests_per_connection=1, **options, **SOON
+    ) as producer:
+        await producer.send_and_wait("t", b"", partition=0)
+        coordinator.faults.delay("Produce", 3_600)
+        before = await producer.send("t", b"before", partition=0)
+        await until(lambda: len(coordinator.faults.seen("Produce")) == 2)
+        older = await producer.send("t", b"older", partition=1)
+        ahead_s += 10
+        younger = await producer.send("t", b"younger", partition=2)
+        coordinator.faults.disconnect()
+        await until(lambda: len(coordinator.faults.seen("Produce")) == 3)
+        coordinator.faults.clear()
+        ahead_s += 11
+        with pytest.raises(DeliveryTimeoutError):
+            await older
+        coordinator.faults.disconnect()
+        assert (await younger).offset == 0
+        await asyncio.gather(before, return_exceptions=True)
+
+
 class Alone(ScriptedBroker):
     """A broker with one partition, whose answers to Produce are those given."""
 

@@ -265,3 +265,13 @@ async def test_connections_end_with_the_client(
         await reads.call("stop")
     [client] = made
     assert client._rest_client.session.is_closed
+
+
+async def test_a_client_that_begins_again_opens_the_registry_again(
+    coordinator: Coordinator, registry: SchemaRegistry
+) -> None:
+    one = registered({"url": registry.url}, FORMATS["avro"].write)
+    for topic in ("t", "u"):
+        async with Producer(coordinator.bootstrap, value_serializer=one) as producer:
+            await producer.send_and_wait(topic, {"books": 10}, partition=0)
+    assert registry.subjects == {"t-value": [1], "u-value": [1]}

@@ -238,6 +238,30 @@ async def test_process_asks_again_as_its_policy_says(coordinator: Coordinator) -
         await until(lambda: done == ["good", "t:here"])
 
 
+async def test_each_record_has_the_tries_of_its_policy(coordinator: Coordinator) -> None:
+    """A registry that is away once for each of them is away three times in a row."""
+    for number in range(3):
+        coordinator.produce("t", b"%d" % number, partition=0)
+    calls, done = Counter[bytes](), list[Any]()
+
+    async def read(data: bytes, _: SerializationContext) -> bytes:
+        calls[data] += 1
+        if calls[data] == 1:
+            raise RetriableError("no registry")
+        return data
+
+    async def handler(record: Any) -> None:
+        done.append(record.value)
+
+    failures = {RetriableError: Retry(times=1, backoff_ms=1, backoff_max_ms=1)}
+    async with (
+        consumer(coordinator, value_deserializer=WithContext(read)) as one,
+        processing(one, handler, failures=failures) as task,
+    ):
+        await until(lambda: task.done() or len(done) == 3)
+        assert sorted(done) == [b"0", b"1", b"2"]
+
+
 async def test_a_partition_whose_deserializer_is_away_is_held_alone(coordinator: Coordinator) -> None:
     """It is not asked before the pause is over, however often the others are."""
     registry = Registry()

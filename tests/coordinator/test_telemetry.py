@@ -123,6 +123,14 @@ def test_pushes_come_an_interval_apart_but_for_the_first_and_the_last() -> None:
     assert client.pushes(terminating=True) == ErrorCode.INVALID_REQUEST
 
 
+def test_a_push_in_the_millisecond_of_the_subscription_is_the_first_one() -> None:
+    """As of Kafka's ClientMetricsInstance, whose times are in milliseconds, too."""
+    client = Client()
+    assert client.asks() == 0
+    assert client.pushes() == 0
+    assert client.pushes() == ErrorCode.THROTTLING_QUOTA_EXCEEDED
+
+
 def test_a_subscription_is_asked_for_an_interval_after_the_last_request() -> None:
     client = Client()
     assert client.asks() == 0

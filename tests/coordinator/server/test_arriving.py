@@ -53,6 +53,18 @@ async def test_connections_beyond_the_quota_are_held_and_refused() -> None:
     assert found.delay("10.0.0.9") == NO_DELAY
 
 
+async def test_what_is_refused_does_not_count_later_either() -> None:
+    now = [0]
+    found = Arriving(of_addresses(default=1.0), None, WINDOWS, lambda: now[0], get_log())
+    assert [found.delay("10.0.0.9") for _ in range(5)] == [NO_DELAY] * 5
+    now[0] = 5_000
+    assert [found.delay("10.0.0.9") for _ in range(5)] == [NO_DELAY] * 5
+    assert all(found.delay("10.0.0.9").refused for _ in range(5))
+    now[0] = 11_000  # the first five are too long ago
+    assert [found.delay("10.0.0.9") for _ in range(5)] == [NO_DELAY] * 5
+    assert found.delay("10.0.0.9").refused
+
+
 async def test_no_flood_is_held_beyond_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(arriving, "MAX_HELD", 3)
     found = Arriving(of_addresses(default=1.0), None, WINDOWS, lambda: 0, get_log())

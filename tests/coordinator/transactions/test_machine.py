@@ -125,6 +125,7 @@ def test_epochs_that_run_out_lead_to_a_new_producer_id() -> None:
     [
         ("", 1, ErrorCode.INVALID_REQUEST),
         ("x" * 4097, 1, ErrorCode.INVALID_REQUEST),
+        ("é" * 2049, 1, ErrorCode.INVALID_REQUEST),  # 4098 bytes
         ("t", 0, ErrorCode.INVALID_TRANSACTION_TIMEOUT),
         ("t", -1, ErrorCode.INVALID_TRANSACTION_TIMEOUT),
         ("t", 900_001, ErrorCode.INVALID_TRANSACTION_TIMEOUT),

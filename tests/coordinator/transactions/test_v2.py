@@ -90,6 +90,32 @@ def test_epochs_that_run_out_lead_to_a_new_producer_id() -> None:
     assert world.end_raising((102, 0)) == (102, 1)
 
 
+def test_a_producer_whose_epochs_ran_out_goes_on_after_an_answer_that_was_lost() -> None:
+    """KIP-360: it names the id and epoch that it had, and gets those that it was not told of."""
+    world = World()
+    producer = world.init()
+    while producer[1] < MAX_EPOCH:
+        producer = world.init()
+    world = world.restarted()  # which does not know who had the epoch before
+    world.join(producer, A0)
+    assert world.end_raising(producer) == (102, 0)
+    world.finish()
+    assert world.init(expected=(101, MAX_EPOCH - 1)) == FENCED
+    assert world.init(expected=producer) == (102, 0)
+
+
+def test_the_epoch_behind_the_last_one_is_nobodys_however_often_the_end_is_asked_for() -> None:
+    world = World()
+    producer = world.init(timeout_ms=1_000)
+    while producer[1] < MAX_EPOCH:
+        producer = world.init(timeout_ms=1_000)
+    world.join(producer, A0)
+    assert world.pass_ms(1_000) == ["t"]
+    world.finish()
+    assert world.end_raising(producer, False) == FENCED
+    assert world.init() == (102, 0)
+
+
 def test_what_is_forgotten_of_an_abort_is_what_the_epoch_knows() -> None:
     """A producer all of whose transactions were committed is told of, for partitions that lack the marker:
     by the epoch that the records have."""

@@ -53,6 +53,14 @@ def test_what_comes_back_soon_is_the_same_incident_and_later_another() -> None:
     assert second.id != first.id
 
 
+def test_a_problem_that_is_old_is_the_same_after_a_moment_without_it() -> None:
+    incidents = Incidents(0, AGAIN_MS)
+    for now_ms in (0, 2 * AGAIN_MS):
+        incidents.look(found(problem()), now_ms)
+    assert incidents.look({}, 2 * AGAIN_MS + 1) == []
+    assert incidents.look(found(problem()), 2 * AGAIN_MS + 2) == []
+
+
 def test_groups_and_titles_tell_problems_apart() -> None:
     every = found(problem(), problem("billing"), problem(title="storm"), problem("", "cluster away"))
     assert len({one.id for one in Incidents(0, 0).look(every, 0)}) == 4

@@ -81,6 +81,20 @@ def test_a_group_that_lost_all_members_is_a_problem_while_records_wait(made: Mad
     assert looked(made) == {}
 
 
+def test_a_group_that_is_deleted_takes_its_problems_along(made: Made) -> None:
+    group = made.group("orders", {"orders": 3}, ["app-1"])
+    made.wait(60)
+    group.leave("app-1")
+    made.wait(60)
+    made.write()
+    out = lookout(made)
+    assert [*out.look(made.now_ms, set())] == [("orders", "group without members")]
+    group.delete()
+    made.write()
+    assert out.look(made.now_ms, set()) == {}
+    out.close()
+
+
 def test_a_cluster_that_does_not_answer_is_a_problem(made: Made) -> None:
     made.write()
     made.answers(Away(made.now_ms, "no broker answers."))

@@ -213,6 +213,19 @@ async def test_one_of_two_requests_with_the_same_epoch_is_refused(filled: Ask) -
     assert told(await filled(fetch((key, 3)))) == [("a", 0, 0, 6, [5])]
 
 
+async def test_what_a_refused_answer_would_have_said_is_said_by_the_next_one(filled: Ask) -> None:
+    await filled.topics.append("a", 1, batch(5))
+    key = await opened(filled, ("a", 0, 5), ("a", 1, 5))
+    waiting = filled.send(fetch((key, 1), wait_ms=NEVER_MS), 12)
+    assert told(await filled(fetch((key, 2)))) == []
+    await filled.topics.truncate("a", 1, 3)
+    await filled.topics.append("a", 0, batch(1))
+    assert (await waiting.answer()).error_code == ErrorCode.INVALID_FETCH_SESSION_EPOCH
+    answer = await filled(fetch((key, 3)))
+    assert told(answer) == [("a", 0, 0, 6, [5]), ("a", 1, 0, 5, [])]
+    assert answer.responses[0].partitions[1].log_start_offset == 3
+
+
 async def test_partitions_that_had_records_stand_last(filled: Ask) -> None:
     for index in (1, 2):
         await filled.topics.append("a", index, batch(5))
@@ -304,6 +317,7 @@ def test_one_that_is_not_used_goes_first(kept: Kept) -> None:
     kept.now_ms = room.SETTLED_MS
     assert kept.use(keys[0])
     assert kept.use(keys[2])
+    assert kept.make(1) == 0
     kept.now_ms += 1
     assert kept.make(1)
     assert [kept.use(key) for key in keys] == [True, False, True]
