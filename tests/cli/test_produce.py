@@ -75,6 +75,13 @@ def test_lines_of_a_pipe(coordinator: Coordinator, topic: str) -> None:
     assert {one.key for one in found} == {None}
 
 
+def test_a_last_line_that_ends_before_its_newline_is_as_the_others(
+    coordinator: Coordinator, topic: str
+) -> None:
+    assert produce(coordinator, topic, "--partition", "1", stdin=b"one\r\ntwo\r").code == 0
+    assert [one.value for one in records(coordinator.bootstrap, topic, 2)] == [b"one", b"two"]
+
+
 def test_keys_of_lines_choose_the_partition(coordinator: Coordinator, topic: str) -> None:
     lines = "".join(f"key-{number}\tvalue\t{number}\n" for number in range(50))
     done = produce(coordinator, topic, "--key-separator", "\\t", "--header", "h=1", stdin=lines)

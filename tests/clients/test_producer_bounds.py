@@ -22,8 +22,8 @@ from ringleader.protocol.messages import (
 from ringleader.protocol.records import iter_batches
 from ringleader.testing.coordinator import Coordinator
 from tests.clients.test_producer import SOON, written
-from tests.support.consuming import until
-from tests.support.scripted_broker import VERSIONS, ScriptedBroker
+from tests.support.consuming import PATIENCE_S, until
+from tests.support.scripted_broker import CLOSE, VERSIONS, ScriptedBroker
 from tests.support.tables import turns
 
 PRODUCED = VERSIONS | {0: (3, 9), 22: (0, 4)}
@@ -70,6 +70,18 @@ async def test_a_batch_does_not_linger_while_a_record_waits_for_room(coordinator
         sent = [await producer.send("t", bytes(100), partition=0) for _ in range(25)]
         await producer.flush()
         assert [found.result().offset for found in sent] == list(range(25))
+
+
+async def test_a_batch_that_is_full_to_the_byte_goes_at_once(coordinator: Coordinator) -> None:
+    """No next record says that it does not fit."""
+    async with Producer(coordinator.bootstrap, batch_size=1_290, linger_ms=60_000, **PATIENT) as producer:
+        await producer.partitions("t")
+        for _ in range(9):
+            await producer.send("t", bytes(100), partition=0)
+        await turns()
+        assert producer.metrics().requests == 0
+        last = await producer.send("t", bytes(100), partition=0)
+        assert (await asyncio.wait_for(last, PATIENCE_S)).offset == 9
 
 
 async def test_batches_of_several_partitions_go_together_as_far_as_a_request_may_be(
@@ -212,6 +224,26 @@ async def test_records_of_a_partition_without_a_leader_have_an_end() -> None:
         with pytest.raises(DeliveryTimeoutError, match="not confirmed within 100 ms"):
             await producer.send_and_wait("t", b"0")
         assert "Produce" not in broker.names()
+
+
+async def test_topics_are_looked_at_again_after_a_look_that_failed(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What waits for a leader would wait for the next look at all topics, minutes later."""
+    loop, ahead_s = asyncio.get_running_loop(), 0.0
+    clock = loop.time
+    monkeypatch.setattr(loop, "time", lambda: clock() + ahead_s)
+    async with (
+        Alone(leader=-1, base_offset=5) as broker,
+        Producer(broker.address, linger_ms=0, **PATIENT, **SOON) as producer,
+    ):
+        sent = await producer.send("t", b"0", partition=0)
+        metadata, broker.handlers[3] = broker.handlers[3], lambda *_: CLOSE
+        await broker.until("Metadata", broker.names().count("Metadata") + 1)
+        ahead_s += 31  # longer than one look takes
+        await until(lambda: "topics cannot be looked at" in caplog.text)
+        broker._leader, broker.handlers[3] = 1, metadata
+        assert (await asyncio.wait_for(sent, PATIENCE_S)).offset == 5
 
 
 async def test_behind_the_last_epoch_is_none() -> None:
