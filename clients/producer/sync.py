@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from functools import partial
@@ -23,6 +23,23 @@ if TYPE_CHECKING:
 
 AHEAD = 1_000
 """So many records are handed over to the thread before a caller waits for it."""
+
+
+class _Sent(Future[RecordMetadata]):
+    """The result of a record. Nobody sets it in a copy of the process: who waited there would wait for
+    ever."""
+
+    def __init__(self, check_process: Callable[[], None]) -> None:
+        super().__init__()
+        self._check_process = check_process
+
+    def result(self, timeout: float | None = None) -> RecordMetadata:
+        self._check_process()
+        return super().result(timeout)
+
+    def exception(self, timeout: float | None = None) -> BaseException | None:
+        self._check_process()
+        return super().exception(timeout)
 
 
 class _Handed(NamedTuple):
@@ -76,7 +93,7 @@ class SyncProducer(InThread[Producer]):
             "headers": headers,
             "timestamp_ms": timestamp_ms,
         }
-        outcome: Future[RecordMetadata] = Future()
+        outcome = _Sent(self._client._check_process)
         if len(self._handed) >= AHEAD:
             self._wait(self._accepted)
         self._handed.append(_Handed(arguments, outcome))
@@ -121,7 +138,8 @@ class SyncProducer(InThread[Producer]):
             yield
         except BaseException as error:
             wrong = error
-            self._wait(lambda: self._left(work, wrong))
+            if self._client._at_home():
+                self._wait(lambda: self._left(work, wrong))
             raise
         self._wait(lambda: self._left(work, None))
 

@@ -59,6 +59,10 @@ class Transaction(AbstractAsyncContextManager["Transaction"]):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if not self._producer._at_home():
+            if error is None:
+                self._producer._check_process()
+            return
         ending = asyncio.create_task(self._end(error), name="producer's transaction")
         try:
             await asyncio.shield(ending)
