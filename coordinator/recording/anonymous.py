@@ -14,6 +14,8 @@ import string
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
+from ringleader.coordinator.consumer_groups.topics import metadata_hash
+from ringleader.coordinator.recording.state import shard_of
 from ringleader.coordinator.recording.tap import HIDDEN, Line
 from ringleader.protocol.embedded import Assignment, Subscription
 from ringleader.protocol.errors import EncodeError, MalformedError
@@ -189,6 +191,7 @@ class Masks:
             ],
         }
         tickets = [self._ticket(one, keep=one[2] in clients) for one in first["tickets"]]
+        _hash_again(first, state)
         return {
             **first,
             "group": self.text(first["group"], keep=not self._everything),
@@ -236,6 +239,21 @@ def group_of(line: Line) -> str | None:
         named = given[0].get("group_id")
         return named if isinstance(named, str) else None
     return None
+
+
+def _hash_again(first: Line, masked: Line) -> None:
+    """The number by which a group sees that its topics changed is made of their names: one that was right
+    is right for the other names, too."""
+    was, now = (
+        shard_of(one, first["settings"], lambda prefix: prefix, lambda number: number)._core
+        for one in (first["state"], masked)
+    )
+    for written, made in zip(first["state"]["groups"], masked["groups"], strict=True):
+        before, after = was.groups[written["group_id"]].consumer, now.groups[made["group_id"]].consumer
+        if before is None or after is None:
+            continue
+        if before.metadata_hash == metadata_hash(was.topics, before.subscribed_topics()):
+            made["consumer"]["metadata_hash"] = metadata_hash(now.topics, after.subscribed_topics())
 
 
 def _named(written: Any, field: str) -> Iterable[str]:

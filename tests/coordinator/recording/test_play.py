@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 
 from ringleader.coordinator import deadlines
+from ringleader.coordinator.consumer_groups.topics import metadata_hash
 from ringleader.coordinator.groups.core import Core
+from ringleader.coordinator.groups.shard import Shard
 from ringleader.coordinator.groups.states import HEARTBEAT_CODES, GroupState
 from ringleader.coordinator.recording.anonymous import CONSTANTS, Masks
 from ringleader.coordinator.recording.file import as_line
@@ -119,6 +121,26 @@ def test_without_names_a_recording_is_played_and_names_nothing(simulate: Callabl
                 named = _texts(made) & (names := names | _texts(line["with"])) - _KNOWN
                 assert (seed, named) == (seed, set())
     assert played > 100
+
+
+@pytest.mark.draws
+def test_topics_with_other_names_are_no_news_to_a_group() -> None:
+    """Else the machine without names begins an epoch that the recorded one did not begin."""
+    counts: Counter[bool] = Counter()
+    while not counts[True]:
+        seed = secrets.randbits(48)
+        for recorded in _record(seed, nodes.simulate):
+            first = json.loads(as_line(Masks(SECRET, "g", everything=True).first(recorded.first)))
+            seen = [_up_to_date(Player(one).shard) for one in (recorded.first, first)]
+            assert (seed, seen[1]) == (seed, seen[0])
+            counts.update(seen[0])
+
+
+def _up_to_date(shard: Shard) -> list[bool]:
+    """Of each group of the consumer protocol: whether its topics are as it saw them last."""
+    core = shard._core
+    consumers = [one.consumer for one in core.groups.values() if one.consumer is not None]
+    return [one.metadata_hash == metadata_hash(core.topics, one.subscribed_topics()) for one in consumers]
 
 
 _KNOWN = {*CONSTANTS, "User:1"}
