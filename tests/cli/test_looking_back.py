@@ -235,6 +235,19 @@ def test_owners_then_and_the_way_back(made: Path) -> None:
     assert f"ringleader groups reset billing --topic orders:3 --to-offset {then['offset']}" in done.out
 
 
+def test_nobody_owns_a_partition_from_the_end_of_its_owner_to_the_beginning_of_the_next(made: Path) -> None:
+    changes = answered(made, "owners", "orders:3", "--group", "billing")["changes"]["billing"]
+    ended, next_one = next(pair for pair in pairwise(changes) if pair[0]["until_ms"] < pair[1]["since_ms"])
+
+    def then(at: str) -> Any:
+        [found] = answered(made, "owners", "orders:3", "--at", at, "--group", "billing")["owners"]
+        return found
+
+    assert (then(ended["until"])["member_id"], then(ended["until"])["since_ms"]) == (None, ended["until_ms"])
+    assert then(ended["since"])["member_id"] == ended["member_id"]
+    assert then(next_one["since"])["member_id"] == next_one["member_id"]
+
+
 def test_owners_without_a_time_shows_the_last_changes(made: Path) -> None:
     done = asked(made, "owners", "orders:3", "--group", "billing")
     assert "The last owners in billing:" in done.out

@@ -437,12 +437,16 @@ async def test_what_was_read_for_a_producer_that_is_shut_out_comes_again(
     assert len(values) == len(set(values)) == 40
 
 
-async def test_offsets_alone_are_a_transaction_whose_end_may_be_refused(coordinator: Coordinator) -> None:
+async def test_offsets_alone_are_a_transaction_whose_end_may_be_refused(
+    coordinator: Coordinator, kind: str
+) -> None:
+    """With V1 a transaction that took too long is told as PRODUCER_FENCED."""
     async with writer(coordinator) as producer:
         coordinator.faults.error("EndTxn", ErrorCode.INVALID_TXN_STATE)
-        with pytest.raises(FatalProducerError, match="INVALID_TXN_STATE"):
+        with pytest.raises(FatalProducerError, match="INVALID_TXN_STATE") as refused:
             async with producer.transaction():
                 await producer.send_offsets_to_transaction({("t", 0): 7}, GroupMetadata("g"))
+        assert isinstance(refused.value, ProducerFencedError) == (kind == "V2")
     assert await committed(coordinator) == {}
 
 

@@ -101,6 +101,23 @@ async def test_a_record_comes_again_when_it_is_due_as_it_was(
         assert len(last.headers) == len(dict(last.headers))  # those of the first attempt are not left
 
 
+async def test_attempts_elsewhere_are_none_of_this_policy(coordinator: Coordinator) -> None:
+    """An application that writes a record on has copied its headers, too."""
+    copied = [("retry.attempt", b"2"), ("retry.tries", b"9"), ("retry.topic", b"u")]
+    coordinator.produce("t", b"v", partition=3, headers=copied)
+    handler = Failing(times=1)
+    async with Producer(coordinator.bootstrap) as producer:
+        policy = retry_topics(producer, "t.retry", delays_s=(0.05, 0.1))
+        async with (
+            consumer(coordinator, topics=["t", *policy.topics]) as one,
+            processing(one, handler, failures={ValueError: policy}) as task,
+        ):
+            await until(lambda: task.done() or len(handler.done) == 1)
+    [again] = coordinator.records(NAMES[0])
+    found = {name: value for name, value in again.headers if name in ("retry.attempt", "retry.tries")}
+    assert found == {"retry.attempt": b"1", "retry.tries": b"1"}
+
+
 @pytest.mark.parametrize("then", ["letter", "skip", "stop"])
 async def test_after_the_last_delay(coordinator: Coordinator, then: str) -> None:
     coordinator.produce("t", b"v", key=b"k", partition=3, headers=[("own", b"1")])

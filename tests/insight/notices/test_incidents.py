@@ -66,6 +66,17 @@ def test_groups_and_titles_tell_problems_apart() -> None:
     assert len({one.id for one in Incidents(0, 0).look(every, 0)}) == 4
 
 
+def test_a_problem_that_a_watcher_before_told_late_was_there_until_then() -> None:
+    late_ms = AGAIN_MS + 1
+    incidents = Incidents(late_ms, AGAIN_MS)
+    assert incidents.look(found(problem()), 0) == []
+    told = incidents.look(found(problem()), late_ms)
+    incidents = Incidents(0, AGAIN_MS)
+    incidents.restore(told)
+    assert incidents.look({}, late_ms + 1) == []
+    assert incidents.look(found(problem()), late_ms + 2) == []
+
+
 def test_what_a_watcher_before_has_told_is_not_told_again() -> None:
     problems = found(problem(), problem("a-b", "group without members"), problem("", "cluster away"))
     told = Incidents(0, AGAIN_MS).look(problems, 1_790_000_000_000)
