@@ -10,8 +10,8 @@ itself when Ringleader is installed. Its own thread means that clients of any ki
 synchronous, other processes.
 
 To test an application when things go wrong, `coordinator.faults` answers with errors, delays, drops
-connections, lets the coordinator move, and knows what was asked; `expire_member`, `advance_clock` and
-`restart` do what their names say.
+connections, lets the coordinator move, and knows what was asked; `expire_member`, `fence_producer`,
+`advance_clock` and `restart` do what their names say.
 """
 
 from __future__ import annotations
@@ -31,11 +31,15 @@ from ringleader.clients.admin import Admin
 from ringleader.clients.consumer import PartitionConsumer
 from ringleader.clients.fetch.model import Record as ReadRecord
 from ringleader.clients.model import TopicPartition
+from ringleader.clients.producer import Producer
 from ringleader.coordinator.clock import monotonic_ms, wall_ms
 from ringleader.coordinator.config import Settings
 from ringleader.coordinator.node import Node
 from ringleader.protocol.records import Headers, Record, build_batch
 from ringleader.testing.faults import Faults, Relay
+
+LOOK_S = 0.05
+"""Behind the last record of a topic may be aborted ones, which no consumer is handed."""
 
 T = TypeVar("T")
 
@@ -130,6 +134,25 @@ class Coordinator:
 
         self.run(expire())
 
+    def fence_producer(self, transactional_id: str) -> None:
+        """Shut out the producer of a transactional id, as if another one had begun with it; an open
+        transaction of its is aborted. Raises KeyError for an id that no producer has begun with."""
+
+        async def fence() -> None:
+            transactions = self.node.transactions
+            if transactions is None or transactions.call_for(
+                transactional_id,
+                "fence",
+                None,
+                lambda shard, _: shard.needs_producer_id(transactional_id),
+                reads=True,
+            ):
+                raise KeyError(transactional_id)
+            async with Producer(self.bootstrap, transactional_id=transactional_id):
+                pass
+
+        self.run(fence())
+
     def advance_clock(self, seconds: float) -> None:
         """Let time pass for the coordinator: sessions end, delays are over, offsets expire. Clients do not
         notice: their own clocks go on as before."""
@@ -170,7 +193,7 @@ class Coordinator:
                 ends = await consumer.end_offsets(consumer.assignment())
                 for partition, end in ends.items():
                     while await consumer.position(partition) < end:
-                        for batch in await consumer.getmany():
+                        for batch in await consumer.getmany(timeout_s=LOOK_S):
                             found += batch.records
             return sorted(found, key=lambda record: (record.partition, record.offset))
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from typing import Any
 
 import kafka
 import pytest
 
+from ringleader import DeliveryTimeoutError, ProduceError, Producer, ProducerFencedError
 from ringleader.clients.admin import Admin
 from ringleader.clients.errors import BrokerError
 from ringleader.clients.model import Lost, Revoked
@@ -154,3 +156,93 @@ def test_the_fixtures(
     assert ringleader_coordinator.bootstrap != ringleader_session_coordinator.bootstrap
     ringleader_coordinator.create_topic("mine", 2)
     assert ringleader_coordinator.node.topics.describe("mine") is not None
+
+
+# ---- of producers ----
+
+SOON: dict[str, Any] = {"linger_ms": 0, "retry_backoff_ms": 1, "retry_backoff_max_ms": 1}
+
+
+async def test_a_record_whose_answer_is_lost_is_there_once(coordinator: Coordinator) -> None:
+    async with Producer(coordinator.bootstrap, **SOON) as producer:
+        rule = coordinator.faults.drop("Produce", done=True)
+        found = await producer.send_and_wait("t", b"a", partition=0)
+        assert rule.hits == 1
+    assert [(one.offset, one.value) for one in coordinator.records("t")] == [(found.offset, b"a")]
+
+
+@pytest.mark.parametrize("done", [False, True])
+async def test_a_record_that_nobody_ever_confirms_is_written_or_not(
+    coordinator: Coordinator, done: bool
+) -> None:
+    async with Producer(
+        coordinator.bootstrap, **SOON, delivery_timeout_ms=500, request_timeout_ms=500
+    ) as producer:
+        coordinator.faults.drop("Produce", done=done)
+        coordinator.faults.error("Produce", ErrorCode.NOT_ENOUGH_REPLICAS, times=-1)
+        with pytest.raises(DeliveryTimeoutError):
+            await producer.send_and_wait("t", b"a")
+    assert [one.value for one in coordinator.records("t")] == [b"a"] * done
+
+
+def test_an_answer_that_a_foreign_producer_does_not_get(coordinator: Coordinator) -> None:
+    producer: Any = kafka.KafkaProducer(bootstrap_servers=coordinator.bootstrap, enable_idempotence=True)
+    try:
+        rule = coordinator.faults.drop("Produce", done=True)
+        producer.send("t", b"a", partition=0).get(PATIENCE_S)
+        assert rule.hits == 1
+    finally:
+        producer.close()
+    assert [one.value for one in coordinator.records("t")] == [b"a"]
+
+
+async def test_a_write_that_goes_wrong_once_and_one_that_is_refused(coordinator: Coordinator) -> None:
+    async with Producer(coordinator.bootstrap, **SOON) as producer:
+        coordinator.faults.error("Produce", ErrorCode.NOT_ENOUGH_REPLICAS)
+        await producer.send_and_wait("t", b"a")
+        coordinator.faults.error("Produce", ErrorCode.INVALID_RECORD)
+        with pytest.raises(ProduceError, match="INVALID_RECORD") as raised:
+            await producer.send_and_wait("t", b"b")
+        assert raised.value.code == ErrorCode.INVALID_RECORD
+        await producer.send_and_wait("t", b"c")
+    assert sorted(one.value or b"" for one in coordinator.records("t")) == [b"a", b"c"]
+
+
+async def test_a_write_that_takes_longer_than_it_may(coordinator: Coordinator) -> None:
+    async with Producer(
+        coordinator.bootstrap, **SOON, delivery_timeout_ms=300, request_timeout_ms=300
+    ) as producer:
+        coordinator.faults.delay("Produce", 3_600)
+        with pytest.raises(DeliveryTimeoutError):
+            await producer.send_and_wait("t", b"a")
+        coordinator.faults.clear()
+        coordinator.faults.disconnect()
+    assert coordinator.records("t") == []
+
+
+async def test_a_commit_whose_answer_is_lost(coordinator: Coordinator) -> None:
+    async with Producer(coordinator.bootstrap, transactional_id="a", **SOON) as producer:
+        rule = coordinator.faults.drop("EndTxn", done=True)
+        async with producer.transaction():
+            await producer.send("t", b"a")
+        assert rule.hits == 1
+        async with producer.transaction():
+            await producer.send("t", b"b")
+    assert sorted(one.value or b"" for one in await asyncio.to_thread(coordinator.records, "t")) == [
+        b"a",
+        b"b",
+    ]
+
+
+async def test_a_producer_is_shut_out(coordinator: Coordinator) -> None:
+    with pytest.raises(KeyError):
+        coordinator.fence_producer("a")
+    async with Producer(coordinator.bootstrap, transactional_id="a", **SOON) as producer:
+        async with producer.transaction():
+            await producer.send("t", b"before")
+        producer.begin_transaction()
+        await producer.send_and_wait("t", b"open")
+        await asyncio.to_thread(coordinator.fence_producer, "a")
+        with pytest.raises(ProducerFencedError, match="another producer has begun with it"):
+            await producer.commit_transaction()
+    assert [one.value for one in await asyncio.to_thread(coordinator.records, "t")] == [b"before"]

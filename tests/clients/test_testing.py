@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ringleader import SyncPartitionConsumer
+from ringleader import SyncPartitionConsumer, SyncProducer
 from ringleader.clients.admin import Admin
 from ringleader.testing.coordinator import Coordinator
 
@@ -81,3 +81,16 @@ def test_records_are_put_in() -> None:
                 for batch in consumer.getmany(timeout_s=20):
                     found += [(batch.partition, one.offset, one.key, one.value) for one in batch.records]
     assert found == [(1, 0, b"k", b"one"), (1, 1, b"k", None), (1, 2, None, b"two")]
+
+
+@pytest.mark.timeout(60)
+def test_records_that_were_aborted_are_left_out() -> None:
+    """Also where a topic has no others."""
+    with Coordinator(topics={"none": 1, "one": 1}) as coordinator:
+        with SyncProducer(coordinator.bootstrap, transactional_id="x") as producer:
+            for topic, committed in (("none", False), ("one", True), ("one", False)):
+                producer.begin_transaction()
+                producer.send_and_wait(topic, b"%d" % committed)
+                producer.commit_transaction() if committed else producer.abort_transaction()
+        assert coordinator.records("none") == []
+        assert [one.value for one in coordinator.records("one")] == [b"1"]
