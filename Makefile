@@ -17,7 +17,7 @@ TYPED := bench demo tools tests
 export PYTHONDONTWRITEBYTECODE :=
 export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/bytecode
 
-.PHONY: help demo cluster test test-bench nightly small-worlds spec mutants simulate fuzz interop incidents chaos exactly-once soak lint audit bench spark-versions site wheels clean
+.PHONY: help demo cluster test test-bench nightly small-worlds spec traces mutants simulate fuzz interop incidents chaos exactly-once soak lint audit bench spark-versions site wheels clean
 
 help: ## Say what there is
 	@echo "make demo    a consumer group of aiokafka, kafka-python and Spark on Ringleader, live (about 3 minutes)"
@@ -82,6 +82,9 @@ small-worlds: $(READY) ## Every state of a small world of the consumer protocol;
 
 spec: $(READY) ## TLC checks the specification of the consumer protocol, docs/spec (needs a JDK 17+ and Maven)
 	@JAVA_HOME="$$($(PY) -m tools.java_home)" && export JAVA_HOME && $(PY) -m tests.spec $(ARGS)
+
+traces: $(READY) ## Are the runs of SEEDS fresh seeds what docs/spec allows? One that is not prints how to run it again
+	@JAVA_HOME="$$($(PY) -m tools.java_home)" && export JAVA_HOME && $(PY) -m tests.spec.traces --count $(SEEDS) $(ARGS)
 
 mutants: $(READY) ## Break each promise on purpose: is it caught? ARGS="name" chooses
 	@$(PY) -m tests.mutants $(ARGS)

@@ -73,6 +73,12 @@ JUDGES: Mapping[str, tuple[str, str, str]] = {
         " members, commits; and that all settles once faults stop.",
         "make spec ARGS=--proof",
     ),
+    "traces": (
+        "What the coordinator does is what the specification allows",
+        "Runs of simulated groups, line by line: TLC takes each request, answer, record and fault as a step"
+        " of docs/spec/ConsumerGroup.tla, or refuses it.",
+        "make traces SEEDS=200 ARGS=--proof",
+    ),
     "simulation-daemon": (
         "The whole daemon and real clients under one clock",
         "From the bytes of a frame to the files: consumers, members, producers and admins, threads included;"

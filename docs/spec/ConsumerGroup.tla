@@ -13,7 +13,8 @@
    partitions of its sender are then given away while it still owns them (`late.cfg`). *)
 EXTENDS Naturals, Sequences, FiniteSets
 
-CONSTANTS Members, Statics, Partitions, MaxFaults, MaxOffset, LateRequests
+CONSTANTS Members, Statics, Partitions, MaxFaults, MaxOffset, LateRequests,
+          TargetsWait   (* whether a heartbeat may leave an old target as it is: there is a least time between two *)
 
 VARIABLES mem, lag, disk, client, net, late, acked, faults
 vars == <<mem, lag, disk, client, net, late, acked, faults>>
@@ -24,15 +25,16 @@ Of(some) == {p \in Partitions : some[p] # 0}
 Empty == [epoch |-> 1, aim |-> 0, in |-> {}, away |-> {},
           target |-> [m \in Members |-> {}], at |-> [m \in Members |-> 0], prev |-> [m \in Members |-> 0],
           state |-> [m \in Members |-> "stable"],
+          life |-> [m \in Members |-> 0],        (* which of the processes that were m has its place *)
           got |-> [m \in Members |-> Nothing],   (* partition -> the epoch in which the member got it; 0: not its *)
           due |-> [m \in Members |-> Nothing],   (* likewise, what it has to give up *)
           off |-> [p \in Partitions |-> 0]]
 
-Fresh == [epoch |-> 0, owned |-> {}, wanted |-> {}, full |-> TRUE, pos |-> Nothing]
+Born(life) == [epoch |-> 0, owned |-> {}, wanted |-> {}, told |-> {}, full |-> TRUE, pos |-> Nothing, life |-> life]
 Idle == [phase |-> "idle"]
 
 Init == /\ mem = Empty /\ disk = Empty /\ lag = <<>>
-        /\ client = [m \in Members |-> Fresh]
+        /\ client = [m \in Members |-> Born(0)]
         /\ net = [m \in Members |-> Idle]
         /\ late = [m \in Members |-> {}]
         /\ acked = [p \in Partitions |-> 0]
@@ -44,27 +46,30 @@ Held(s, m) == Of(s.got[m]) \cup Of(s.due[m])
 
 Without(s, m) ==
     [s EXCEPT !.in = @ \ {m}, !.away = @ \ {m}, !.epoch = @ + 1, !.target[m] = {}, !.at[m] = 0,
-              !.prev[m] = 0, !.state[m] = "stable", !.got[m] = Nothing, !.due[m] = Nothing]
+              !.prev[m] = 0, !.state[m] = "stable", !.life[m] = 0, !.got[m] = Nothing, !.due[m] = Nothing]
 
+(* A static member's place is not another process's before the first one is away, or is removed. *)
 Passes(s, m, r) ==
-    \/ r.epoch = 0
-    \/ /\ m \in s.in /\ m \notin s.away
+    \/ r.epoch = 0 /\ (m \in s.in \ s.away => r.life = s.life[m])
+    \/ /\ m \in s.in /\ m \notin s.away /\ r.life = s.life[m]
        /\ \/ r.epoch = s.at[m]
           \/ r.epoch = s.prev[m] /\ r.epoch < s.at[m] /\ r.says /\ r.owned \subseteq Of(s.got[m])
 
 Joined(s, m, r) ==
-    IF m \notin s.in THEN [s EXCEPT !.in = @ \cup {m}, !.epoch = @ + 1]
-    ELSE IF m \in s.away THEN [s EXCEPT !.away = @ \ {m}]
+    IF m \notin s.in THEN [s EXCEPT !.in = @ \cup {m}, !.epoch = @ + 1, !.life[m] = r.life]
+    ELSE IF m \in s.away THEN [s EXCEPT !.away = @ \ {m}, !.prev[m] = 0, !.life[m] = r.life]
     ELSE s
 
 Balanced(s, f) == \A m, n \in s.in :
     Cardinality({p \in Partitions : f[p] = m}) <= Cardinality({p \in Partitions : f[p] = n}) + 1
 
+Shares(s) == {f \in [Partitions -> s.in] : Balanced(s, f)}
+
 Aimed(s) ==
     IF s.aim = s.epoch \/ s.in = {} THEN {s}
     ELSE {[s EXCEPT !.aim = s.epoch,
-                    !.target = [m \in Members |-> {p \in Partitions : f[p] = m}]] :
-          f \in {g \in [Partitions -> s.in] : Balanced(s, g)}}
+                    !.target = [m \in Members |-> {p \in Partitions : f[p] = m}]] : f \in Shares(s)}
+         \cup (IF TargetsWait /\ s.aim > 0 THEN {s} ELSE {})
 
 Reconciled(s, m, r) ==
     LET had == Of(s.got[m])
@@ -92,12 +97,18 @@ Fault == faults < MaxFaults /\ faults' = faults + 1
 
 (* ---- members ---- *)
 
+(* Whether it says all, whatever it said before. *)
+SaysAll(c) == {c.full}
+
 Send(m) ==
     /\ net[m].phase = "idle"
-    /\ LET c == client[m]
-           r == [epoch |-> c.epoch, owned |-> c.owned, says |-> c.full \/ c.owned = c.wanted, full |-> c.full]
-       IN net' = [net EXCEPT ![m] = [phase |-> "sent", ask |-> r]]
-    /\ Quiet /\ UNCHANGED <<client, late, faults>>
+    /\ \E full \in SaysAll(client[m]) :
+       LET c == client[m]
+           r == [epoch |-> c.epoch, owned |-> c.owned, says |-> full \/ c.owned # c.told, full |-> full,
+                 life |-> c.life]
+       IN /\ net' = [net EXCEPT ![m] = [phase |-> "sent", ask |-> r]]
+          /\ client' = [client EXCEPT ![m].told = c.owned]
+    /\ Quiet /\ UNCHANGED <<late, faults>>
 
 Handle(m) ==
     /\ net[m].phase = "sent"
@@ -107,21 +118,22 @@ Handle(m) ==
                /\ Emit(s)
                /\ LET news == r.epoch = 0 \/ r.full \/ Of(s.got[m]) # Of(mem.got[m])
                   IN net' = [net EXCEPT ![m] = [phase |-> "answered", ok |-> TRUE, epoch |-> s.at[m],
-                                                news |-> news, all |-> Of(s.got[m])]]
-          ELSE /\ net' = [net EXCEPT ![m] = [phase |-> "answered", ok |-> FALSE]]
+                                                news |-> news, all |-> Of(s.got[m]), after |-> Len(lag')]]
+          ELSE /\ net' = [net EXCEPT ![m] = [phase |-> "answered", ok |-> FALSE, after |-> Len(lag)]]
                /\ UNCHANGED <<mem, lag>>
     /\ UNCHANGED <<disk, client, late, acked, faults>>
 
-(* A state on its way to the log holds all answers back: more than the machine does, never less. *)
+(* `after`: the events that were on their way when it was answered, and still are. *)
 Receive(m) ==
-    /\ net[m].phase = "answered" /\ lag = <<>>
+    /\ net[m].phase = "answered" /\ net[m].after = 0
     /\ LET a == net[m]
            c == client[m]
            wanted == IF a.news THEN a.all ELSE c.wanted
            owned == IF c.owned \subseteq wanted THEN wanted ELSE c.owned
        IN client' = [client EXCEPT ![m] =
-            IF ~a.ok THEN Fresh
-            ELSE [epoch |-> a.epoch, owned |-> owned, wanted |-> wanted, full |-> FALSE,
+            IF ~a.ok THEN Born(c.life)
+            ELSE [epoch |-> a.epoch, owned |-> owned, wanted |-> wanted, told |-> c.told, full |-> FALSE,
+                  life |-> c.life,
                   pos |-> [p \in Partitions |-> IF p \in owned \ c.owned THEN mem.off[p] ELSE c.pos[p]]]]
     /\ net' = [net EXCEPT ![m] = Idle]
     /\ Quiet /\ UNCHANGED <<late, faults>>
@@ -154,7 +166,9 @@ Flush ==
     /\ lag # <<>>
     /\ disk' = Head(lag) /\ lag' = Tail(lag)
     /\ acked' = disk'.off
-    /\ UNCHANGED <<mem, client, net, late, faults>>
+    /\ net' = [m \in Members |-> IF net[m].phase = "answered" /\ net[m].after > 0
+                                 THEN [net[m] EXCEPT !.after = @ - 1] ELSE net[m]]
+    /\ UNCHANGED <<mem, client, late, faults>>
 
 Failed(m) == [client[m] EXCEPT !.full = TRUE]
 
@@ -183,32 +197,46 @@ FailOver ==
     /\ net' = [m \in Members |-> IF net[m].phase = "answered" THEN Idle ELSE net[m]]
     /\ UNCHANGED <<late, acked>>
 
+(* A static member's process dies without a word, and another one comes in its stead. *)
+Crash(m) ==
+    /\ Fault /\ m \in Statics
+    /\ client' = [client EXCEPT ![m] = Born(client[m].life + 1)]
+    /\ net' = [net EXCEPT ![m] = Idle]
+    /\ Quiet /\ UNCHANGED late
+
+IsDead(m) == m \in mem.in \ mem.away /\ mem.life[m] # client[m].life
+
 (* Its session, or its time to give up, is over. *)
 Expire(m) ==
-    /\ Fault /\ m \in mem.in
+    /\ m \in mem.in
+    /\ IF IsDead(m) THEN UNCHANGED faults ELSE Fault
     /\ Emit(Without(mem, m))
     /\ UNCHANGED <<disk, client, net, late, acked>>
 
 Leave(m) ==
     /\ Fault /\ m \in mem.in /\ net[m].phase = "idle"
     /\ Emit(Without(mem, m))
-    /\ client' = [client EXCEPT ![m] = Fresh]
+    /\ client' = [client EXCEPT ![m] = Born(client[m].life)]
     /\ UNCHANGED <<disk, net, late, acked>>
 
+(* It keeps what it has, and its successor may commit what it has read in whatever epoch (KIP-1251). *)
+Ever == 1
 GoAway(m) ==
     /\ Fault /\ m \in Statics /\ m \in mem.in /\ m \notin mem.away /\ net[m].phase = "idle" /\ client[m].epoch > 0
-    /\ Emit([mem EXCEPT !.away = @ \cup {m}, !.at[m] = 0, !.state[m] = "stable", !.due[m] = Nothing])
-    /\ client' = [client EXCEPT ![m] = Fresh]
+    /\ Emit([mem EXCEPT !.away = @ \cup {m}, !.at[m] = 0, !.due[m] = Nothing,
+                        !.got[m] = [p \in Partitions |-> IF @[p] = 0 THEN 0 ELSE Ever]])
+    /\ client' = [client EXCEPT ![m] = Born(client[m].life)]
     /\ UNCHANGED <<disk, net, late, acked>>
 
 Next ==
     \/ \E m \in Members : \/ Send(m) \/ Handle(m) \/ Receive(m) \/ Revoke(m) \/ Lose(m) \/ HandleLate(m)
-                          \/ Expire(m) \/ Leave(m) \/ GoAway(m)
+                          \/ Expire(m) \/ Crash(m) \/ Leave(m) \/ GoAway(m)
                           \/ \E p \in Partitions : Commit(m, p)
     \/ Flush \/ FailOver
 
 Fairness == /\ WF_vars(Flush)
-            /\ \A m \in Members : WF_vars(Send(m)) /\ WF_vars(Handle(m)) /\ WF_vars(Receive(m)) /\ WF_vars(Revoke(m))
+            /\ \A m \in Members : /\ WF_vars(Send(m)) /\ WF_vars(Handle(m)) /\ WF_vars(Receive(m))
+                                 /\ WF_vars(Revoke(m)) /\ WF_vars(IsDead(m) /\ Expire(m))
 
 Spec == Init /\ [][Next]_vars /\ Fairness
 

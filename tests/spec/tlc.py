@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,21 +38,29 @@ class TlcError(RuntimeError):
 
 def check(config: str, *, spec: Path = SPEC / "ConsumerGroup.tla", timeout_s: float = 900) -> Checked:
     """Check a configuration of docs/spec. Raises `TlcError`, and `InteropError` without Java or Maven."""
+    text = run_tlc(spec, config, timeout_s=timeout_s)
+    found, depth, wrong = _FOUND.findall(text), _DEPTH.findall(text), _WRONG.search(text)
+    if not found or not (wrong or "No error has been found" in text):
+        raise TlcError(text[-2_500:])
+    generated, distinct, left = map(int, found[-1])
+    violated = "" if wrong is None else wrong[1] or "a temporal property"
+    return Checked(violated, generated, distinct, left, int(depth[-1]) if depth else 0)
+
+
+def run_tlc(
+    spec: Path, config: str, modules: Mapping[str, str] | None = None, *, timeout_s: float = 900
+) -> str:
+    """All that TLC says of a module beside those of its directory and `modules`, name of a file -> text.
+    Raises `InteropError` without Java or Maven."""
     with tempfile.TemporaryDirectory(prefix="tlc-") as work:
-        shutil.copy(spec, work)
-        shutil.copy(SPEC / f"{config}.cfg", work)
+        for one in (*spec.parent.glob("*.tla"), SPEC / f"{config}.cfg"):
+            shutil.copy(one, work)
+        for name, text in (modules or {}).items():
+            (Path(work) / name).write_text(text)
         command = [java(), "-XX:+UseParallelGC", f"-Djava.io.tmpdir={work}", "-cp", str(jars(POM) / "*")]
         command += ["tlc2.TLC", "-deadlock", "-workers", "1", "-metadir", work]
         command += ["-config", f"{config}.cfg", spec.name]
         done = subprocess.run(
             command, cwd=work, capture_output=True, text=True, timeout=timeout_s, check=False
         )
-    found, depth = _FOUND.findall(done.stdout), _DEPTH.findall(done.stdout)
-    wrong = re.search(
-        r"(?:Invariant|Action property|Temporal properties?) ?(\w*) (?:is|were) violated", done.stdout
-    )
-    if not found or not (wrong or "No error has been found" in done.stdout):
-        raise TlcError(done.stdout[-2_000:] + done.stderr[-500:])
-    generated, distinct, left = map(int, found[-1])
-    violated = "" if wrong is None else wrong[1] or "a temporal property"
-    return Checked(violated, generated, distinct, left, int(depth[-1]) if depth else 0)
+    return done.stdout + done.stderr

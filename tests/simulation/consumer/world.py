@@ -90,6 +90,7 @@ class World:
         self.group_id = "g"
         self.now_ms = 1_000_000
         self.steps = 0
+        self.faulty_ms = FAULTY_MS
         self.trace = hashlib.sha256()
         self.topics = Topics()
         self.settings = GroupSettings(
@@ -124,7 +125,7 @@ class World:
 
     def run(self) -> None:
         """Faults for a while, then none, when everything has to settle."""
-        until_ms = self.now_ms + FAULTY_MS
+        until_ms = self.now_ms + self.faulty_ms
         while self.now_ms < until_ms:
             self._step()
         self.calm = True
@@ -174,6 +175,7 @@ class World:
         while self._in_flight and (self.calm or self.rng.random() < 0.7):
             append = self._in_flight.popleft()
             self.log += append.records
+            self.note("flushed")
             self.shard.durable(append.position, self.now_ms)
             self._drain()
 
@@ -182,6 +184,7 @@ class World:
             box = self.shard.drain()
             self._in_flight += box.appends
             for append in box.appends:
+                self.note("wrote", append.records)
                 for key, value in append.records:
                     self.trace.update(key + (value or b""))
             for answer in box.answers:
@@ -195,18 +198,19 @@ class World:
         member.waits = False
         self.say(f"{member} <- {response}")
         if response is None:
-            member.failed()
+            self._failed(member)
             return
         if isinstance(response, ConsumerGroupHeartbeatResponse) and response.leader_task is not None:
             self._count("tasks")
         self._count(f"code {response.error_code}")
         if not self.calm and self.rng.random() < 0.1:
-            member.failed()
+            self._failed(member)
             self._count("answers lost")
         elif isinstance(member, ClassicMember):
             member.answered(response, ticket.ids)
         else:
             member.answered(response)
+            self.note("heard", member, response)
 
     def _beat(self) -> None:
         idle = [one for one in self.members if not one.waits and not one.gone]
@@ -217,15 +221,21 @@ class World:
             member.revoke()
         request = member.request()
         if not self.calm and self.rng.random() < 0.05:
-            member.failed()
+            self.note("sent", member, request)
+            self._failed(member)
             self._count("requests lost")
             return
         self._ask(member, request)
+
+    def _failed(self, member: AnyMember) -> None:
+        member.failed()
+        self.note("failed", member)
 
     def _ask(self, member: AnyMember, request: Any) -> None:
         ids = {name: topic.topic_id for name in NAMES if (topic := self.topics.named(name)) is not None}
         ticket = Ticket(member, request, ids, self.now_ms)
         self.say(f"{member} -> {request}")
+        self.note("sent", member, request)
         group = self.shard._groups.get(self.group_id)
         if group is None or group.is_empty:
             self._epochs = (0, 0)  # it may change its protocol, and begins anew
@@ -301,13 +311,14 @@ class World:
             member = self.rng.choice(waiting)
             member.serial += 1
             member.waits = False
-            member.failed()
+            self._failed(member)
 
     def _crash(self) -> None:
         if present := [one for one in self.members if not one.gone]:
             member = self.rng.choice(present)
             member.gone, member.owned = True, frozenset()
             member.serial += 1
+            self.note("crashed", member)
             self._count("crashes")
 
     def _subscribe(self) -> None:
@@ -362,6 +373,7 @@ class World:
                 ticket.member.failed()
         self.waiting.clear()
         self.shard = self._load()
+        self.note("loaded")
         self._epochs = (0, 0)
 
     # ---- what must hold ----
@@ -528,6 +540,9 @@ class World:
         if not condition:
             again = f"python -m tests.simulation.consumer --seed {self.seed}"
             raise ViolationError(name, text, self.seed, f"{self.now_ms} ms, step {self.steps}", again)
+
+    def note(self, what: str, *of: Any) -> None:
+        """A step, for a world that is recorded (tests/spec)."""
 
     def say(self, text: str) -> None:
         """For the story, if it is to be printed."""

@@ -1,0 +1,75 @@
+------------------------------- MODULE Trace -------------------------------
+(* What was seen of groups is what ConsumerGroup.tla allows: each line of a trace has to be one step of it.
+
+   TraceData is written for each check (tests/spec/traces.py): Runs is a sequence of traces, a trace one of
+   lines, and There[run] are the partitions of its topics. A line says the kind of its step, the member, and what was seen of it: the request, what the client
+   knows after an answer, the records of the log. Of a state of the coordinator a line has the epochs, who is
+   there, and of the members those whose records changed.
+
+   TLC takes every trace as far as it goes, and says each line that it reaches. *)
+EXTENDS ConsumerGroup, TraceData, TLC
+
+VARIABLES run, line
+
+Line == Runs[run][line]
+Wide(some) == [p \in Partitions |-> IF p \in DOMAIN some THEN some[p] ELSE 0]
+
+(* The state of the coordinator that the log says. *)
+Seen(s, e) ==
+    IF "rows" \notin DOMAIN e THEN s
+    ELSE LET of(m, was, is) == IF m \in DOMAIN e.rows THEN is ELSE was
+         IN [s EXCEPT !.epoch = e.epoch, !.aim = e.aim, !.in = e.in, !.away = e.away,
+                      !.target = [m \in Members |-> of(m, @[m], e.rows[m].target)],
+                      !.at = [m \in Members |-> of(m, @[m], e.rows[m].at)],
+                      !.prev = [m \in Members |-> of(m, @[m], e.rows[m].prev)],
+                      !.state = [m \in Members |-> of(m, @[m], e.rows[m].state)],
+                      !.life = [m \in Members |-> of(m, @[m], e.rows[m].life)],
+                      !.got = [m \in Members |-> of(m, @[m], Wide(e.rows[m].got))],
+                      !.due = [m \in Members |-> of(m, @[m], Wide(e.rows[m].due))]]
+
+(* In ConsumerGroup's place: the shares that were seen, if they are ones. There are too many to try all. *)
+SharesSeen(s) ==
+    LET seen == Seen(s, Line).target
+        whose(p) == {m \in Members : p \in seen[m]}
+        one == [p \in Partitions |-> IF Cardinality(whose(p)) = 1 THEN CHOOSE m \in whose(p) : TRUE ELSE "nobody"]
+    IN IF (\A p \in Partitions : p \in There[run] <=> one[p] \in s.in) /\ Balanced(s, one) THEN {one} ELSE {}
+
+(* Likewise: a member may say all again at any time, as it does when it subscribes. *)
+SaysAllAtTimes(c) == {c.full, TRUE}
+
+Part(s, m) == [epoch |-> s.epoch, aim |-> s.aim, in |-> s.in, away |-> s.away, target |-> s.target,
+               at |-> s.at[m], prev |-> s.prev[m], state |-> s.state[m], life |-> s.life[m],
+               got |-> [p \in Of(s.got[m]) |-> s.got[m][p]], due |-> [p \in Of(s.due[m]) |-> s.due[m][p]]]
+
+(* Else it is said what the specification makes of it. *)
+Agrees(is, wanted, told) == is = wanted \/ (PrintT(<<"refuses", run, line, told>>) /\ FALSE)
+
+Heard(m) ==
+    LET c == client'[m]
+    IN [epoch |-> c.epoch, owned |-> c.owned, wanted |-> c.wanted, full |-> c.full]
+Answer(m) == IF net[m].ok THEN [ok |-> TRUE, epoch |-> net[m].epoch, news |-> net[m].news,
+                                all |-> IF net[m].news THEN net[m].all ELSE {}]
+             ELSE [ok |-> FALSE]
+
+Step(e) ==
+    \/ e.kind = "send" /\ Send(e.m) /\ Agrees(net'[e.m].ask, e.ask, net'[e.m].ask)
+    \/ e.kind = "handle" /\ Handle(e.m) /\ Agrees(mem', Seen(mem, e), Part(mem', e.m))
+    \/ e.kind = "receive" /\ Receive(e.m) /\ Agrees(Answer(e.m), e.answer, Answer(e.m))
+                                          /\ Agrees(Heard(e.m), e.client, Heard(e.m))
+    \/ e.kind = "revoke" /\ Revoke(e.m) /\ Agrees(client'[e.m].owned, e.owned, client'[e.m].owned)
+    \/ e.kind = "lose" /\ Lose(e.m)
+    \/ e.kind = "crash" /\ Crash(e.m)
+    \/ e.kind = "expire" /\ Expire(e.m) /\ Agrees(mem', Seen(mem, e), Part(mem', e.m))
+    \/ e.kind = "leave" /\ Leave(e.m) /\ Agrees(mem', Seen(mem, e), Part(mem', e.m))
+    \/ e.kind = "goaway" /\ GoAway(e.m) /\ Agrees(mem', Seen(mem, e), Part(mem', e.m))
+    \/ e.kind = "flush" /\ Flush
+    \/ e.kind = "failover" /\ FailOver /\ mem' = Seen(mem, e)
+
+TraceInit == Init /\ run \in 1..Len(Runs) /\ line = 1
+TraceNext == /\ line <= Len(Runs[run])
+             /\ Step(Line)
+             /\ line' = line + 1 /\ run' = run
+TraceSpec == TraceInit /\ [][TraceNext]_<<vars, run, line>>
+
+Reached == PrintT(<<"reached", run, line>>)
+=============================================================================

@@ -1,0 +1,259 @@
+"""Records a simulated group of the consumer protocol as a trace: one line for each step of docs/spec.
+
+The world is the one of `tests.simulation.consumer`, as narrow as the specification is: all members speak the
+consumer protocol and subscribe to the same topics, which stay as they are; the coordinator computes the
+target at once, by an assignor that balances. What the coordinator does is read from what it writes to its
+log, and nowhere else.
+"""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import Any
+
+from ringleader.coordinator.consumer_groups import records
+from ringleader.coordinator.consumer_groups.group import ConsumerGroup
+from ringleader.coordinator.consumer_groups.member import AWAY_EPOCH, ConsumerMember, Owned, Target
+from ringleader.coordinator.consumer_groups.topics import Topic
+from ringleader.protocol.messages import ConsumerGroupHeartbeatRequest
+from tests.simulation.consumer.member import ModelMember
+from tests.simulation.consumer.world import NAMES, World
+from tests.spec.traces import Line, Trace
+
+FAULTY_MS = 100_000
+CROWD = 3
+"""Members that come at once."""
+STATES = ("stable", "unrevoked", "unreleased")
+EVER = 1
+"""Stands for "in whatever epoch": see GoAway in docs/spec."""
+
+
+class RecordedWorld(World):
+    """One run. `trace_of` drives it."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed)
+        self.lines: list[Line] = []
+        self._lives: dict[str, int] = {}
+        """By name, the number of its present process."""
+        self._life_of: dict[str, int] = {}
+        """By member id."""
+        self._names_of: dict[str, str] = {}
+        self._log = ConsumerGroup(self.group_id)
+        """The group as all that was written says it."""
+        self._rows: dict[str, Any] = {}
+        self._asking: ModelMember | None = None
+        self._owned: dict[str, Any] = {}
+        self.faulty_ms = FAULTY_MS
+        self.classic_share, self._assignors = 0.0, (None,)
+        self.settings = self.settings.model_copy(update={"assigned_at_once": 20_000})
+        self.shard = self._load()
+        self.partitions = [
+            f"{name}{number}"
+            for name in NAMES
+            if (topic := self.topics.named(name)) is not None
+            for number in range(topic.partitions)
+        ]
+        for _ in range(CROWD):
+            self._join()
+
+    # ---- what does not happen ----
+
+    def _some_topics(self) -> frozenset[str]:
+        return frozenset(NAMES)
+
+    def _topic(self) -> None:
+        pass
+
+    def _make(self, name: str) -> None:
+        self.topics.put(Topic(name, self.rng.randbytes(16), self.rng.randint(1, 3)))
+
+    # ---- what is seen ----
+
+    def note(self, what: str, *of: Any) -> None:
+        """A step."""
+        if what == "sent":
+            self._sent(*of)
+        elif what == "wrote":
+            self._wrote(*of)
+        elif what == "flushed":
+            self._line("flush")
+        elif what == "heard":
+            self._heard(*of)
+        elif what == "failed":
+            self._handled(of[0])
+            self._line("lose", of[0])
+        elif what == "crashed":
+            self._crashed(of[0])
+        elif what == "loaded":
+            self._loaded()
+
+    def _ask(self, member: Any, request: Any) -> None:
+        assert isinstance(member, ModelMember)
+        self._asking = member
+        super()._ask(member, request)
+        self._drain()
+        if self._asking is not None and request.member_epoch < 0:  # refused: it goes without a word
+            self._crashed(member)
+        self._handled(member)
+        self._asking = None
+
+    def _sent(self, member: ModelMember, request: ConsumerGroupHeartbeatRequest) -> None:
+        name = self._name(member)
+        if request.member_epoch < 0:
+            return
+        self._life_of[member.member_id] = self._lives.setdefault(name, 0)
+        if member.owned != self._owned.get(name, frozenset()) and member.epoch > 0:
+            self._line("revoke", member, owned=self._places(member.owned))
+        self._owned[name] = member.owned
+        ask = {
+            "epoch": request.member_epoch,
+            "owned": self._places(member.owned),
+            "says": request.topic_partitions is not None,
+            "full": request.rebalance_timeout_ms != -1,
+            "life": self._lives[name],
+        }
+        self._line("send", member, id=member.member_id, ask=ask)
+
+    def _wrote(self, rows: Any) -> None:
+        before = self._log.members.keys() | set()
+        away = {one for one, member in self._log.members.items() if member.is_away}
+        self._apply(rows)
+        asking, self._asking = self._asking, None
+        gone = {self._names_of[one] for one in before - self._log.members.keys()}
+        if asking is None or not asking.gone:
+            name = min(gone - {self._name(one) for one in (asking,) if one}, default="")
+            if asking is not None and not name:
+                self._line("handle", asking, **self._state())
+            else:
+                self._line("expire", name, **self._state())
+        else:
+            is_away = {one for one, member in self._log.members.items() if member.is_away} - away
+            self._line("goaway" if is_away else "leave", asking, **self._state())
+            self._owned[self._name(asking)] = frozenset()
+
+    def _handled(self, member: ModelMember) -> None:
+        """An answer without a record."""
+        if self._asking is member:
+            self._asking = None
+            self._line("handle", member)
+
+    def _heard(self, member: ModelMember, response: Any) -> None:
+        self._handled(member)
+        self._owned[self._name(member)] = member.owned
+        answer: dict[str, Any] = {"ok": not response.error_code}
+        if answer["ok"]:
+            given = () if response.assignment is None else response.assignment.topic_partitions
+            answer["epoch"], answer["news"] = response.member_epoch, response.assignment is not None
+            answer["all"] = self._places((one.topic_id, number) for one in given for number in one.partitions)
+        client = {
+            "epoch": member.epoch,
+            "owned": self._places(member.owned),
+            "wanted": self._places(member.wanted or ()),
+            "full": bool(response.error_code),
+        }
+        self._line("receive", member, answer=answer, client=client)
+
+    def _crashed(self, member: ModelMember) -> None:
+        self._asking = None
+        name = self._name(member)
+        self._lives[name] = self._lives.get(name, 0) + 1
+        self._owned[name] = frozenset()
+        self._line("crash", member)
+
+    def _loaded(self) -> None:
+        self._log, self._rows = ConsumerGroup(self.group_id), {}
+        self._apply(self.log)
+        state = self._state()
+        for name in set(self._names_of.values()) - state["rows"].keys():
+            state["rows"][name] = _row(None, 0, self._place_names)
+        self._line("failover", **state)
+
+    # ---- lines ----
+
+    def _apply(self, rows: Any) -> None:
+        for key, value in rows:
+            named = records.decode_key(key)
+            if named is not None:
+                records.apply(self._log, named[0], named[2], value)
+
+    def _state(self) -> Line:
+        """The epochs, who is there, and the members that changed since the last call."""
+        members = self._log.members
+        rows = {
+            self._names_of[one]: _row(member, self._life_of[one], self._place_names)
+            for one, member in members.items()
+        }
+        gone = {one: _row(None, 0, self._place_names) for one in self._rows.keys() - rows.keys()}
+        changed = {one: row for one, row in {**rows, **gone}.items() if row != self._rows.get(one)}
+        self._rows = rows
+        return {
+            "epoch": self._log.epoch,
+            "aim": self._log.assignment_epoch,
+            "in": set(rows),
+            "away": {self._names_of[one] for one, member in members.items() if member.is_away},
+            "rows": changed,
+        }
+
+    def _line(self, kind: str, member: ModelMember | str | None = None, **seen: Any) -> None:
+        line: Line = {"kind": kind}
+        if member is not None:
+            line["m"] = member if isinstance(member, str) else self._name(member)
+        self.lines.append({**line, **seen})
+
+    def _name(self, member: ModelMember) -> str:
+        """A static member keeps its place, so its name, from process to process. Others get names again that
+        nobody has any more: TLC has less to carry."""
+        name = self._names_of.get(member.member_id) or member.instance_id
+        if name is None:
+            known = {one.member_id for one in self.members if not one.gone} | self._log.members.keys()
+            taken = {place for one, place in self._names_of.items() if one in known or self._in_flight}
+            name = next(one for number in count() if (one := f"d{number}") not in taken)
+        self._names_of[member.member_id] = name
+        return name
+
+    def _places(self, some: Any) -> set[str]:
+        return {name for topic_id, number in some for name in self._place_names(topic_id, (number,))}
+
+    def _place_names(self, topic_id: bytes, numbers: Any) -> list[str]:
+        topic = self.topics.of_id(topic_id)
+        return [f"{topic.name}{one}" for one in numbers] if topic is not None else []
+
+    def trace_of(self) -> Trace:
+        """The run, recorded."""
+        self.run()
+        names = set(self._names_of.values())
+        again = f"python -m tests.spec.traces --seed {self.seed}"
+        return Trace(f"seed {self.seed}", names, set(self.partitions), self.lines, again)
+
+
+def _row(member: ConsumerMember | None, life: int, names: Any) -> Line:
+    """A member in the log; None: it is not there."""
+
+    def epochs(some: Owned) -> dict[str, int]:
+        return {
+            name: epoch or EVER
+            for topic_id, partitions in some.items()
+            for number, epoch in partitions.items()
+            for name in names(topic_id, (number,))
+        }
+
+    def places(some: Target) -> set[str]:
+        return {name for topic_id, numbers in some.items() for name in names(topic_id, numbers)}
+
+    found = ConsumerMember("") if member is None else member
+    current = found.current
+    return {
+        "target": places(found.target),
+        "at": 0 if current.epoch == AWAY_EPOCH else current.epoch,
+        "prev": 0 if current.previous_epoch == AWAY_EPOCH else current.previous_epoch,
+        "state": STATES[current.state],
+        "life": life,
+        "got": epochs(current.assigned),
+        "due": epochs(current.pending_revocation),
+    }
+
+
+def record(seed: int) -> Trace:
+    """The trace of one seed. Raises `ViolationError`."""
+    return RecordedWorld(seed).trace_of()

@@ -1,0 +1,114 @@
+"""Fresh runs of simulated groups are what docs/spec allows, and what is not is refused, with its step.
+
+A refused seed prints the command that checks it again: `python -m tests.spec.traces --seed N`.
+"""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import replace
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ringleader.coordinator.consumer_groups.reconciliation import reconcile
+from tests.spec.recorder import record
+from tests.spec.tlc import SPEC
+from tests.spec.traces import Line, Trace, check
+from tests.support.shares import share
+
+pytestmark = [pytest.mark.xdist_group("tlc"), pytest.mark.draws, pytest.mark.share]
+
+SEEDS = share(3, whole=200)
+
+
+def _wrong_epoch(lines: list[Line]) -> int:
+    place = next(place for place, line in enumerate(lines) if line["kind"] == "receive")
+    lines[place]["answer"]["epoch"] += 1
+    return place
+
+
+def _given_twice(lines: list[Line]) -> int:
+    """Of what a member has, another one gets a partition, too."""
+    had: dict[str, Any] = {}
+    for place, line in enumerate(lines):
+        for name, row in line.get("rows", {}).items():
+            held = {one for other, some in had.items() if other != name for one in some} - row["got"].keys()
+            if held and line["kind"] == "handle" and name == line["m"]:
+                row["got"][min(held)] = line["aim"]
+                return place
+            had[name] = {**row["got"], **row["due"]}
+    raise AssertionError("never two members")
+
+
+def _revocation_lost(lines: list[Line]) -> int:
+    """What a member has to give up is nobody's at once."""
+    for place, line in enumerate(lines):
+        row = line["rows"][line["m"]] if "rows" in line and line["kind"] == "handle" else None
+        if row is not None and row["state"] == "unrevoked":
+            row["state"], row["due"], row["prev"], row["at"] = "stable", {}, row["at"], line["aim"]
+            return place
+    raise AssertionError("nothing was given up")
+
+
+def _has(trace: Trace, change: Callable[[list[Line]], int]) -> bool:
+    try:
+        change(deepcopy(trace.lines))
+    except AssertionError:
+        return False
+    return True
+
+
+PLANTED = (_wrong_epoch, _given_twice, _revocation_lost)
+
+
+def test_fresh_runs_are_what_the_specification_allows_and_planted_faults_are_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    traces = [record(secrets.randbits(48)) for _ in range(SEEDS)]
+    planted: dict[str, int] = {}
+    fresh = (record(secrets.randbits(48)) for _ in range(200))
+    spoiled = list[Trace]()
+    for change in PLANTED:
+        whole = next(one for one in chain(traces, fresh) if _has(one, change))
+        lines = deepcopy(whole.lines)
+        planted[change.__name__] = place = change(lines)
+        spoiled.append(replace(whole, title=change.__name__, lines=lines[: place + 1]))
+
+    def forgetful(*given: Any, **named: Any) -> Any:
+        after = reconcile(*given, **named)
+        return replace(after, previous_epoch=given[0].previous_epoch) if after is not given[0] else after
+
+    monkeypatch.setattr("ringleader.coordinator.groups.consumer.reconcile", forgetful)
+    code = replace(record(secrets.randbits(48)), title="code")
+    found = check([*traces, *spoiled, code])
+    for title, place in planted.items():
+        assert f"{title}: step {place + 1} of {place + 1}, " in found.refused.pop(title)
+    assert "the specification says: [" in found.refused.pop("code")
+    assert found.refused == {}
+    assert found.steps > 100 * SEEDS
+
+
+def test_a_trace_is_read_as_it_was_written(tmp_path: Path) -> None:
+    trace = record(secrets.randbits(48))
+    trace.write(tmp_path / "trace.json")
+    read = Trace.read(tmp_path / "trace.json")
+    assert read.again == f"python -m tests.spec.traces {tmp_path / 'trace.json'}"
+    assert replace(read, again=trace.again) == trace
+
+
+def test_an_invariant_that_does_not_hold_is_named_with_its_step(tmp_path: Path) -> None:
+    for one in SPEC.glob("*.tla"):
+        shutil.copy(one, tmp_path)
+    spec, line = tmp_path / "ConsumerGroup.tla", "EpochsAreInOrder == "
+    spec.write_text(spec.read_text().replace(line, f"{line} mem.aim < 2 /\\ "))
+    trace = record(secrets.randbits(48))
+    (text,) = check([trace], spec=tmp_path).refused.values()
+    first = next(place for place, one in enumerate(trace.lines) if one.get("aim", 0) >= 2)
+    assert f"{trace.title}: step {first + 1} of " in text
+    assert f"EpochsAreInOrder does not hold after it; again: {trace.again}" in text
