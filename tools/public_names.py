@@ -17,7 +17,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import fields, is_dataclass
 from importlib import import_module
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, cast, get_type_hints
 
 from prometheus_client.metrics_core import Metric
@@ -165,8 +164,7 @@ def _metrics() -> Iterator[str]:
         telemetry=telemetry,
     )
     yield from map(_exposed, http._Families(everything).collect())
-    nothing: Any = SimpleNamespace(board=SimpleNamespace(groups=list), ready=True, trouble=None, away=None)
-    yield from map(_exposed, watch._Groups(nothing, lambda: 0).collect())
+    yield from map(_exposed, watch._Groups({}, lambda: 0).collect())
     for metric in METRICS:
         name = f"ringleader_{metric.name.replace('.', '_')}"
         yield name + "_total" if metric.kind == "counter" else name

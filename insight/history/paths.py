@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 _UNFIT = re.compile(r"[^A-Za-z0-9_.-]")
@@ -18,18 +19,21 @@ def default_path(cluster_id: str) -> Path:
     return _directory() / f"{name}.sqlite"
 
 
-def remember_watched(servers: str) -> None:
-    """These servers' cluster is the one that was watched last, with a history in its default place. Raises
-    OSError."""
-    _last().write_text(servers, encoding="utf-8")
+def remember_watched(clusters: Mapping[str, str]) -> None:
+    """These clusters were watched last, with histories in their default places: servers by name, which is ""
+    for one without. Raises OSError."""
+    _last().write_text("".join(f"{name}={servers}\n" for name, servers in clusters.items()), encoding="utf-8")
 
 
-def last_watched() -> str | None:
-    """The servers of that cluster; None: there was none."""
+def last_watched() -> dict[str, str]:
+    """The servers of these clusters by name; empty: there were none."""
     try:
-        return _last().read_text(encoding="utf-8").strip() or None
+        lines = _last().read_text(encoding="utf-8").split("\n")
     except (OSError, UnicodeDecodeError):
-        return None
+        return {}
+    # A file of before has servers alone.
+    found = [line.strip().rpartition("=") for line in lines if line.strip()]
+    return {name: servers for name, _, servers in found}
 
 
 def _last() -> Path:

@@ -24,29 +24,37 @@ class Notice:
     cluster_id: str
     cluster: str
     """HOST:PORT."""
+    cluster_name: str
+    """That of one of several; "" for the only one."""
     link: str
     """Of the page; "" where there is none."""
 
     @property
     def about(self) -> str:
         """The group, or the cluster."""
-        return self.incident.group or f"cluster {self.cluster}"
+        cluster = f"cluster {self.cluster_name or self.cluster}"
+        group = self.incident.group
+        return f"{group} of {cluster}" if group and self.cluster_name else group or cluster
 
 
-def link_of(page: str | None, group: str) -> str:
+def link_of(page: str | None, group: str, cluster_name: str) -> str:
     """The view of the page that shows it."""
     if page is None:
         return ""
-    return f"{page}#/group/{quote(group, safe='', errors='replace')}" if group else page
+    view = f"#/group/{quote(group, safe='', errors='replace')}" if group else "#/" if cluster_name else ""
+    asked = f"?cluster={quote(cluster_name, safe='', errors='replace')}" if cluster_name else ""
+    return f"{page}{view}{asked}"
 
 
 def as_json(notice: Notice) -> Json:
     """The event as `ringleader watch --json` prints it, and where it is."""
+    named = {"cluster_name": notice.cluster_name} if notice.cluster_name else {}
     return {
         **entry(notice.incident),
         "revises": False,
         "cluster_id": notice.cluster_id,
         "cluster": notice.cluster,
+        **named,
         "link": notice.link or None,
     }
 

@@ -41,15 +41,15 @@ class Notifier:
         history: Path,
         *,
         thresholds: Thresholds,
-        cluster: tuple[str, str],
+        cluster: tuple[str, str, str],
         page: str | None,
         groups: frozenset[str] = frozenset(),
         note: Callable[[Iterable[Event]], None],
         on_notice: Say,
     ) -> None:
-        """`cluster`: its id and address. `page`: the address of the page, unless the settings name another.
-        `groups`: only of these; empty: of all. `note` puts incidents into the history. `on_notice` gets a
-        sentence for each notice that is given up."""
+        """`cluster`: its id and address, and the name of one of several. `page`: the address of the page,
+        unless the settings name another. `groups`: only of these; empty: of all. `note` puts incidents into
+        the history. `on_notice` gets a sentence for each notice that is given up."""
         self._settings = settings
         self._cluster = cluster
         self._page = settings.page_url or page
@@ -111,7 +111,7 @@ class Notifier:
         if wanted:
             self._note(wanted)
         for one in wanted:
-            notice = Notice(one, *self._cluster, link_of(self._page, one.group))
+            notice = Notice(one, *self._cluster, link_of(self._page, one.group, self._cluster[2]))
             for queue in self._queues:
                 queue.put(notice)
 

@@ -15,6 +15,7 @@ from ringleader.insight.advice.demand import Demand, demand
 from ringleader.insight.history import History, HistoryError
 from ringleader.insight.scaler.wire import SERVICE, message
 from ringleader.insight.web.desk import BusyError, Desk
+from ringleader.insight.web.sources import Source
 
 logger = logging.getLogger("ringleader.insight.scaler")
 
@@ -94,7 +95,7 @@ async def serve(
 ) -> None:
     """Answer KEDA from the history that a watcher writes, until cancelled. `started` gets host and port.
     Raises ScalerError for an address that cannot be listened on."""
-    desk = Desk(history_path)
+    desk = Desk(Source(path=history_path))
     server = grpc.aio.server(
         maximum_concurrent_rpcs=REQUESTS_MAX,
         options=[("grpc.max_receive_message_length", REQUEST_MAX_BYTES), ("grpc.so_reuseport", 0)],

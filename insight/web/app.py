@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -22,51 +22,52 @@ from ringleader.insight.advice.thresholds import DEFAULT, Thresholds
 from ringleader.insight.history import History, HistoryError
 from ringleader.insight.model import Event
 from ringleader.insight.plain import Json, entry
-from ringleader.insight.web.desk import BusyError, Desk
+from ringleader.insight.web.desk import BusyError
 from ringleader.insight.web.guard import Guard, refusal
-from ringleader.insight.web.live import Live
+from ringleader.insight.web.live import VIEWERS_MAX
 from ringleader.insight.web.metrics import exposition
 from ringleader.insight.web.params import AskedWronglyError, Params, mark_of
 from ringleader.insight.web.questions import QUESTIONS, SLOW, NotFoundError, Question, deploys, findings
+from ringleader.insight.web.sources import CLUSTER, Place, Places
 
 STATIC = Path(__file__).parent / "static"
 
 MARK_MAX_BYTES = 4_096
 
 Handler = Callable[[Request], Awaitable[Response]]
-Note = Callable[[Iterable[Event]], None]
+Asked = Mapping[str, str]
+"""The parameters of a request, but for the cluster."""
+OfOne = Callable[[Place, Asked, Request], Awaitable[Response]]
+"""Answers from one cluster."""
 
 
 def application(
-    desk: Desk,
-    slow: Desk,
-    live: Live,
+    places: Places,
     *,
     token: str | None = None,
     names: Iterable[str] = (),
     thresholds: Thresholds = DEFAULT,
-    note: Note | None = None,
 ) -> Starlette:
-    """Answers over `desk`, and over `slow` what may take seconds, with the board and the messages of `live`.
-    `names`: host names that it may be asked for, beside localhost, this machine's and addresses.
-    `thresholds`: of findings. `note` puts marks into the history; None: nothing can be written."""
+    """Answers from `places`. `names`: host names that it may be asked for, beside localhost, this machine's
+    and addresses. `thresholds`: of findings."""
     set_up = {
         "findings": partial(findings, thresholds=thresholds),
         "deploys": partial(deploys, thresholds=thresholds),
     }
     asked = {
-        name: partial(_question, slow if name in SLOW else desk, set_up.get(name, question), allowed)
+        name: partial(_question, name in SLOW, set_up.get(name, question), allowed)
         for name, (question, allowed) in QUESTIONS.items()
     }
     return Starlette(
         routes=[
             Route("/", _page),
-            Route("/health", partial(_health, live)),
-            Route("/metrics", partial(_metrics, live)),
-            Route("/api/groups", _answering(partial(_groups, live))),
-            Route("/api/live", _answering(partial(_live, live))),
-            Route("/api/deploys", _answering(partial(_mark, desk, note)), methods=["POST"]),
-            *(Route(f"/api/{name}", _answering(handler)) for name, handler in asked.items()),
+            Route("/health", partial(_health, places)),
+            Route("/metrics", partial(_metrics, places)),
+            Route("/api/clusters", _answering(partial(_clusters, places))),
+            Route("/api/groups", _of_one(places, _groups)),
+            Route("/api/live", _of_one(places, partial(_live, places))),
+            Route("/api/deploys", _of_one(places, _mark), methods=["POST"]),
+            *(Route(f"/api/{name}", _of_one(places, handler)) for name, handler in asked.items()),
             Route("/api/{rest:path}", _nothing),
             Mount("/static", StaticFiles(directory=STATIC)),
         ],
@@ -75,6 +76,16 @@ def application(
             Middleware(GZipMiddleware, minimum_size=2048),
         ],
     )
+
+
+def _of_one(places: Places, handler: OfOne) -> Handler:
+    """Answers from the cluster that the request names."""
+
+    async def answer(request: Request) -> Response:
+        place, asked = places.pick(request.query_params)
+        return await handler(place, asked, request)
+
+    return _answering(answer)
 
 
 def _answering(handler: Handler) -> Handler:
@@ -95,18 +106,21 @@ def _answering(handler: Handler) -> Handler:
     return answer
 
 
-async def _question(desk: Desk, question: Question, allowed: tuple[str, ...], request: Request) -> Response:
-    params = Params(request.query_params, allowed)
+async def _question(
+    slow: bool, question: Question, allowed: tuple[str, ...], place: Place, asked: Asked, _request: Request
+) -> Response:
+    params = Params(asked, allowed)
 
     def ask(history: History) -> bytes:
         return _encoded(question(history, params, _now_ms()))
 
-    return _json(await desk.ask(ask))
+    return _json(await (place.slow if slow else place.desk).ask(ask))
 
 
-async def _mark(desk: Desk, note: Note | None, request: Request) -> Response:
+async def _mark(place: Place, asked: Asked, request: Request) -> Response:
     """Takes the mark of a deploy: a JSON object with `what`, `group` and `label`."""
-    if note is None:
+    Params(asked, ())
+    if (note := place.source.note) is None:
         return refusal(403, "No watcher runs with this page, so nothing can be written.")
     # Another site's page cannot send this type without asking first.
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
@@ -120,7 +134,7 @@ async def _mark(desk: Desk, note: Note | None, request: Request) -> Response:
     except ClientDisconnect:
         return refusal(400, "The mark did not come as a whole.")  # nobody reads it
     kind, group, label = mark_of(body)
-    if group and await desk.ask(lambda history: history.group(group)) is None:
+    if group and await place.desk.ask(lambda history: history.group(group)) is None:
         raise NotFoundError(f"No group {group!r} was seen.")
     at_ms = _now_ms()
     event = Event(f"{kind.value.replace(' ', '-')}-{at_ms}-{group}", group, at_ms, kind, label)
@@ -128,8 +142,8 @@ async def _mark(desk: Desk, note: Note | None, request: Request) -> Response:
     return Response(_encoded(entry(event)), 201, media_type="application/json")
 
 
-async def _groups(live: Live, request: Request) -> Response:
-    params = Params(request.query_params, ("gone",))
+async def _groups(place: Place, asked: Asked, _request: Request) -> Response:
+    live, params = place.live, Params(asked, ("gone",))
     if not live.ready:
         return refusal(503, f"The history cannot be read: {live.trouble or 'it is being opened'}.")
     gone = params.flag("gone", False)
@@ -138,29 +152,60 @@ async def _groups(live: Live, request: Request) -> Response:
     return _json(_encoded({"groups": rows, "oldest_ms": live.oldest_ms, "now_ms": now_ms}))
 
 
-async def _live(live: Live, request: Request) -> Response:
+async def _clusters(places: Places, request: Request) -> Response:
+    """A row for each cluster: whether it answers, and what its groups do."""
     Params(request.query_params, ())
-    if live.full:
+    now_ms = _now_ms()
+    rows = [
+        {"name": one.source.name, **one.live.status(), "why": _trouble(one), **one.live.board.sums(now_ms)}
+        for one in places.all
+    ]
+    return _json(_encoded({"clusters": rows, "now_ms": now_ms}))
+
+
+async def _live(places: Places, place: Place, asked: Asked, request: Request) -> Response:
+    Params(asked, ())
+    if sum(one.live.viewers for one in places.all) >= VIEWERS_MAX:
         return refusal(503, "Too many pages look on already: close one.")
     last = request.headers.get("last-event-id", "")
     after = int(last) if last.isascii() and last.isdigit() and len(last) < 18 else None
     return StreamingResponse(
-        live.messages(after), media_type="text/event-stream", headers={"X-Accel-Buffering": "no"}
+        place.live.messages(after), media_type="text/event-stream", headers={"X-Accel-Buffering": "no"}
     )
 
 
-async def _metrics(live: Live, _request: Request) -> Response:
-    return Response(await run_in_threadpool(exposition, live), media_type=CONTENT_TYPE_LATEST)
+async def _metrics(places: Places, _request: Request) -> Response:
+    return Response(await run_in_threadpool(exposition, places), media_type=CONTENT_TYPE_LATEST)
 
 
-async def _health(live: Live, _request: Request) -> Response:
-    trouble = live.trouble or (None if live.ready else "the history is being opened")
-    if trouble is None and live.away is not None:
-        trouble = f"the cluster does not answer: {live.away.why}"
-    body: Json = {"ok": trouble is None, **live.status()}
+async def _health(places: Places, request: Request) -> Response:
+    """Of one cluster; without the name of one of several that of the page, which is well while one is."""
+    if not places.named or CLUSTER in request.query_params:
+        try:
+            place, _ = places.pick(request.query_params)
+        except AskedWronglyError as error:
+            return refusal(400, str(error))
+        body = _healthy(place)
+    else:
+        found = {one.source.name: _healthy(one) for one in places.all}
+        body = {"ok": any(one["ok"] for one in found.values()), "clusters": found}
+    return Response(_encoded(body), 200 if body["ok"] else 503, media_type="application/json")
+
+
+def _healthy(place: Place) -> Json:
+    trouble = _trouble(place)
+    body: Json = {"ok": trouble is None, **place.live.status()}
     if trouble is not None:
         body["why"] = trouble
-    return Response(_encoded(body), 200 if trouble is None else 503, media_type="application/json")
+    return body
+
+
+def _trouble(place: Place) -> str | None:
+    """The reason why the cluster's figures are not current; None: they are."""
+    live = place.live
+    if live.away is not None:
+        return f"the cluster does not answer: {live.away.why}"
+    return live.trouble or (None if live.ready else "the history is being opened")
 
 
 async def _page(_request: Request) -> Response:
@@ -170,7 +215,7 @@ async def _page(_request: Request) -> Response:
 
 
 async def _nothing(_request: Request) -> Response:
-    return refusal(404, f"There is nothing here; there are: groups, live, {', '.join(QUESTIONS)}.")
+    return refusal(404, f"There is nothing here; there are: clusters, groups, live, {', '.join(QUESTIONS)}.")
 
 
 def _json(body: bytes) -> Response:

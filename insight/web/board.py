@@ -14,6 +14,8 @@ from ringleader.insight.web.lags import Lags
 HOUR_MS = 3_600_000
 HOURS = 24
 """How far back a row of the page's first table looks."""
+RESTING = ("Stable", "Empty")
+"""States in which a group does not rebalance."""
 REBALANCES_MAX = 100_000
 """Of all groups in that time. The oldest are forgotten first."""
 
@@ -80,6 +82,20 @@ class Board:
     def totals(self, group: str) -> Totals:
         """Since the process began."""
         return self._totals.get(group) or Totals()
+
+    def sums(self, now_ms: int) -> Json:
+        """Of all groups that are not gone."""
+        groups = self.groups()
+        lags = [lag for one in groups if (lag := self.lags.of(one.group, now_ms)) is not None]
+        since_ms = now_ms - HOURS * HOUR_MS
+        return {
+            "groups": len(groups),
+            "moving": sum(one.state not in RESTING for one in groups),
+            "members": sum(len(one.members) for one in groups),
+            "lag": sum(one.records for one in lags) if lags else None,
+            "lag_ms": max((one.behind_ms for one in lags), default=None),
+            "rebalances": sum(1 for one in groups for _ in self._since(one.group, since_ms)),
+        }
 
     def rows(self, now_ms: int, *, gone: bool = False) -> list[Json]:
         """A row for each group, by name; with `gone` for those that are no longer there, too."""

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from ringleader.insight.history import History
+from ringleader.insight.history import History, HistoryError
+
+if TYPE_CHECKING:
+    from ringleader.insight.web.sources import Source
 
 T = TypeVar("T")
 WAITING_MAX = 64
@@ -20,10 +22,10 @@ class BusyError(Exception):
 
 
 class Desk:
-    """Asks the history at `path`, opened to be read when it is there."""
+    """Asks the history of `source`, opened to be read when it is there."""
 
-    def __init__(self, path: Path, waiting_max: int = WAITING_MAX) -> None:
-        self._path = path
+    def __init__(self, source: Source, waiting_max: int = WAITING_MAX) -> None:
+        self._source = source
         self._waiting_max = waiting_max
         self._history: History | None = None
         self._thread = ThreadPoolExecutor(1, "insight-page")
@@ -47,5 +49,7 @@ class Desk:
 
     def _answer(self, question: Callable[[History], T]) -> T:
         if self._history is None:
-            self._history = History.open(self._path, read_only=True)
+            if self._source.path is None:
+                raise HistoryError("the cluster has not been reached yet")
+            self._history = History.open(self._source.path, read_only=True)
         return question(self._history)

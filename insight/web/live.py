@@ -8,7 +8,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import AsyncIterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ringleader.insight.history import Away, History, HistoryError
 from ringleader.insight.model import Event, GroupState, Rebalance
@@ -17,6 +17,9 @@ from ringleader.insight.web.board import HOUR_MS, HOURS, Board, pages
 from ringleader.insight.web.desk import BusyError, Desk
 from ringleader.insight.web.values import event_line, line
 
+if TYPE_CHECKING:
+    from ringleader.insight.web.sources import Source
+
 logger = logging.getLogger("ringleader.insight.web")
 
 POLL_S = 0.5
@@ -24,7 +27,7 @@ LAG_S = 10.0
 KEEP_ALIVE_S = 15.0
 VIEWERS_MAX = 64
 KEPT_MAX = 2_000
-"""Messages that a viewer who lost the connection can still get."""
+"""Messages of a cluster that a viewer who lost the connection can still get."""
 
 Change = Rebalance | Event | GroupState
 
@@ -37,7 +40,7 @@ class _Message(NamedTuple):
 class Live:
     """Follows the history: keeps the board, and tells the viewers."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: Desk, source: Source) -> None:
         self.board = Board()
         self.ready = False
         """Whether the history has been read once."""
@@ -49,11 +52,12 @@ class Live:
         """The cluster does not answer its watcher."""
         self.oldest_ms: int | None = None
         """The first moment that something is known of."""
+        self.viewers = 0
         self._desk = desk
+        self._source = source
         self._kept: deque[_Message] = deque(maxlen=KEPT_MAX)
         self._told = asyncio.Event()
         """Replaced with every message."""
-        self._viewers = 0
         self._ended = False
         # Numbers of another process' messages are not ours: they begin with the time.
         self._number = time.time_ns() // 1_000_000
@@ -74,14 +78,10 @@ class Live:
                 self._say_trouble(None)
             except HistoryError as error:
                 self._say_trouble(str(error))
+                self._say_away(self._source.away)
             except BusyError:
                 pass
             await asyncio.sleep(POLL_S)
-
-    @property
-    def full(self) -> bool:
-        """Whether one more viewer would be one too many."""
-        return self._viewers >= VIEWERS_MAX
 
     def end(self) -> None:
         """Send all viewers away."""
@@ -90,7 +90,7 @@ class Live:
 
     async def messages(self, after: int | None) -> AsyncIterator[str]:
         """Server-sent events from now on, or after the one of that number."""
-        self._viewers += 1
+        self.viewers += 1
         try:
             number = self._number if after is None else after
             if after is not None and not self._kept_since(after):
@@ -109,11 +109,14 @@ class Live:
                 except TimeoutError:
                     yield ": still here\n\n"
         finally:
-            self._viewers -= 1
+            self.viewers -= 1
 
     def status(self) -> Json:
         """Whether the cluster answers its watcher, and since when it does not."""
-        return {"cluster": self.cluster, "away": None if self.away is None else self.away._asdict()}
+        return {
+            "cluster": self.cluster or self._source.name,
+            "away": None if self.away is None else self.away._asdict(),
+        }
 
     # ---- inside ----
 
@@ -125,7 +128,7 @@ class Live:
     def _begin(self, history: History) -> int:
         cursor = history.cursor
         self.cluster = " ".join(filter(None, (history.address, history.cluster_id)))
-        self.away = history.away
+        self.away = self._source.away or history.away
         now_ms = _now_ms()
         since_ms = now_ms - HOURS * HOUR_MS
 
@@ -141,7 +144,7 @@ class Live:
             (cursor, changes), away = await self._desk.ask(
                 lambda history, after=cursor: (history.changes(after), history.away)  # type: ignore[misc]
             )
-            self._say_away(away)
+            self._say_away(self._source.away or away)
             if not changes:
                 return cursor
             for change in changes:
@@ -180,7 +183,7 @@ class Live:
             self.board.measure(state.group, history.lag(state.group, since_ms=since_ms))
 
     def _say_trouble(self, trouble: str | None) -> None:
-        if trouble is not None and trouble != self.trouble:
+        if trouble is not None and trouble != self.trouble and self._source.path is not None:
             logger.warning("the page cannot read the history: %s", trouble)
         self.trouble = trouble
 

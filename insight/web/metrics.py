@@ -4,27 +4,29 @@ partition-seconds without owner count from the start of the process."""
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from ringleader.insight.web.board import Board
 from ringleader.insight.web.live import Live
+from ringleader.insight.web.sources import CLUSTER, Places
 
 GROUPS_MAX = 1_000
-"""Groups that have labels of their own, by name. `ringleader_watch_groups` counts all of them."""
+"""Groups of a cluster that have labels of their own, by name. `ringleader_watch_groups` counts all."""
 STATES = ("Stable", "Empty", "PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling")
 
 
 class _Groups(Collector):
     """Asked at every scrape."""
 
-    def __init__(self, live: Live, now_ms: Callable[[], int]) -> None:
-        self._live = live
+    def __init__(self, places: Mapping[str, Live], now_ms: Callable[[], int], *, named: bool = False) -> None:
+        """`places`: by the name of the cluster; `named`: it is a label of each series."""
+        self._places = places
         self._now_ms = now_ms
+        self._named = named
 
     def describe(self) -> list[Metric]:
         """Nothing before the first scrape."""
@@ -32,72 +34,70 @@ class _Groups(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """The families."""
-        board, now_ms = self._live.board, self._now_ms()
-        groups = board.groups()
-        up = GaugeMetricFamily(
-            "ringleader_watch_history_readable", "1 while the history can be read", int(self._readable())
+        now_ms = self._now_ms()
+        found = _Families((CLUSTER,) if self._named else ())
+        for name, live in self._places.items():
+            found.add((name,) if self._named else (), live, now_ms)
+        yield from found.all
+
+
+class _Families:
+    """Series of one cluster after the other."""
+
+    def __init__(self, labels: tuple[str, ...]) -> None:
+        def gauge(name: str, text: str, *more: str) -> GaugeMetricFamily:
+            return GaugeMetricFamily(f"ringleader_watch_{name}", text, labels=[*labels, *more])
+
+        def counter(name: str, text: str, *more: str) -> CounterMetricFamily:
+            return CounterMetricFamily(f"ringleader_watch_{name}", text, labels=[*labels, *more])
+
+        self.up = gauge("history_readable", "1 while the history can be read")
+        self.answers = gauge("cluster_answers", "1 while the cluster answers its watcher")
+        self.known = gauge("groups", "Groups of the cluster, by state", "state")
+        self.left_out = gauge(
+            "groups_left_out", f"Groups beyond the first {GROUPS_MAX}, which have no figures of their own"
         )
-        answers = GaugeMetricFamily(
-            "ringleader_watch_cluster_answers",
-            "1 while the cluster answers its watcher",
-            int(self._readable() and self._live.away is None),
+        self.rebalances = counter("rebalances", "Rebalances by cause", "group", "cause")
+        self.unowned = counter(
+            "unowned_partition_seconds", "How long partitions had no owner, summed over them", "group"
         )
-        known = GaugeMetricFamily(
-            "ringleader_watch_groups", "Groups of the cluster, by state", labels=["state"]
+        self.members = gauge("members", "Members of the group", "group")
+        self.idle = gauge("idle_members", "Members without a partition", "group")
+        self.records = gauge("lag_records", "Records that are not committed yet", "group")
+        self.seconds = gauge(
+            "lag_seconds",
+            "How long ago the next record of the partition that is furthest behind was written, about",
+            "group",
         )
+        self.all: list[Metric] = [*vars(self).values()]
+
+    def add(self, cluster: tuple[str, ...], live: Live, now_ms: int) -> None:
+        """Those of one cluster; `cluster`: its label, if it has one."""
+        board, groups = live.board, live.board.groups()
+        readable = live.ready and live.trouble is None
+        self.up.add_metric(cluster, int(readable))
+        self.answers.add_metric(cluster, int(readable and live.away is None))
         for state in (*STATES, "other"):
-            known.add_metric(
-                [state],
+            self.known.add_metric(
+                [*cluster, state],
                 sum(one.state == state or (state == "other" and one.state not in STATES) for one in groups),
             )
-        left_out = GaugeMetricFamily(
-            "ringleader_watch_groups_left_out",
-            f"Groups beyond the first {GROUPS_MAX}, which have no figures of their own",
-            max(len(groups) - GROUPS_MAX, 0),
-        )
-        yield from (up, answers, known, left_out)
-        yield from _families(board, [one.group for one in groups[:GROUPS_MAX]], now_ms)
-
-    def _readable(self) -> bool:
-        return self._live.ready and self._live.trouble is None
-
-
-def _families(board: Board, names: list[str], now_ms: int) -> list[Metric]:
-    rebalances = CounterMetricFamily(
-        "ringleader_watch_rebalances", "Rebalances by cause", labels=["group", "cause"]
-    )
-    unowned = CounterMetricFamily(
-        "ringleader_watch_unowned_partition_seconds",
-        "How long partitions had no owner, summed over them",
-        labels=["group"],
-    )
-    members = GaugeMetricFamily("ringleader_watch_members", "Members of the group", labels=["group"])
-    idle = GaugeMetricFamily("ringleader_watch_idle_members", "Members without a partition", labels=["group"])
-    records = GaugeMetricFamily(
-        "ringleader_watch_lag_records", "Records that are not committed yet", labels=["group"]
-    )
-    seconds = GaugeMetricFamily(
-        "ringleader_watch_lag_seconds",
-        "How long ago the next record of the partition that is furthest behind was written, about",
-        labels=["group"],
-    )
-    states = {state.group: state for state in board.groups()}
-    for name in names:
-        totals, state = board.totals(name), states[name]
-        for cause, count in sorted(totals.rebalances.items()):
-            rebalances.add_metric([name, cause], count)
-        unowned.add_metric([name], totals.unowned_ms / 1000)
-        members.add_metric([name], len(state.members))
-        idle.add_metric([name], sum(not member.assigned for member in state.members))
-        lag = board.lags.of(name, now_ms)
-        if lag is not None:
-            records.add_metric([name], lag.records)
-            seconds.add_metric([name], lag.behind_ms / 1000)
-    return [rebalances, unowned, members, idle, records, seconds]
+        self.left_out.add_metric(cluster, max(len(groups) - GROUPS_MAX, 0))
+        for one in groups[:GROUPS_MAX]:
+            labels, totals = [*cluster, one.group], board.totals(one.group)
+            for cause, count in sorted(totals.rebalances.items()):
+                self.rebalances.add_metric([*labels, cause], count)
+            self.unowned.add_metric(labels, totals.unowned_ms / 1000)
+            self.members.add_metric(labels, len(one.members))
+            self.idle.add_metric(labels, sum(not member.assigned for member in one.members))
+            if (lag := board.lags.of(one.group, now_ms)) is not None:
+                self.records.add_metric(labels, lag.records)
+                self.seconds.add_metric(labels, lag.behind_ms / 1000)
 
 
-def exposition(live: Live) -> bytes:
+def exposition(places: Places) -> bytes:
     """All of it in Prometheus' text format."""
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(_Groups(live, lambda: time.time_ns() // 1_000_000))
+    lives = {one.source.name: one.live for one in places.all}
+    registry.register(_Groups(lives, lambda: time.time_ns() // 1_000_000, named=places.named))
     return generate_latest(registry)

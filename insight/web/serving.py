@@ -5,21 +5,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 from ringleader.coordinator.security.tls import Tls
 from ringleader.host.http_server import HttpServer, bound
 from ringleader.insight.advice.thresholds import DEFAULT, Thresholds
-from ringleader.insight.web.app import Note, application
-from ringleader.insight.web.desk import Desk
+from ringleader.insight.web.app import application
 from ringleader.insight.web.guard import HEADERS, check_address
-from ringleader.insight.web.live import VIEWERS_MAX, Live
+from ringleader.insight.web.live import VIEWERS_MAX
+from ringleader.insight.web.sources import Note, Places, Source
 
 CONNECTIONS_MAX = VIEWERS_MAX + 64
-SLOW_MAX = 4
-"""Questions for advice at one time."""
 BACKLOG = 128
 STOP_S = 2
 
@@ -27,7 +25,7 @@ logger = logging.getLogger("ringleader.insight.web")
 
 
 async def serve(
-    history_path: Path | str,
+    histories: Path | str | Sequence[Source],
     host: str = "127.0.0.1",
     port: int = 0,
     *,
@@ -37,11 +35,9 @@ async def serve(
     thresholds: Thresholds = DEFAULT,
     started: Callable[[str], None] | None = None,
 ) -> None:
-    """Serve the page over the history at `history_path`, which another process may be writing, until
-    cancelled. `started` gets the address. Raises the errors of `page`."""
-    async with page(
-        history_path, host, port, token=token, names=names, tls=tls, thresholds=thresholds
-    ) as url:
+    """Serve the page over these histories, which another process may be writing, until cancelled. `started`
+    gets the address. Raises the errors of `page`."""
+    async with page(histories, host, port, token=token, names=names, tls=tls, thresholds=thresholds) as url:
         if started is not None:
             started(url)
         await asyncio.Event().wait()
@@ -49,7 +45,7 @@ async def serve(
 
 @asynccontextmanager
 async def page(
-    history_path: Path | str,
+    histories: Path | str | Sequence[Source],
     host: str = "127.0.0.1",
     port: int = 0,
     *,
@@ -59,21 +55,20 @@ async def page(
     thresholds: Thresholds = DEFAULT,
     note: Note | None = None,
 ) -> AsyncIterator[str]:
-    """The page while the block lasts; its address. `names`: host names that it may be asked for, beside
-    localhost, `host`, this machine's own and addresses. `tls`: see `page_tls`. `thresholds`: of findings.
-    `note` puts marks into the history; without it nothing can be written.
+    """The page while the block lasts; its address. `histories`: one, or those of several clusters.
+    `names`: host names that it may be asked for, beside localhost, `host`, this machine's own and addresses.
+    `tls`: see `page_tls`. `thresholds`: of findings.
+    `note` puts marks into the only history; without it nothing can be written there.
 
-    The history need not be there yet. Raises ValueError for an address beyond this machine without a token
+    A history need not be there yet. Raises ValueError for an address beyond this machine without a token
     or certificates that are asked for, and OSError for one that cannot be listened on.
     """
     check_address(host, token, tls)
+    places = Places([Source("", Path(histories), note)] if isinstance(histories, Path | str) else histories)
     listening = bound(host, port, BACKLOG)
     bound_port = listening.getsockname()[1]
-    path = Path(history_path)
-    desk, slow = Desk(path), Desk(path, SLOW_MAX)
-    live = Live(desk)
     server = HttpServer(
-        application(desk, slow, live, token=token, names=(host, *names), thresholds=thresholds, note=note),
+        application(places, token=token, names=(host, *names), thresholds=thresholds),
         listening,
         connections_max=CONNECTIONS_MAX,
         headers=HEADERS,
@@ -81,18 +76,22 @@ async def page(
         on_trouble=_complain,
         stop_s=STOP_S,
     )
-    following = asyncio.create_task(live.run(), name="insight page follows the history")
+    following = [
+        asyncio.create_task(one.live.run(), name="insight page follows the history") for one in places.all
+    ]
     serving = asyncio.create_task(server.serve(), name="insight page")
     try:
         shown = f"[{host}]" if ":" in host else host
         yield f"{'http' if tls is None else 'https'}://{shown}:{bound_port}/"
     finally:
-        live.end()
+        for place in places.all:
+            place.live.end()
         server.should_exit = True
-        following.cancel()
-        await asyncio.gather(serving, following, return_exceptions=True)
+        for task in following:
+            task.cancel()
+        await asyncio.gather(serving, *following, return_exceptions=True)
         listening.close()
-        await asyncio.gather(desk.close(), slow.close())
+        await asyncio.gather(*(place.close() for place in places.all))
 
 
 def _complain(reason: str) -> None:

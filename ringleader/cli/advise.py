@@ -12,6 +12,7 @@ from ringleader.cli.explain import say_change, say_saving
 from ringleader.cli.flags import command_with
 from ringleader.cli.insight_settings import ConfigOption, flags_of_advice, load_or_fail
 from ringleader.cli.looking_back import (
+    ClusterOption,
     HistoryOption,
     ServerOption,
     SinceOption,
@@ -78,6 +79,7 @@ def _advise_with(
     ] = True,
     history_file: HistoryOption = None,
     bootstrap_server: ServerOption = None,
+    cluster: ClusterOption = None,
     command_config: CommandConfigOption = None,
     utc: UtcOption = False,
     as_json: JsonOption = False,

@@ -21,6 +21,7 @@ from ringleader.cli.common import (
     table,
 )
 from ringleader.cli.looking_back import (
+    ClusterOption,
     GroupArgument,
     HistoryOption,
     ServerOption,
@@ -104,6 +105,7 @@ def cost(
     ] = False,
     history_file: HistoryOption = None,
     bootstrap_server: ServerOption = None,
+    cluster: ClusterOption = None,
     command_config: CommandConfigOption = None,
     utc: UtcOption = False,
     as_json: JsonOption = False,

@@ -9,7 +9,7 @@ import urllib.request
 from http.client import HTTPException
 from pathlib import Path
 from typing import Annotated, Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import typer
 
@@ -35,6 +35,12 @@ GroupOption = Annotated[
 LabelOption = Annotated[
     str,
     typer.Option(metavar="TEXT", parser=utf8, help="For people: a version, a link.", show_default=False),
+]
+ClusterOption = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME", parser=utf8, help="One of several clusters on the page.", show_default=False
+    ),
 ]
 PageOption = Annotated[
     str,
@@ -63,29 +69,38 @@ PAGE = "http://127.0.0.1:8088/"
 def begin(
     group: GroupOption = "",
     label: LabelOption = "",
+    cluster: ClusterOption = "",
     page: PageOption = PAGE,
     token_file: TokenFileOption = None,
     page_authority: AuthorityOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """See `BEGIN_HELP`."""
-    _mark({"what": "begin", "group": group, "label": label}, page, token_file, page_authority, as_json)
+    _mark(
+        {"what": "begin", "group": group, "label": label}, cluster, page, token_file, page_authority, as_json
+    )
 
 
 @app.command("end", help=END_HELP)
 def end(
     group: GroupOption = "",
+    cluster: ClusterOption = "",
     page: PageOption = PAGE,
     token_file: TokenFileOption = None,
     page_authority: AuthorityOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """See `END_HELP`."""
-    _mark({"what": "end", "group": group}, page, token_file, page_authority, as_json)
+    _mark({"what": "end", "group": group}, cluster, page, token_file, page_authority, as_json)
 
 
 def _mark(
-    mark: dict[str, str], page: str, token_file: Path | None, authority: Path | None, as_json: bool
+    mark: dict[str, str],
+    cluster: str,
+    page: str,
+    token_file: Path | None,
+    authority: Path | None,
+    as_json: bool,
 ) -> None:
     from ringleader.host.http_client import opener
     from ringleader.insight.web import read_token
@@ -100,7 +115,8 @@ def _mark(
         fail(f"{str(error).rstrip('.')}.", WRONG_INPUT)
     if token is not None:
         headers["Authorization"] = f"Bearer {token}"
-    url = f"{page.rstrip('/')}/api/deploys"
+    asked = f"?cluster={quote(cluster, safe='')}" if cluster else ""
+    url = f"{page.rstrip('/')}/api/deploys{asked}"
     request = urllib.request.Request(url, json.dumps(mark).encode(), headers, method="POST")
     try:
         with opener(trusting).open(request, timeout=TIMEOUT_S) as answer:

@@ -9,6 +9,7 @@ import typer
 
 from ringleader.cli.common import CommandConfigOption, JsonOption, complain, console, fail, utf8
 from ringleader.cli.looking_back import (
+    ClusterOption,
     GroupArgument,
     HistoryOption,
     ServerOption,
@@ -67,6 +68,7 @@ def explain(
     until: UntilOption = None,
     history_file: HistoryOption = None,
     bootstrap_server: ServerOption = None,
+    cluster: ClusterOption = None,
     command_config: CommandConfigOption = None,
     utc: UtcOption = False,
     as_json: JsonOption = False,

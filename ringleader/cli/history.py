@@ -10,6 +10,7 @@ import typer
 
 from ringleader.cli.common import NONE, CommandConfigOption, JsonOption, complain, console, table
 from ringleader.cli.looking_back import (
+    ClusterOption,
     GroupArgument,
     HistoryOption,
     ServerOption,
@@ -61,6 +62,7 @@ def history(
     evidence: EvidenceOption = False,
     history_file: HistoryOption = None,
     bootstrap_server: ServerOption = None,
+    cluster: ClusterOption = None,
     command_config: CommandConfigOption = None,
     utc: UtcOption = False,
     as_json: JsonOption = False,

@@ -52,6 +52,16 @@ ServerOption = Annotated[
         show_default=False,
     ),
 ]
+ClusterOption = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster",
+        parser=utf8,
+        metavar="NAME",
+        help="One of several clusters watched last, by the name that `ringleader watch` gave it.",
+        show_default=False,
+    ),
+]
 UtcOption = Annotated[bool, typer.Option("--utc", help="Show exact times instead of 2 min ago.")]
 GroupArgument = Annotated[
     str, typer.Argument(metavar="GROUP", parser=utf8, help="Group.", show_default=False)
@@ -149,9 +159,26 @@ def cluster_of(ctx: typer.Context) -> str | None:
     the file is brought up to date; an environment that names a cluster is no wish."""
     from ringleader.insight.history.paths import last_watched
 
+    servers, name = ctx.params["bootstrap_server"], ctx.params["cluster"]
+    if name is not None:
+        if given(ctx, "bootstrap_server") or ctx.params["history_file"] is not None:
+            fail("--cluster is instead of --bootstrap-server and --history: give one of them.", WRONG_INPUT)
+        watched = last_watched()
+        if name not in watched:
+            known = ", ".join(filter(None, watched)) or "none with a name"
+            fail(f"--cluster: {name} was not watched last; there is: {known}.", WRONG_INPUT)
+        return watched[name]
     if ctx.params["history_file"] is not None and not given(ctx, "bootstrap_server"):
         return None
-    return ctx.params["bootstrap_server"] or last_watched() or BOOTSTRAP
+    if servers:
+        return str(servers)
+    watched = last_watched()
+    if len(watched) > 1:
+        fail(
+            f"Several clusters were watched last; say which with --cluster: {', '.join(watched)}.",
+            WRONG_INPUT,
+        )
+    return next(iter(watched.values()), BOOTSTRAP)
 
 
 def given(ctx: typer.Context, name: str) -> bool:

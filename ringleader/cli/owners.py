@@ -18,6 +18,7 @@ from ringleader.cli.common import (
     utf8,
 )
 from ringleader.cli.looking_back import (
+    ClusterOption,
     HistoryOption,
     ServerOption,
     Times,
@@ -78,6 +79,7 @@ def owners(
     group: GroupOption = None,
     history_file: HistoryOption = None,
     bootstrap_server: ServerOption = None,
+    cluster: ClusterOption = None,
     command_config: CommandConfigOption = None,
     utc: UtcOption = False,
     as_json: JsonOption = False,

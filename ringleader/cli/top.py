@@ -28,10 +28,12 @@ from ringleader.cli.common import (
     table,
 )
 from ringleader.cli.looking_back import (
+    ClusterOption,
     HistoryOption,
     ServerOption,
     Times,
     UtcOption,
+    cluster_of,
     given,
     history_of,
     now_ms,
@@ -104,6 +106,7 @@ def top(
     gone: Annotated[bool, typer.Option("--gone", help="Show deleted groups, too.")] = False,
     history_file: HistoryOption = None,
     bootstrap_server: ServerOption = None,
+    cluster: ClusterOption = None,
     command_config: CommandConfigOption = None,
     utc: UtcOption = False,
     as_json: JsonOption = False,
@@ -129,7 +132,7 @@ def top(
         with history_of(ctx) as history:
             asyncio.run(live.run(history))
         return
-    asyncio.run(_watching(live, bootstrap_server or BOOTSTRAP, history_file, command_config))
+    asyncio.run(_watching(live, cluster_of(ctx) or BOOTSTRAP, history_file, command_config))
 
 
 def rows_of(history: History, now: int, *, gone: bool) -> list[Row]:

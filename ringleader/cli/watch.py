@@ -3,41 +3,31 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import signal
 import sys
-from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+import time
+from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from ringleader.cli.asking import NOWHERE, security_of, servers_of
-from ringleader.cli.common import (
-    BOOTSTRAP,
-    WRONG_INPUT,
-    BootstrapOption,
-    CommandConfigOption,
-    complain,
-    fail,
-    printable,
-    utf8,
-)
+from ringleader.cli.asking import NOWHERE
+from ringleader.cli.clusters import Cluster, clusters_of
+from ringleader.cli.common import BOOTSTRAP, WRONG_INPUT, complain, fail, printable, utf8
 from ringleader.cli.flags import command_with
 from ringleader.cli.insight_settings import ConfigOption, Settings, flags, load_or_fail
+from ringleader.cli.lines import REMEMBERED, AsJson, AsText
 from ringleader.cli.times import duration_ms
-from ringleader.insight.plain import entry
 
 if TYPE_CHECKING:
     from ringleader.coordinator.security.tls import Tls
     from ringleader.insight.advice import Thresholds
     from ringleader.insight.feed.watcher import Progress, Watcher
-    from ringleader.insight.model import Event, Rebalance
     from ringleader.insight.notices import Notifier
+    from ringleader.insight.web.sources import Source
 
 HELP = (
     "Show each rebalance of all groups, of Ringleader or of any Kafka, with its cause, and keep the history; "
@@ -50,21 +40,43 @@ HELP = (
     "Examples:\n\n"
     "  ringleader watch --bootstrap-server prod:9092\n\n"
     "  ringleader watch --group billing --group audit --utc\n\n"
+    "  ringleader watch -b prod=prod:9092 -b test=test:9092\n\n"
     "  ringleader watch --json --from-now | jq 'select(.cause == \"session expired\")'"
 )
 PAGE_ADDRESS = "127.0.0.1:8088"
 PROGRESS_S = 0.5
 CATCH_UP_TIMEOUT_S = 24 * 3600.0
 """A cluster that goes away meanwhile is waited for."""
-NAMES_IN_LINE = 3
-REMEMBERED = 10_000
-"""Lines that are not printed twice."""
+AGAIN_S = 5.0
+"""One of several clusters whose watcher ended is watched again after that."""
 
 Show = Callable[[Any], str | None]
 
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 
+ServersOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--bootstrap-server",
+        "-b",
+        parser=utf8,
+        metavar="[NAME=]HOST:PORT[,...]",
+        help="Cluster to watch: Ringleader or any Kafka; may be repeated, for several clusters on one page. "
+        f"Default: that of RINGLEADER_BOOTSTRAP_SERVER, else {BOOTSTRAP}.",
+        show_default=False,
+    ),
+]
+ConfigsOption = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--command-config",
+        metavar="[NAME=]FILE",
+        help="File of client properties for TLS and SASL, as of the other commands; with a NAME of that "
+        "cluster alone. Default: that of RINGLEADER_COMMAND_CONFIG.",
+        show_default=False,
+    ),
+]
 GroupOption = Annotated[
     list[str] | None,
     typer.Option(
@@ -83,11 +95,10 @@ FromStartOption = Annotated[
     ),
 ]
 HistoryFileOption = Annotated[
-    Path | None,
+    list[Path] | None,
     typer.Option(
-        metavar="FILE",
-        dir_okay=False,
-        help="History file. Default: in the user's data directory.",
+        metavar="[NAME=]FILE",
+        help="History file; of several clusters each has its own. Default: in the user's data directory.",
         show_default=False,
     ),
 ]
@@ -150,7 +161,7 @@ def watch() -> None:
 
 
 def _watch_with(
-    bootstrap_server: BootstrapOption = BOOTSTRAP,
+    bootstrap_server: ServersOption = None,
     group: GroupOption = None,
     from_start: FromStartOption = True,
     history: HistoryFileOption = None,
@@ -164,7 +175,7 @@ def _watch_with(
     page_client_authority: AuthorityOption = None,
     utc: UtcOption = False,
     as_json: JsonLinesOption = False,
-    command_config: CommandConfigOption = None,
+    command_config: ConfigsOption = None,
     config: ConfigOption = None,
     **given: Any,
 ) -> None:
@@ -173,11 +184,9 @@ def _watch_with(
     from ringleader.insight.history import HistoryError
 
     logging.getLogger("ringleader.clients").addHandler(NOWHERE)
-    _, security = security_of(command_config)
-    servers_of(bootstrap_server)
+    clusters = clusters_of(bootstrap_server or [], history or [], command_config or [])
     age_ms, size = _age_ms(keep), _size(max_size)
     groups = frozenset(group or ())
-    show = _AsJson() if as_json else _Text(utc)
     settings = load_or_fail(given, config)
     served = (
         None
@@ -187,25 +196,25 @@ def _watch_with(
         )
     )
 
-    async def run() -> None:
-        watcher = Watcher(
-            bootstrap_server,
-            history,
-            tls=security.tls,
-            sasl=security.sasl,
+    def watcher_of(one: Cluster) -> Watcher:
+        about = f"{printable(one.name)}: " if one.name else ""
+        return Watcher(
+            one.servers,
+            one.history,
+            tls=one.security.tls,
+            sasl=one.security.sasl,
             from_start=from_start,
             max_age_ms=age_ms,
             max_bytes=size,
-            on_notice=complain,
-        )
-        await until_told(
-            lambda: _watch(
-                watcher, bootstrap_server, served, settings, groups, show, by_default=history is None
-            )
+            on_notice=lambda text: complain(f"{about}{text}"),
         )
 
+    def show_of(one: Cluster) -> Show:
+        return AsJson(one.name) if as_json else AsText(utc, one.name)
+
+    watch_all = _Watch(clusters, watcher_of, show_of, settings, groups, served)
     try:
-        asyncio.run(run())
+        asyncio.run(until_told(watch_all.run))
     except (ClientError, HistoryError, OSError) as error:
         if isinstance(error, BrokenPipeError):
             raise
@@ -214,41 +223,6 @@ def _watch_with(
 
 COMMAND = command_with("watch", HELP, _watch_with, flags)
 """The class of the command `watch`."""
-
-
-async def _watch(
-    watcher: Watcher,
-    server: str,
-    served: Page | None,
-    settings: Settings,
-    groups: frozenset[str],
-    show: Show,
-    *,
-    by_default: bool,
-) -> None:
-    """`by_default`: the history is in its default place."""
-    from ringleader.insight.history.paths import remember_watched
-
-    async with AsyncExitStack() as stack:
-        await stack.enter_async_context(watcher)
-        url = None if served is None else await _serve(stack, watcher, served)
-        await _catch_up(watcher)
-        if settings.notices.wanted:
-            await stack.enter_async_context(_notifier(watcher, settings, groups, url))
-        living = sum(one.state != "Dead" for one in watcher.history.groups())
-        count = f"{living} group{'' if living == 1 else 's'}"
-        complain(f"watching {count} of {server}; the history is in {watcher.path}")
-        if isinstance(show, _AsJson):
-            past = watcher.history.rebalances(limit=REMEMBERED, newest_first=True)
-            show.knows(one.id for one in reversed(past))
-        if by_default:
-            with suppress(OSError):
-                remember_watched(server)
-        async for one in watcher.outputs():
-            if groups and one.group and one.group not in groups:
-                continue
-            if (line := show(one)) is not None:
-                print(line, flush=True)
 
 
 class Page(NamedTuple):
@@ -264,35 +238,125 @@ class Page(NamedTuple):
     """It was asked for by name."""
 
 
-def _notifier(watcher: Watcher, settings: Settings, groups: frozenset[str], page: str | None) -> Notifier:
-    from ringleader.insight.notices import Notifier
+class _Watch:
+    """One cluster, whose failure ends the command; or several, each watched again when its watcher ends."""
 
-    return Notifier(
-        settings.notices,
-        watcher.path,
-        thresholds=settings.thresholds,
-        cluster=(watcher.cluster_id, watcher.history.address),
-        page=page,
-        groups=groups,
-        note=watcher.note,
-        on_notice=complain,
-    )
+    def __init__(
+        self,
+        clusters: list[Cluster],
+        watcher_of: Callable[[Cluster], Watcher],
+        show_of: Callable[[Cluster], Show],
+        settings: Settings,
+        groups: frozenset[str],
+        served: Page | None,
+    ) -> None:
+        self._clusters = clusters
+        self._watcher_of = watcher_of
+        self._show_of = show_of
+        self._settings = settings
+        self._groups = groups
+        self._served = served
+        self._url: str | None = None
+
+    async def run(self) -> None:
+        """Until it is cancelled."""
+        from ringleader.insight.web.sources import Source
+
+        async with AsyncExitStack() as stack:
+            if not self._clusters[0].name:
+                [only] = self._clusters
+                watcher = await stack.enter_async_context(self._watcher_of(only))
+                source = Source("", watcher.path, watcher.note)
+                await self._serve(stack, [source])
+                await self._follow(only, watcher)
+                return
+            sources = [Source(one.name) for one in self._clusters]
+            await self._serve(stack, sources)
+            await asyncio.gather(*map(self._keep, self._clusters, sources))
+
+    async def _serve(self, stack: AsyncExitStack, sources: list[Source]) -> None:
+        if self._served is not None:
+            self._url = await _serve(stack, sources, self._served)
+
+    async def _keep(self, one: Cluster, source: Source) -> None:
+        """Watch one of several, again and again: the others do not wait for it."""
+        from ringleader.clients.errors import ClientError
+        from ringleader.insight.history import Away, HistoryError
+
+        show, said = self._show_of(one), ""
+        while True:
+            try:
+                async with self._watcher_of(one._replace(history=source.path or one.history)) as watcher:
+                    source.path, source.note, source.away, said = watcher.path, watcher.note, None, ""
+                    await self._follow(one, watcher, show)
+            except (ClientError, HistoryError, OSError) as error:
+                if isinstance(error, BrokenPipeError):
+                    raise
+                why = str(error).rstrip(".")
+                source.away = source.away or Away(time.time_ns() // 1_000_000, why)
+                if said != why:
+                    again = f"it is tried again every {AGAIN_S:.0f} s"
+                    complain(f"{printable(one.name)} is not watched: {why}; {again}.")
+                said = why
+            finally:
+                source.note = None
+            await asyncio.sleep(AGAIN_S)
+
+    async def _follow(self, one: Cluster, watcher: Watcher, show: Show | None = None) -> None:
+        """Print what happens in one cluster."""
+        from ringleader.insight.history.paths import remember_watched
+
+        show = show or self._show_of(one)
+        async with AsyncExitStack() as stack:
+            await _catch_up(watcher, one.name)
+            if self._settings.notices.wanted:
+                await stack.enter_async_context(self._notifier(one, watcher))
+            living = sum(each.state != "Dead" for each in watcher.history.groups())
+            count = f"{living} group{'' if living == 1 else 's'}"
+            name = f"{printable(one.name)}, " if one.name and one.name != one.servers else ""
+            complain(f"watching {count} of {name}{one.servers}; the history is in {watcher.path}")
+            if isinstance(show, AsJson):
+                past = watcher.history.rebalances(limit=REMEMBERED, newest_first=True)
+                show.knows(each.id for each in reversed(past))
+            if one.history is None:
+                with suppress(OSError):
+                    remember_watched(
+                        {each.name: each.servers for each in self._clusters if each.history is None}
+                    )
+            async for output in watcher.outputs():
+                if self._groups and output.group and output.group not in self._groups:
+                    continue
+                if (line := show(output)) is not None:
+                    print(line, flush=True)
+
+    def _notifier(self, one: Cluster, watcher: Watcher) -> Notifier:
+        from ringleader.insight.notices import Notifier
+
+        return Notifier(
+            self._settings.notices,
+            watcher.path,
+            thresholds=self._settings.thresholds,
+            cluster=(watcher.cluster_id, watcher.history.address, one.name),
+            page=self._url,
+            groups=self._groups,
+            note=watcher.note,
+            on_notice=complain,
+        )
 
 
-async def _serve(stack: AsyncExitStack, watcher: Watcher, served: Page) -> str:
+async def _serve(stack: AsyncExitStack, sources: Sequence[Source], served: Page) -> str:
     """The page's address."""
     from ringleader.insight.web import page
 
     def at(port: int) -> AbstractAsyncContextManager[str]:
         return page(
-            watcher.path,
+            sources,
             served.host,
             port,
             token=served.token,
             names=served.names,
             tls=served.tls,
             thresholds=served.thresholds,
-            note=watcher.note,
         )
 
     try:
@@ -312,13 +376,13 @@ class HistoryPageError(OSError):
     """The page cannot be where it was wanted."""
 
 
-async def _catch_up(watcher: Watcher) -> None:
-    """Wait, and say on a terminal how far it is."""
+async def _catch_up(watcher: Watcher, name: str) -> None:
+    """Wait, and say on a terminal how far it is; several clusters would write over each other."""
     reading = asyncio.create_task(watcher.caught_up(CATCH_UP_TIMEOUT_S))
     shown = False
     try:
         while not (await asyncio.wait([reading], timeout=PROGRESS_S))[0]:
-            if sys.stderr.isatty():
+            if sys.stderr.isatty() and not name:
                 shown = True
                 print(f"\r{_progress(watcher.progress)}\x1b[K", end="", file=sys.stderr, flush=True)
         await reading
@@ -350,90 +414,6 @@ async def until_told(work: Callable[[], Any]) -> None:
     except asyncio.CancelledError:
         if not told[0]:
             raise
-
-
-# ---- lines ----
-
-
-class _AsJson:
-    """All that is known, also what was said before and is known better now: the same id again, which
-    revises."""
-
-    def __init__(self) -> None:
-        self._said: OrderedDict[str, None] = OrderedDict()
-
-    def knows(self, ids: Iterable[str]) -> None:
-        """These are in the history: given again, they revise."""
-        for one in ids:
-            self._said[one] = None
-        while len(self._said) > REMEMBERED:
-            self._said.popitem(last=False)
-
-    def __call__(self, one: Any) -> str:
-        said = entry(one)
-        if "id" in said:
-            said["revises"] = said["id"] in self._said
-            self.knows([said["id"]])
-        return json.dumps(said, ensure_ascii=False)
-
-
-class _Text:
-    """Lines for people: each rebalance and event once, and again where more is known than its line says."""
-
-    def __init__(self, utc: bool) -> None:
-        self._utc = utc
-        self._said: OrderedDict[str, str] = OrderedDict()
-
-    def __call__(self, one: Any) -> str | None:
-        kind = type(one).__name__
-        if kind == "GroupState":
-            return None
-        line = f"{_clock(one.at_ms, self._utc)}  {_rebalance(one) if kind == 'Rebalance' else _event(one)}"
-        before = self._said.get(one.id)
-        self._said[one.id] = line
-        if len(self._said) > REMEMBERED:
-            self._said.popitem(last=False)
-        if before == line:
-            return None
-        return line if before is None else f"{line} (said again: more is known)"
-
-
-def _clock(at_ms: int, utc: bool) -> str:
-    at = datetime.fromtimestamp(at_ms / 1000, UTC)
-    if utc:
-        return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    return at.astimezone().strftime("%H:%M:%S")
-
-
-def _rebalance(one: Rebalance) -> str:
-    names = {member.member_id: member.name for member in (*one.before, *one.members)}
-    who = [names.get(member_id, member_id) for member_id in one.cause_members]
-    sure = "" if one.confidence in ("exact", "certain") else f" ({one.confidence})"
-    said = [f"{printable(one.group)}: {one.cause}{sure}{_some(who)}"]
-    said.append(f"members {len(one.before)} -> {len(one.members)}")
-    if one.moves:
-        said.append(f"{len(one.moves)} partition{'' if len(one.moves) == 1 else 's'} moved")
-    if one.duration_ms is not None:
-        said.append(f"took {_length(one.duration_ms)}")
-    if one.unowned_ms:
-        said.append(f"{one.unowned_ms / 1000:,.1f} partition-seconds without owner")
-    return f"{'; '.join(said)} (generation {one.generation})"
-
-
-def _event(one: Event) -> str:
-    about = f"{printable(one.group)}: " if one.group else ""
-    return f"{about}{one.kind}: {printable(one.text)}"
-
-
-def _some(names: Sequence[str]) -> str:
-    if not names:
-        return ""
-    more = len(names) - NAMES_IN_LINE
-    return f": {', '.join(map(printable, names[:NAMES_IN_LINE]))}{f' and {more} more' if more > 0 else ''}"
-
-
-def _length(ms: int) -> str:
-    return f"{ms} ms" if ms < 1_000 else f"{ms / 1000:.1f} s"
 
 
 # ---- options ----

@@ -20,7 +20,8 @@ from typing import Any
 import confluent_kafka
 import pytest
 
-from ringleader.cli.watch import PAGE_ADDRESS, _AsJson
+from ringleader.cli.lines import AsJson
+from ringleader.cli.watch import PAGE_ADDRESS
 from ringleader.insight.history import History
 from ringleader.insight.model import Cause, Confidence, Kind, Rebalance
 from ringleader.testing.coordinator import Coordinator
@@ -211,7 +212,7 @@ def test_json_and_a_page_and_what_was_there_before(coordinator: Coordinator, tmp
 def test_a_verdict_given_again_says_that_it_revises() -> None:
     first = Rebalance("offsets-1-2", "orders", Kind.CLASSIC, 3, 1_000, Cause.UNKNOWN, Confidence.UNKNOWN)
     before = replace(first, id="offsets-1-1")
-    show = _AsJson()
+    show = AsJson()
     show.knows([before.id])
     told = [json.loads(show(one)) for one in (first, replace(first, cause=Cause.SESSION_EXPIRED), before)]
     assert [one["revises"] for one in told] == [False, True, True]

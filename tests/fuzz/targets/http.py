@@ -20,10 +20,9 @@ from ringleader.coordinator.logs import get_log
 from ringleader.host.http_server import HttpServer, bound
 from ringleader.insight.web import params
 from ringleader.insight.web.app import application
-from ringleader.insight.web.desk import Desk
 from ringleader.insight.web.guard import HEADERS
-from ringleader.insight.web.live import Live
 from ringleader.insight.web.questions import QUESTIONS
+from ringleader.insight.web.sources import Places, Source
 from tests.fuzz.mutation import changed_bytes, changed_parts, joined, parts_of
 from tests.fuzz.target import Target, promise, scratch
 from tests.insight.made import Made
@@ -89,16 +88,16 @@ class _World:
         self.servers = self.loop.run_until_complete(self._start(directory / "made.sqlite"))
 
     async def _start(self, history: Path) -> list[HttpServer]:
-        self.desk = Desk(history)
-        self.live = Live(self.desk)
-        self.following = asyncio.ensure_future(self.live.run())
-        while not self.live.ready:  # noqa: ASYNC110 - it tells nobody
+        self.places = Places([Source("", history)])
+        [place] = self.places.all
+        self.following = asyncio.ensure_future(place.live.run())
+        while not place.live.ready:  # noqa: ASYNC110 - it tells nobody
             await asyncio.sleep(0.01)
         self.endpoint = HttpEndpoint(Address("127.0.0.1", 0), HttpAccess(TOKEN, None), get_log())
         answers = self.endpoint._routes().items()
         guarded = Starlette(routes=[Route(path, self.endpoint._guarded(answer)) for path, answer in answers])
-        page = application(self.desk, self.desk, self.live)
-        with_token = application(self.desk, self.desk, self.live, token=TOKEN)
+        page = application(self.places)
+        with_token = application(self.places, token=TOKEN)
         servers = [HttpServer(app, bound("127.0.0.1", 0, 1), connections_max=9, headers=HEADERS)
                    for app in (page, with_token, guarded)]  # fmt: skip
         for server in servers:
@@ -114,10 +113,11 @@ class _World:
 
         async def end() -> None:
             self.endpoint.side.close()
-            self.live.end()
+            [place] = self.places.all
+            place.live.end()
             self.following.cancel()
             await asyncio.gather(self.following, return_exceptions=True)
-            await self.desk.close()
+            await place.close()
 
         self.loop.run_until_complete(end())
         self.loop.close()

@@ -13,18 +13,21 @@ from typing import Self
 from urllib.parse import urlsplit
 
 from ringleader.insight.web import read_token, serve
+from ringleader.insight.web.sources import Source
 
 
 class Served:
-    """The page over one history while the block lasts."""
+    """The page over one history, or over those of several clusters by name, while the block lasts."""
 
-    def __init__(self, path: Path, token: str | None = None) -> None:
-        self.path = path
+    def __init__(self, path: Path | dict[str, Path], token: str | None = None) -> None:
+        several = path if isinstance(path, dict) else {"": path}
+        self.path = next(iter(several.values()))
+        self._given = [f"{name}={file}" for name, file in several.items()]
         self.url = ""
         self._environ = dict(os.environ) | ({"RINGLEADER_PAGE_TOKEN": token} if token else {})
 
     def __enter__(self) -> Self:
-        command = [sys.executable, "-m", "tests.insight.browser.served", str(self.path)]
+        command = [sys.executable, "-m", "tests.insight.browser.served", *self._given]
         self._process = subprocess.Popen(command, env=self._environ, stdout=subprocess.PIPE, text=True)
         assert self._process.stdout is not None
         self.url = self._process.stdout.readline().strip()
@@ -62,5 +65,10 @@ def _say(url: str) -> None:
     print(url, flush=True)
 
 
+async def _serve() -> None:
+    given = [Source(name, Path(file)) for name, _, file in (one.partition("=") for one in sys.argv[1:])]
+    await serve(given, token=read_token(), started=_say)
+
+
 if __name__ == "__main__":
-    asyncio.run(serve(sys.argv[1], token=read_token(), started=_say))
+    asyncio.run(_serve())

@@ -387,3 +387,40 @@ def test_colours_and_clock_are_remembered(shop: Served, open_page: Open) -> None
     page.reload()
     expect(root).to_have_attribute("data-theme", "light")
     expect(page.get_by_label("Time (UTC)")).to_be_visible()
+
+
+def test_one_chooses_among_several_clusters(tmp_path: Path, open_page: Open) -> None:
+    now_ms = time.time_ns() // 1_000_000
+    files = {}
+    for name, group in (("prod", "payments"), ("eu/test & more", "audit")):
+        made = Made(tmp_path / f"{group}.sqlite", start_ms=now_ms - 120_000)
+        made.group(group, {"orders": 6}, [f"{group}-0"])
+        made.write()
+        files[name] = made
+    with Served({name: made.path for name, made in files.items()}) as served:
+        page = open_page(served.url)
+        expect(page.get_by_role("heading", name="Clusters")).to_be_visible()
+        expect(page.locator("tbody th a")).to_have_text(["prod", "eu/test & more"])
+        expect(page.get_by_role("link", name="Activity")).to_be_hidden()
+        page.get_by_role("link", name="eu/test & more").click()
+        expect(page.locator("tbody th a")).to_have_text("audit")
+        expect(page.locator("#live-text")).to_have_text("Live")
+        page.get_by_role("link", name="audit", exact=True).click()
+        expect(page.get_by_role("heading", name="audit", level=1)).to_be_visible()
+        expect(page.locator(".mark").first).to_be_visible()
+        expect(page).to_have_url(re.compile(r"cluster=eu%2Ftest\+%26\+more"))
+        page.get_by_role("link", name="Activity").click()
+        expect(page.get_by_role("row").filter(has_text="audit").first).to_be_visible()
+        page.get_by_label("Cluster").select_option("prod")
+        expect(page.locator("tbody th a")).to_have_text("payments")
+        # Changes of this cluster are shown at once, those of another are not.
+        files["eu/test & more"].answers(Away(1_700_000_000_000, "connection refused"))
+        expect(page.get_by_label("Cluster").get_by_text("eu/test & more (away)")).to_be_attached()
+        expect(page.locator("#live-text")).to_have_text("Live")
+        files["prod"].groups["payments"].join("payments-9")
+        files["prod"].write()
+        expect(page.get_by_role("row").filter(has_text="payments")).to_contain_text("2")
+        page.get_by_label("Cluster").select_option("All clusters")
+        expect(page.get_by_role("row").filter(has_text="eu/test")).to_contain_text("since 14 Nov 2023")
+        page.get_by_role("link", name="eu/test & more").click()
+        expect(page.get_by_role("alert")).to_contain_text("has not answered since 14 Nov 2023")

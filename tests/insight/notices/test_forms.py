@@ -14,9 +14,11 @@ from ringleader.insight.plain import FORMAT, entry
 TEXT = "Flapping member, likely: app-2 fell silent <twice> & came back."
 
 
-def notice(group: str = "billing", text: str = TEXT, page: str | None = "http://watch:8088/") -> Notice:
+def notice(
+    group: str = "billing", text: str = TEXT, page: str | None = "http://watch:8088/", name: str = ""
+) -> Notice:
     event = Event(f"incident-{group}-x-1", group, 1_790_000_000_000, EventKind.INCIDENT, text)
-    return Notice(event, "id", "prod:9092", link_of(page, group))
+    return Notice(event, "id", "prod:9092", name, link_of(page, group, name))
 
 
 def test_json_is_the_event_of_watch_and_where_it_is() -> None:
@@ -43,6 +45,16 @@ def test_json_is_the_event_of_watch_and_where_it_is() -> None:
 )
 def test_a_link_leads_to_the_group(group: str, link: str) -> None:
     assert notice(group).link == link
+
+
+def test_of_several_clusters_each_is_named() -> None:
+    one = notice(name="eu & us")
+    assert as_json(one)["cluster_name"] == "eu & us"
+    assert (one.about, one.link) == (
+        "billing of cluster eu & us", "http://watch:8088/#/group/billing?cluster=eu%20%26%20us",
+    )  # fmt: skip
+    away = notice("", name="eu & us")
+    assert (away.about, away.link) == ("cluster eu & us", "http://watch:8088/#/?cluster=eu%20%26%20us")
 
 
 def test_slack_has_its_own_markup_escaped() -> None:

@@ -33,7 +33,7 @@ def notice(number: int = 1) -> Notice:
     event = Event(
         f"incident-orders-storm-{number}", "orders", number, EventKind.INCIDENT, f"Storm: {number}."
     )
-    return Notice(event, "id", "prod:9092", "http://watch/#/group/orders")
+    return Notice(event, "id", "prod:9092", "", "http://watch/#/group/orders")
 
 
 class Sending:

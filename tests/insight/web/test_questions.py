@@ -116,7 +116,7 @@ async def test_older_rebalances_are_reached_by_asking_on(recent: Path) -> None:
         ("/api/owners?topic=orders", 400, "Say which partition"),
         ("/api/groups?gone=perhaps", 400, "gone is true or false"),
         ("/api/rebalance?id=nothing", 404, "There is no rebalance of that id"),
-        ("/api/nothing", 404, "There is nothing here; there are: groups"),
+        ("/api/nothing", 404, "There is nothing here; there are: clusters, groups"),
         (f"/api/group?group={'x' * 1001}", 400, "group may have 1000 characters at most"),
     ],
 )

@@ -1,14 +1,15 @@
 // Questions to the server, and what it tells by itself.
 import { h } from "./dom.js";
+import { chosen } from "./router.js";
 
 export class Refused extends Error {
   constructor(status, sentence) { super(sentence); this.status = status; }
 }
 
-/** The answer as JSON. Throws Refused with a sentence for people; asks for the token where one is needed. */
+/** The answer as JSON, from the cluster that is shown. Throws Refused with a sentence for people; asks for the token where one is needed. */
 export async function get(name, params = {}, signal = undefined) {
   const asked = new URLSearchParams();
-  for (const [key, value] of Object.entries(params)) if (value !== null && value !== undefined && value !== "") asked.set(key, value);
+  for (const [key, value] of Object.entries({ cluster: chosen(), ...params })) if (value !== null && value !== undefined && value !== "") asked.set(key, value);
   const query = asked.size ? `?${asked}` : "";
   for (;;) {
     let answer;
@@ -56,8 +57,13 @@ const AGAIN_MS = 3000;
 
 /** Server-sent events as DOM events of this object: hello, reload, cluster, rebalance, group, event; and `status`. */
 class Live extends EventTarget {
-  start() {
-    this.source = new EventSource("/api/live");
+  /** Tell of `cluster` from now on, and of no other; null: of none. */
+  start(cluster) {
+    this.source?.close();
+    clearTimeout(this.again);
+    this.source = null;
+    if (cluster === null) return;
+    this.source = new EventSource(`/api/live${cluster ? `?${new URLSearchParams({ cluster })}` : ""}`);
     for (const kind of KINDS) this.source.addEventListener(kind, (event) => this.tell(kind, JSON.parse(event.data)));
     this.source.addEventListener("open", () => {
       if (this.lost) this.tell("reload", {});
@@ -69,7 +75,7 @@ class Live extends EventTarget {
       if (this.source.readyState !== EventSource.CLOSED) return;
       // It was refused: it does not try again by itself.
       this.lost = true;
-      setTimeout(() => this.start(), AGAIN_MS);
+      this.again = setTimeout(() => this.start(cluster), AGAIN_MS);
     });
   }
 

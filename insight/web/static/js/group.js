@@ -5,7 +5,7 @@ import { Drawer } from "./drawer.js";
 import { h, throttled } from "./dom.js";
 import { ago, capital, clock, dateTime, duration, number, plural, short, sure, unownedParts, when } from "./format.js";
 import { rebalanceTable } from "./list.js";
-import { amend } from "./router.js";
+import { amend, href } from "./router.js";
 import { plainTable } from "./table.js";
 import { Timeline } from "./timeline.js";
 import { calm, causeChip, nothing, stateChip, trouble } from "./words.js";
@@ -21,7 +21,7 @@ const lanesOf = (asked) => (asked.get("lanes") === "partition" ? "partition" : "
 const minutesOf = (asked) => Number(asked.get("minutes")) || 360;
 
 export function groupView(place, [name], query, signal) {
-  if (!name) { location.replace("#/"); return {}; }
+  if (!name) { location.replace(href([])); return {}; }
   let follow = true, span = 360 * MINUTE, from = 0, to = 0;
   let rows = [], cause = null, by = lanesOf(query);
   let lagOf = null, loaded = false, newest = null, began = null;
@@ -53,7 +53,7 @@ export function groupView(place, [name], query, signal) {
   const range = h("p", { class: "muted number" });
 
   place.append(
-    h("a", { class: "back", href: "#/" }, "‹ All groups"),
+    h("a", { class: "back", href: href([]) }, "‹ All groups"),
     h("div", { class: "head" }, title, about),
     figures,
     h("section", { "aria-labelledby": "timeline-title" },
@@ -139,7 +139,7 @@ export function groupView(place, [name], query, signal) {
       fillLanes();
       fillLag();
     } catch (error) {
-      if (error.status === 404) { place.replaceChildren(h("a", { class: "back", href: "#/" }, "‹ All groups"), h("div", { class: "card empty" }, nothing(`No group “${name}” was seen`, "It may be gone from the history, or its name is written differently."))); reading.abort(); clearInterval(timer); return; }
+      if (error.status === 404) { place.replaceChildren(h("a", { class: "back", href: href([]) }, "‹ All groups"), h("div", { class: "card empty" }, nothing(`No group “${name}” was seen`, "It may be gone from the history, or its name is written differently."))); reading.abort(); clearInterval(timer); return; }
       trouble(place, error);
     }
   }

@@ -1,28 +1,35 @@
 // Which view is shown; the frame around it.
 import { activityView } from "./activity.js";
 import { get, live } from "./api.js";
+import { clustersView, readClusters } from "./clusters.js";
 import { announce, h } from "./dom.js";
 import { capital, causeWords, dateTime } from "./format.js";
 import { groupView } from "./group.js";
 import { groupsView } from "./groups.js";
 import { ownersView } from "./owners.js";
-import { here, href } from "./router.js";
+import { chosen, here, href } from "./router.js";
 import { setUp } from "./settings.js";
 
 const main = document.getElementById("main");
 let leave = new AbortController();
 let shown = null;
+let several = null;
+/** The cluster whose changes are listened to; undefined: not yet. */
+let listening;
+const AGAIN_MS = 5_000;
 
 function show(afresh = false) {
   const { parts, query } = here();
-  const key = JSON.stringify(parts);
+  const key = JSON.stringify([several ? chosen() : "", parts]);
   if (!afresh && shown?.key === key && shown.view.moved) { shown.view.moved(query); return; }
   leave.abort();
   leave = new AbortController();
   main.replaceChildren();
   document.querySelectorAll(".drawer").forEach((drawer) => drawer.remove());
-  const [name = "groups", ...rest] = parts;
-  const makes = { groups: groupsView, group: groupView, activity: activityView, owners: ownersView, rebalance: rebalanceView };
+  const all = several && !chosen();
+  const [name = "groups", ...rest] = all ? ["clusters"] : parts;
+  frame(all);
+  const makes = { clusters: clustersView, groups: groupsView, group: groupView, activity: activityView, owners: ownersView, rebalance: rebalanceView };
   const view = (makes[name] ?? nothingView)(main, rest, query, leave.signal) ?? {};
   document.title = view.title ? `${view.title} – Ringleader` : "Ringleader";
   for (const link of document.querySelectorAll("[data-view]")) {
@@ -47,15 +54,51 @@ function rebalanceView(place, [id], _query, signal) {
 }
 
 function nothingView(place) {
-  place.append(h("p", { class: "card empty" }, h("strong", null, "There is no such page"), h("a", { href: "#/" }, "All groups")));
+  place.append(h("p", { class: "card empty" }, h("strong", null, "There is no such page"), h("a", { href: href([]) }, "All groups")));
   return { title: "Not there" };
 }
 
+/** What stands around the view: links and the cluster; and the listening to its changes. */
+function frame(all) {
+  for (const link of document.querySelectorAll("[data-view]")) {
+    link.href = href(link.dataset.view === "groups" ? [] : [link.dataset.view]);
+    link.hidden = all;
+  }
+  document.querySelector(".brand").href = href([], { cluster: "" });
+  document.getElementById("choice").value = chosen();
+  const wanted = all ? null : several ? chosen() : "";
+  if (several === null || wanted === listening) return;
+  listening = wanted;
+  document.getElementById("live").hidden = all;
+  showStatus({ server: "", cluster: { away: null } });
+  cluster();
+  live.start(wanted);
+}
+
 async function cluster() {
+  const place = document.getElementById("cluster");
+  place.textContent = "";
+  if (listening === null) return;
   try {
     const found = await get("cluster");
-    document.getElementById("cluster").textContent = [found.address, found.cluster_id].filter(Boolean).join(" · ");
+    place.textContent = [found.address, found.cluster_id].filter(Boolean).join(" · ");
   } catch { /* the view says why */ }
+}
+
+/** The clusters that one can choose from, where the page has several. */
+async function choices() {
+  const first = several === null;
+  try {
+    const { clusters } = await readClusters();
+    several = clusters.some((one) => one.name);
+    const choice = document.getElementById("choice");
+    choice.hidden = !several;
+    const options = [["", "All clusters"], ...clusters.map((one) => [one.name, one.why ? `${one.name} (away)` : one.name])];
+    if (options.some(([, text], index) => choice.options[index]?.textContent !== text)) choice.replaceChildren(...options.map(([value, text]) => new Option(text, value)));
+    choice.value = chosen();
+  } catch { /* the view says why */ }
+  if (first && (several !== null || shown === null)) show(true);
+  if (several !== false) setTimeout(choices, AGAIN_MS);
 }
 
 const status = { server: "", cluster: { away: null } };
@@ -78,6 +121,6 @@ live.addEventListener("rebalance", ({ detail }) => announce(`${detail.group}: ${
 document.getElementById("skip").addEventListener("click", (event) => { event.preventDefault(); main.focus(); });
 addEventListener("hashchange", () => show());
 addEventListener("popstate", () => show());
+document.getElementById("choice").addEventListener("change", ({ target }) => { location.hash = href([], { cluster: target.value }); });
 setUp(() => show(true));
-show();
-cluster().then(() => live.start());
+choices();

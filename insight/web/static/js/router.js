@@ -6,8 +6,12 @@ export function here() {
   return { parts, query: new URLSearchParams(query) };
 }
 
+/** The cluster that is shown; "" where there is only one, or none is chosen. */
+export const chosen = () => here().query.get("cluster") ?? "";
+
+/** A link within the cluster that is shown, unless `query` names another. */
 export function href(parts, query = {}) {
-  const kept = Object.entries(query).filter(([, value]) => value !== null && value !== undefined && value !== "");
+  const kept = Object.entries({ cluster: chosen(), ...query }).filter(([, value]) => value !== null && value !== undefined && value !== "");
   const asked = kept.length ? `?${new URLSearchParams(kept)}` : "";
   return `#/${parts.map(encodeURIComponent).join("/")}${asked}`;
 }
