@@ -191,8 +191,9 @@ async def test_what_is_wrong_with_a_record_keeps_no_other(coordinator: Coordinat
 async def test_a_topic_that_gets_more_partitions(coordinator: Coordinator) -> None:
     async with Producer(coordinator.bootstrap) as producer:
         await producer.send_and_wait("t", b"", partition=3)
-        coordinator.run(coordinator.node.topics.grow("t", 6))
-        assert (await producer.send_and_wait("t", b"", partition=5)).partition == 5
+        for count in (5, 7):  # by one, and by two
+            coordinator.run(coordinator.node.topics.grow("t", count))
+            assert (await producer.send_and_wait("t", b"", partition=count - 1)).partition == count - 1
 
 
 async def test_memory_is_bounded_and_send_waits_for_room(coordinator: Coordinator) -> None:

@@ -229,7 +229,7 @@ async def test_records_of_a_partition_without_a_leader_have_an_end() -> None:
 async def test_topics_are_looked_at_again_after_a_look_that_failed(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """What waits for a leader would wait for the next look at all topics, minutes later."""
+    """A record that waits for a leader would wait for the next look at all topics, minutes later."""
     loop, ahead_s = asyncio.get_running_loop(), 0.0
     clock = loop.time
     monkeypatch.setattr(loop, "time", lambda: clock() + ahead_s)

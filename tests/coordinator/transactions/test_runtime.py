@@ -252,6 +252,20 @@ async def test_markers_that_are_being_written_are_not_written_twice_at_once() ->
         assert world.log.markers == [("a", 0, 41, 0, True), ("b", 1, 41, 0, True)]
 
 
+async def test_what_is_produced_while_the_last_transaction_ends_has_an_answer_before_its_markers() -> None:
+    """KIP-890: the client asks again; a partition that cannot take its marker may be away for hours."""
+    async with coordinator() as world:
+        producer = await world.begin()
+        world.log.gate.clear()
+        assert await world.ask("end", "t", producer, True) == 0
+        async with asyncio.timeout(20):
+            joined = await world.runtime.join("t", producer, [("a", 0)])
+        assert joined == ErrorCode.CONCURRENT_TRANSACTIONS
+        world.log.gate.set()
+        assert await world.settled() == State.COMPLETE_COMMIT
+        assert await world.runtime.join("t", producer, [("a", 0)]) == 0
+
+
 async def test_a_store_that_cannot_be_trusted_decides_nothing_more() -> None:
     async with coordinator() as world:
         producer = await world.begin()

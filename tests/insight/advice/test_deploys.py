@@ -9,7 +9,7 @@ import pytest
 from ringleader.insight.advice import Past
 from ringleader.insight.advice.deploys import Deploy, deploys, marks_of, with_static_ids
 from ringleader.insight.history import History
-from ringleader.insight.model import EventKind
+from ringleader.insight.model import Event, EventKind
 from tests.insight.made import Made
 
 HOUR_MS = 3_600_000
@@ -80,6 +80,19 @@ def test_a_deploy_of_all_groups_is_one_of_each_and_goes_on_until_it_ends(made: M
         ("v3", made.now_ms),
     ]
     assert found(made, since_ms=made.now_ms + 1) == []
+
+
+def test_a_rebalance_that_goes_on_when_a_deploy_is_marked_as_over_is_a_part_of_it(made: Made) -> None:
+    group = made.group("orders", {"orders": 12}, NAMES)
+    made.wait(600)
+    made.event(EventKind.DEPLOY_BEGAN, "v2", "orders")
+    *_, last = rolled = group.deploy(pause_s=20)
+    assert last.began_ms is not None
+    assert last.began_ms < last.at_ms - 1
+    made.add(Event("made-end", "orders", last.at_ms - 1, EventKind.DEPLOY_ENDED, ""))
+    made.wait(600)
+    [deploy] = found(made)
+    assert (deploy.label, deploy.until_ms, deploy.rebalances) == ("v2", last.at_ms - 1, len(rolled))
 
 
 def test_the_cost_with_static_ids_is_played(made: Made) -> None:
