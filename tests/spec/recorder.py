@@ -2,12 +2,13 @@
 
 The world is the one of `tests.simulation.consumer`, as narrow as the specification is: all members speak the
 consumer protocol and subscribe to the same topics, which stay as they are; the coordinator computes the
-target at once, by an assignor that balances. What the coordinator does is read from what it writes to its
+target at once, by an assignor that balances. The coordinator's steps are read from what it writes to its
 log, and nowhere else.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import count
 from typing import Any
 
@@ -15,7 +16,7 @@ from ringleader.coordinator.consumer_groups import records
 from ringleader.coordinator.consumer_groups.group import ConsumerGroup
 from ringleader.coordinator.consumer_groups.member import AWAY_EPOCH, ConsumerMember, Owned, Target
 from ringleader.coordinator.consumer_groups.topics import Topic
-from ringleader.protocol.messages import ConsumerGroupHeartbeatRequest
+from ringleader.protocol.messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from tests.simulation.consumer.member import ModelMember
 from tests.simulation.consumer.world import NAMES, World
 from tests.spec.traces import Line, Trace
@@ -106,13 +107,7 @@ class RecordedWorld(World):
         if member.owned != self._owned.get(name, frozenset()) and member.epoch > 0:
             self._line("revoke", member, owned=self._places(member.owned))
         self._owned[name] = member.owned
-        ask = {
-            "epoch": request.member_epoch,
-            "owned": self._places(member.owned),
-            "says": request.topic_partitions is not None,
-            "full": request.rebalance_timeout_ms != -1,
-            "life": self._lives[name],
-        }
+        ask = asked(member, request, self._lives[name], self._places)
         self._line("send", member, id=member.member_id, ask=ask)
 
     def _wrote(self, rows: Any) -> None:
@@ -141,18 +136,7 @@ class RecordedWorld(World):
     def _heard(self, member: ModelMember, response: Any) -> None:
         self._handled(member)
         self._owned[self._name(member)] = member.owned
-        answer: dict[str, Any] = {"ok": not response.error_code}
-        if answer["ok"]:
-            given = () if response.assignment is None else response.assignment.topic_partitions
-            answer["epoch"], answer["news"] = response.member_epoch, response.assignment is not None
-            answer["all"] = self._places((one.topic_id, number) for one in given for number in one.partitions)
-        client = {
-            "epoch": member.epoch,
-            "owned": self._places(member.owned),
-            "wanted": self._places(member.wanted or ()),
-            "full": bool(response.error_code),
-        }
-        self._line("receive", member, answer=answer, client=client)
+        self._line("receive", member, **heard(member, response, self._places))
 
     def _crashed(self, member: ModelMember) -> None:
         self._asking = None
@@ -225,6 +209,37 @@ class RecordedWorld(World):
         names = set(self._names_of.values())
         again = f"python -m tests.spec.traces --seed {self.seed}"
         return Trace(f"seed {self.seed}", names, set(self.partitions), self.lines, again)
+
+
+Places = Callable[[Any], set[str]]
+"""The names of some partitions, each a topic id and a number."""
+
+
+def asked(member: ModelMember, request: ConsumerGroupHeartbeatRequest, life: int, places: Places) -> Line:
+    """A request as a trace has it. `life`: of which process it is."""
+    return {
+        "epoch": request.member_epoch,
+        "owned": places(member.owned),
+        "says": request.topic_partitions is not None,
+        "full": request.rebalance_timeout_ms != -1,
+        "life": life,
+    }
+
+
+def heard(member: ModelMember, response: ConsumerGroupHeartbeatResponse, places: Places) -> Line:
+    """An answer, and the knowledge of a member that has acted on it."""
+    answer: Line = {"ok": not response.error_code}
+    if answer["ok"]:
+        given = () if response.assignment is None else response.assignment.topic_partitions
+        answer["epoch"], answer["news"] = response.member_epoch, response.assignment is not None
+        answer["all"] = places((one.topic_id, number) for one in given for number in one.partitions)
+    client = {
+        "epoch": member.epoch,
+        "owned": places(member.owned),
+        "wanted": places(member.wanted or ()),
+        "full": bool(response.error_code),
+    }
+    return {"answer": answer, "client": client}
 
 
 def _row(member: ConsumerMember | None, life: int, names: Any) -> Line:

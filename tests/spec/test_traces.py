@@ -20,6 +20,8 @@ from ringleader.coordinator.consumer_groups.reconciliation import reconcile
 from tests.spec.recorder import record
 from tests.spec.tlc import SPEC
 from tests.spec.traces import Line, Trace, check
+from tests.spec.wire import WireWorld, judge_wire
+from tests.support.daemon import Daemon
 from tests.support.shares import share
 
 pytestmark = [pytest.mark.xdist_group("tlc"), pytest.mark.draws, pytest.mark.share]
@@ -47,7 +49,7 @@ def _given_twice(lines: list[Line]) -> int:
 
 
 def _revocation_lost(lines: list[Line]) -> int:
-    """What a member has to give up is nobody's at once."""
+    """Partitions that a member has to give up are nobody's at once."""
     for place, line in enumerate(lines):
         row = line["rows"][line["m"]] if "rows" in line and line["kind"] == "handle" else None
         if row is not None and row["state"] == "unrevoked":
@@ -92,6 +94,13 @@ def test_fresh_runs_are_what_the_specification_allows_and_planted_faults_are_not
     assert "the specification says: [" in found.refused.pop("code")
     assert found.refused == {}
     assert found.steps > 100 * SEEDS
+
+
+def test_the_daemon_answers_as_the_specification_allows(tmp_path: Path) -> None:
+    at_once = ["--group-consumer-assignment-interval-ms", "0"]
+    with Daemon(tmp_path / "data", topics=["t:4"], options=at_once) as daemon:
+        seed = secrets.randbits(48)
+        judge_wire(WireWorld(daemon.bootstrap, "g", "t", seed).record(tmp_path / "trace.json"))
 
 
 def test_a_trace_is_read_as_it_was_written(tmp_path: Path) -> None:

@@ -31,18 +31,20 @@ _BROKEN = re.compile(r"Invariant (\w+) is violated")
 
 @dataclass(slots=True)
 class Trace:
-    """What was seen of one group. `again`: the command that checks it again."""
+    """The steps that were seen of one group. `again`: the command that checks it again."""
 
     title: str
     members: set[str]
     partitions: set[str]
     lines: list[Line]
     again: str = ""
+    open: bool = False
+    """Whether only members were watched, not the coordinator."""
 
     def write(self, path: Path) -> None:
         """As JSON; a set is {"set": [...]}."""
         with path.open("w") as file:
-            head = {"title": self.title, "members": self.members}
+            head = {"title": self.title, "members": self.members, "open": self.open}
             for one in ({**head, "partitions": self.partitions}, *self.lines):
                 file.write(json.dumps(one, default=lambda some: {"set": sorted(some)}) + "\n")
 
@@ -52,7 +54,7 @@ class Trace:
         found = [json.loads(line, object_hook=_set) for line in path.read_text().splitlines()]
         head = found[0]
         again = f"python -m tests.spec.traces {path}"
-        return cls(head["title"], head["members"], head["partitions"], found[1:], again)
+        return cls(head["title"], head["members"], head["partitions"], found[1:], again, head["open"])
 
 
 def _set(some: dict[str, Any]) -> Any:
@@ -117,6 +119,7 @@ def _module(traces: Sequence[Trace]) -> str:
         f"TheMembers == {all_of('members')}\n"
         f"ThePartitions == {all_of('partitions')}\n"
         f"There == <<{', '.join(_tla(one.partitions) for one in traces)}>>\n"
+        f"Open == <<{', '.join(_tla(one.open) for one in traces)}>>\n"
         f"Runs == <<{runs}>>\n====\n"
     )
 

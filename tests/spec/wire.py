@@ -1,0 +1,130 @@
+"""Members of the consumer protocol at a running coordinator, recorded: only what they say and hear is seen.
+
+One request is under way at a time, so it is known in which order they were handled.
+"""
+
+from __future__ import annotations
+
+import random
+from copy import deepcopy
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ringleader.coordinator.consumer_groups.member import AWAY_EPOCH, LEFT_EPOCH
+from ringleader.protocol.messages import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+    MetadataRequest,
+    MetadataRequestTopic,
+)
+from tests.simulation.consumer.member import FENCED, ModelMember, Owned
+from tests.spec.recorder import asked, heard
+from tests.spec.traces import Line, Trace, check
+from tests.support.rawclient import RawConnection
+
+NAMES = ("a", "b", "s")
+STATIC = "s"
+STEPS = 60
+
+
+class WireWorld:
+    """A group at `address`, whose members subscribe to one topic. The same seed makes the same choices."""
+
+    def __init__(self, address: str, group_id: str, topic: str, seed: int) -> None:
+        self.group_id, self.now_ms, self.rng = group_id, 0, random.Random(seed)
+        self.lines: list[Line] = []
+        self._topic, self._seed, self._serial = topic, seed, 0
+        self._connection = RawConnection(address)
+        found = self._connection.call(MetadataRequest([MetadataRequestTopic(name=topic)]), 12).topics[0]
+        self._partitions = {(found.topic_id, one.partition_index) for one in found.partitions}
+        self._members: dict[str, ModelMember] = {}
+
+    def record(self, path: Path) -> Trace:
+        """The trace, which is left in a file, too: members come, beat, lose requests and answers, leave, and
+        a static one goes away."""
+        try:
+            for name in NAMES:
+                self._come(name)
+                self._beat(name)
+            for _ in range(STEPS):
+                name = self.rng.choice(NAMES)
+                if name not in self._members:
+                    self._come(name)
+                elif self.rng.random() < 0.08 and self._members[name].epoch > 0:
+                    self._go(name)
+                else:
+                    self._beat(name)
+        finally:
+            self._connection.close()
+        partitions = self._places(self._partitions)
+        title = f"{self.group_id}, seed {self._seed}"
+        again = f"python -m tests.spec.traces {path}"
+        trace = Trace(title, set(NAMES), partitions, self.lines, again, open=True)
+        trace.write(path)
+        return trace
+
+    def _come(self, name: str) -> None:
+        self._serial += 1
+        world: Any = self
+        instance_id = name if name == STATIC else None
+        member = ModelMember(world, self._serial, instance_id, frozenset((self._topic,)))
+        member.member_id = f"{name}-{self._seed}-{self._serial}"
+        self._members[name] = member
+
+    def _go(self, name: str) -> None:
+        member = self._members.pop(name)
+        away = name == STATIC and self.rng.random() < 0.7
+        response = self._ask(member.leave(AWAY_EPOCH if away else LEFT_EPOCH))
+        assert not response.error_code, response
+        self._line("goaway" if away else "leave", name)
+        self._line("landed")
+
+    def _beat(self, name: str) -> None:
+        member, fate = self._members[name], self.rng.random()
+        if member.to_revoke and self.rng.random() < 0.6:
+            member.revoke()
+            self._line("revoke", name, owned=self._places(member.owned))
+        if member.instance_id is not None and not member.epoch:
+            fate = 0.5  # Kafka would refuse its next join: `static-rejoin` of docs/kafka-differences.md
+        request = member.request()
+        self._line("send", name, id=member.member_id, ask=asked(member, request, 0, self._places))
+        response = None
+        if fate > 0.05:
+            response = self._ask(request)
+            self._line("handle", name)
+            self._line("landed")
+        if response is None or fate > 0.9:
+            member.failed()
+            self._line("lose", name)
+        else:
+            member.answered(response)
+            self._line("receive", name, **heard(member, response, self._places))
+
+    def _ask(self, request: ConsumerGroupHeartbeatRequest) -> ConsumerGroupHeartbeatResponse:
+        response: ConsumerGroupHeartbeatResponse = self._connection.call(request, 1)
+        assert response.error_code in (0, *FENCED), response
+        return response
+
+    def _line(self, kind: str, name: str = "", **seen: Any) -> None:
+        self.lines.append({"kind": kind, **({"m": name} if name else {}), **seen})
+
+    @staticmethod
+    def _places(some: Owned | set[tuple[bytes, int]] | Any) -> set[str]:
+        return {f"p{number}" for _, number in some}
+
+
+def judge_wire(trace: Trace) -> None:
+    """It is what the specification allows, and is not once an answer has another member's partition, too."""
+    lines = deepcopy(trace.lines)
+    place = next(
+        place
+        for place, line in enumerate(lines)
+        if line["kind"] == "receive" and line["answer"].get("all", set()) not in (set(), trace.partitions)
+    )
+    answer = lines[place]["answer"]
+    answer["all"].add(min(trace.partitions - answer["all"]))
+    spoiled = replace(trace, title="spoiled", lines=lines[: place + 1])
+    found = check([trace, spoiled])
+    assert f"spoiled: step {place + 1} of {place + 1}, " in found.refused.pop("spoiled")
+    assert found.refused == {}
