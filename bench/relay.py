@@ -131,7 +131,7 @@ class FetchLoad:
             topics=[
                 FetchRequestFetchTopic(
                     self._topic,
-                    [
+                    partitions=[
                         FetchRequestFetchPartition(
                             one, -1, self._offsets[one], partition_max_bytes=PARTITION_MAX_BYTES
                         )
@@ -186,7 +186,7 @@ class ProduceLoad:
         self._turn += 1
         partition = self._partitions[self._turn % len(self._partitions)]
         data = ProduceRequestTopicProduceData(
-            self._topic, [ProduceRequestPartitionProduceData(partition, self._batch)]
+            self._topic, partition_data=[ProduceRequestPartitionProduceData(partition, self._batch)]
         )
         request = ProduceRequest(None, 1, 30_000, [data])
         self._socket.sendall(encode_request(request, PRODUCE_VERSION, self._turn, "bench"))

@@ -144,7 +144,7 @@ def _produce(request: ProduceRequest, version: int, error_code: int) -> ProduceR
         responses=[
             ProduceResponseTopicProduceResponse(
                 topic.name,
-                [
+                partition_responses=[
                     ProduceResponsePartitionProduceResponse(
                         one.index, error_code, base_offset=-1, log_append_time_ms=-1, log_start_offset=-1
                     )
@@ -162,8 +162,9 @@ def _fetch(request: FetchRequest, version: int, error_code: int) -> FetchRespons
     return FetchResponse(
         responses=[
             FetchResponseFetchableTopicResponse(
-                topic=topic.topic,
-                partitions=[
+                topic.topic,
+                topic.topic_id,
+                [
                     FetchResponsePartitionData(
                         one.partition, error_code, high_watermark=-1, aborted_transactions=None
                     )

@@ -23,7 +23,7 @@ from ringleader.clients.fetch.buffer import Chunk, end_of
 from ringleader.clients.fetch.errors import PartitionError
 from ringleader.clients.fetch.leaders import MOVED, Leaders
 from ringleader.clients.fetch.partition_state import PartitionState
-from ringleader.clients.fetch.session import LOST, FetchSession, Wanted
+from ringleader.clients.fetch.session import LOST, FetchSession, Wanted, newest
 from ringleader.clients.model import Node, TopicPartition
 from ringleader.protocol.errors import ErrorCode, KafkaError, error_name
 from ringleader.protocol.messages import (
@@ -62,6 +62,7 @@ class _Asked:
     position_id: int
     offset: int
     epoch: int
+    topic_id: bytes
 
 
 class Fetcher:
@@ -192,7 +193,11 @@ class Fetcher:
             state.fetching = True
             asked.append(
                 _Asked(
-                    state, state.position_id, state.fetch_offset, self._leaders.epoch(state.topic_partition)
+                    state,
+                    state.position_id,
+                    state.fetch_offset,
+                    self._leaders.epoch(state.topic_partition),
+                    self._leaders.fetched_id(state.topic_partition),
                 )
             )
         self._busy[node.node_id, purpose] = max_bytes
@@ -220,7 +225,7 @@ class Fetcher:
         was_incremental = session.is_incremental
         wanted = {
             one.state.topic_partition: Wanted(
-                one.offset, one.epoch, max(settings.max_partition_bytes, one.state.floor_bytes)
+                one.offset, one.epoch, max(settings.max_partition_bytes, one.state.floor_bytes), one.topic_id
             )
             for one in asked
         }
@@ -270,7 +275,7 @@ class Fetcher:
             session.fill(request, wanted, version)
             return request
 
-        return Request(FetchRequest, message, keep=_keep_records)
+        return Request(FetchRequest, message, newest(wanted), keep=_keep_records)
 
     # ---- answers ----
 
@@ -306,8 +311,9 @@ class Fetcher:
 
     def _answered(self, asked: list[_Asked], response: Any, session: FetchSession | None) -> None:
         """`session`: the one of an incremental request."""
+        names = {one.topic_id: one.state.topic for one in asked}
         data = {
-            (topic.topic, part.partition_index): part
+            (topic.topic or names.get(topic.topic_id), part.partition_index): part
             for topic in response.responses
             for part in topic.partitions
         }

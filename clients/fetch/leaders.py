@@ -24,12 +24,11 @@ from ringleader.protocol.messages import (
     OffsetForLeaderEpochRequestOffsetForLeaderPartition,
     OffsetForLeaderEpochRequestOffsetForLeaderTopic,
 )
+from ringleader.protocol.schema import ZERO_UUID
 
 logger = logging.getLogger("ringleader.clients.consumer")
 
 MOVED = LEADER_MOVED | {
-    ErrorCode.UNKNOWN_TOPIC_ID,
-    ErrorCode.INCONSISTENT_TOPIC_ID,
     ErrorCode.OFFSET_NOT_AVAILABLE,
     ErrorCode.LISTENER_NOT_FOUND,
 }
@@ -112,6 +111,11 @@ class Leaders:
         """The id of its topic; None: not known now."""
         known = self._known.get(tp)
         return None if known is None or known.node is None else known.topic_id
+
+    def fetched_id(self, tp: TopicPartition) -> bytes:
+        """The id to fetch it by, also from a follower while no leader is known; zero: it has none."""
+        known = self._known.get(tp)
+        return ZERO_UUID if known is None else known.topic_id
 
     def stale(self, tp: TopicPartition) -> None:
         """The known leader of this partition does not hold any more."""

@@ -19,13 +19,19 @@ from ringleader.protocol.messages import (
     FetchRequestForgottenTopic,
     FetchResponse,
 )
+from ringleader.protocol.messages.data import TOPIC_IDS_VERSION
+from ringleader.protocol.schema import ZERO_UUID
 
 NO_SESSION = 0
 INITIAL_EPOCH, FINAL_EPOCH = 0, -1
 """Epochs of whole requests: one that asks for a session, one that asks for none."""
 SESSIONS_SINCE = 7
 """The first version of Fetch with sessions."""
-LOST = (ErrorCode.FETCH_SESSION_ID_NOT_FOUND, ErrorCode.INVALID_FETCH_SESSION_EPOCH)
+LOST = (
+    ErrorCode.FETCH_SESSION_ID_NOT_FOUND,
+    ErrorCode.INVALID_FETCH_SESSION_EPOCH,
+    ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR,
+)
 """Answers to an incremental request after which a whole one is sent at once."""
 MAX_INT32 = 2**31 - 1
 
@@ -36,6 +42,14 @@ class Wanted(NamedTuple):
     offset: int
     leader_epoch: int
     max_bytes: int
+    topic_id: bytes = ZERO_UUID
+    """Zero: the topic has none, or it is not known."""
+
+
+def newest(asked: Mapping[TopicPartition, Wanted]) -> int:
+    """The highest version of Fetch that can ask for these: by id, if all topics have ids (KIP-516)."""
+    by_name = any(one.topic_id == ZERO_UUID for one in asked.values())
+    return TOPIC_IDS_VERSION - 1 if by_name else FetchRequest.MAX_VERSION
 
 
 class FetchSession:
@@ -64,9 +78,17 @@ class FetchSession:
         request.session_id, request.session_epoch = self._id, self._epoch
         known = self._known if self.is_incremental else {}
         request.topics = _topics({tp: one for tp, one in asked.items() if known.get(tp) != one})
+        by_id = version >= TOPIC_IDS_VERSION
+        forgotten = {
+            tp: one.topic_id
+            for tp, one in known.items()
+            # A topic that was made again is another one to a broker that knows it by its id.
+            if tp not in asked or (by_id and asked[tp].topic_id != one.topic_id)
+        }
+        ids = {topic: topic_id for (topic, _), topic_id in forgotten.items()}
         request.forgotten_topics_data = [
-            FetchRequestForgottenTopic(topic, partitions)
-            for topic, partitions in by_topic(tp for tp in known if tp not in asked).items()
+            FetchRequestForgottenTopic(topic, ids[topic], partitions)
+            for topic, partitions in by_topic(forgotten).items()
         ]
 
     def answered(self, asked: Mapping[TopicPartition, Wanted], response: FetchResponse) -> None:
@@ -87,9 +109,9 @@ class FetchSession:
 
 
 def _topics(asked: Mapping[TopicPartition, Wanted]) -> list[FetchRequestFetchTopic]:
-    topics: dict[str, list[FetchRequestFetchPartition]] = {}
+    topics: dict[tuple[str, bytes], list[FetchRequestFetchPartition]] = {}
     for (topic, partition), one in asked.items():
-        topics.setdefault(topic, []).append(
+        topics.setdefault((topic, one.topic_id), []).append(
             FetchRequestFetchPartition(
                 partition=partition,
                 current_leader_epoch=one.leader_epoch,
@@ -97,4 +119,4 @@ def _topics(asked: Mapping[TopicPartition, Wanted]) -> list[FetchRequestFetchTop
                 partition_max_bytes=one.max_bytes,
             )
         )
-    return [FetchRequestFetchTopic(topic, partitions) for topic, partitions in topics.items()]
+    return [FetchRequestFetchTopic(*topic, partitions) for topic, partitions in topics.items()]

@@ -31,6 +31,7 @@ from ringleader.protocol.messages import (
     FetchRequestFetchTopic,
     FetchResponse,
 )
+from ringleader.protocol.messages.data import TOPIC_IDS_VERSION
 from ringleader.protocol.records import BatchView, iter_batches
 
 FETCH_BYTES = 1024 * 1024
@@ -156,9 +157,9 @@ class Markers:
             max_wait_ms=FETCH_WAIT_MS,
             min_bytes=1,
             max_bytes=FETCH_BYTES,
-            topics=[FetchRequestFetchTopic(self._topic, [wanted])],
+            topics=[FetchRequestFetchTopic(self._topic, partitions=[wanted])],
         )
-        request = Request(FetchRequest, lambda _version: message)
+        request = Request(FetchRequest, lambda _version: message, TOPIC_IDS_VERSION - 1)
         try:
             answer: FetchResponse = await self._topology.ask(
                 leader, request, f"markers-{self._partition}", request_timeout_ms=FETCH_WAIT_MS + 3_000

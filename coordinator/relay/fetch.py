@@ -1,4 +1,4 @@
-"""Fetch (1) v4-12: record batches come from the leaders of their partitions as they are.
+"""Fetch (1) v4-18: record batches come from the leaders of their partitions as they are.
 
 Where all partitions have one leader, its answer leaves in the memory in which it came, under another
 correlation id. Where they have several, it is put together from theirs as soon as one has records; the
@@ -7,6 +7,9 @@ requests to the others stay open, and their answers go into the client's next on
 The node that is shown as leader tells a consumer with a rack which node of its rack it is to ask (KIP-392).
 That node sends the rack to the leaders, and reads from the followers that they name; a client without a rack,
 or with another, is served by leaders.
+
+From v13 on clients name topics by their ids, and so do the requests to brokers: no record of a topic that was
+made again under the same name comes to a client that does not know it.
 
 There are no fetch sessions (the session id of an answer is 0). A broker that led until just now may be asked,
 and its records are the leader's; but only the leader may answer that an offset is out of range: a follower
@@ -28,13 +31,20 @@ from ringleader.clients.model import Node
 from ringleader.coordinator.relay.authorization import request_for
 from ringleader.coordinator.relay.nearby import Topics
 from ringleader.coordinator.relay.relay import Relay, code_of
+from ringleader.coordinator.relay.topic_ids import (
+    failed_partition,
+    give_names,
+    ids_of,
+    place_of,
+    without_name,
+)
 from ringleader.coordinator.server.call import Call, Message
 from ringleader.coordinator.server.handlers import checks
-from ringleader.coordinator.server.handlers.fetch import WITHOUT_A_LOG
 from ringleader.coordinator.server.services import Handler, Services
 from ringleader.protocol import messages as kafka
 from ringleader.protocol.errors import ErrorCode, MalformedError
 from ringleader.protocol.frames import decode_response
+from ringleader.protocol.messages.data import TOPIC_IDS_VERSION
 
 ANSWER_MAX_BYTES = 2 * 1024 * 1024
 """Most bytes of records that one answer is to have, whatever the client allows: a client that does not read
@@ -92,23 +102,30 @@ class _Fetch:
         """Answered when there is enough, when there is an error, or when the wait is over."""
         if request.session_epoch > 0:
             return kafka.FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
+        unknown = (
+            await give_names(self._relay.topology, request) if call.api_version >= TOPIC_IDS_VERSION else []
+        )
         asked = [(topic.topic, topic.partitions) for topic in request.topics]
         may = partial(checks.may_read, self._services, call, request)
         parts, missing = await self._relay.by_leader(asked, lambda entry: entry.partition, may)
-        answered = [(topic, failed_partition(entry.partition, code)) for topic, entry, code in missing]
+        ids = ids_of(request)
+        answered = [
+            (topic, failed_partition(entry.partition, without_name(self._relay.topology, ids[topic], code)))
+            for topic, entry, code in missing
+        ]
         if self._relay.nearby.serves(request):
             parts = self._relay.nearby.parts(parts)
         elif request.rack_id:
-            parts, elsewhere = self._in_their_rack(call, request.rack_id, parts)
+            parts, elsewhere = self._in_their_rack(call, request.rack_id, parts, ids)
             answered += elsewhere
-        if len(parts) != 1 or answered:
-            await _Several(self._services, self._relay, call, request).fetch(parts, answered)
+        if len(parts) != 1 or answered or unknown:
+            await _Several(self._services, self._relay, call, request).fetch(parts, answered, unknown)
             return None
         [(broker, topics)] = parts.items()
         return await self._from_one(call, request, broker, topics)
 
     def _in_their_rack(
-        self, call: Call, rack: str, parts: Mapping[Node, Topics]
+        self, call: Call, rack: str, parts: Mapping[Node, Topics], ids: Mapping[str, bytes]
     ) -> tuple[dict[Node, Topics], list[tuple[str, kafka.FetchResponsePartitionData]]]:
         """Partitions to ask for here, and answers that name a node of that rack for the others. Only the node
         that is shown as leader names one, as only a leader does: no client is sent about."""
@@ -127,7 +144,8 @@ class _Fetch:
                     if node == UNKNOWN:
                         here.setdefault(broker, {}).setdefault(name, []).append(entry)
                         continue
-                    known = self._relay.upstreams(call).watermarks.get((name, index), Watermarks())
+                    place = place_of(name, ids[name], index)
+                    known = self._relay.upstreams(call).watermarks.get(place, Watermarks())
                     answer = nothing_new(index, known)
                     answer.preferred_read_replica = node
                     elsewhere.append((name, answer))
@@ -143,7 +161,7 @@ class _Fetch:
                 self._services, relay, call, broker, message, waiting=False
             )
         except ClientError as error:
-            return failed(relay, broker, topics, error)
+            return failed(relay, broker, message, error)
         if not names_brokers(response) and as_it_came and answer.version == call.api_version:
             call.finish(_HEAD(len(answer.frame), call.correlation_id), memoryview(answer.frame)[4:])
         else:
@@ -160,6 +178,7 @@ class _Several:
         self._relay = relay
         self._call = call
         self._request = request
+        self._ids = ids_of(request)
         self._upstreams = relay.upstreams(call)
         self._now_s = asyncio.get_running_loop().time
         self._until_s = self._now_s() + max(0, request.max_wait_ms) / 1000
@@ -174,15 +193,18 @@ class _Several:
         self,
         parts: Mapping[Node, Topics],
         answered: Sequence[tuple[str, kafka.FetchResponsePartitionData]],
+        unknown: Sequence[kafka.FetchResponseFetchableTopicResponse],
     ) -> None:
-        """Answers. `answered`: partitions that no broker is asked about."""
+        """Answers. `answered`: partitions that no broker is asked about; `unknown`: the answers about topics
+        without a name."""
+        self._urgent = bool(unknown)
         self._shares = max(1, len(parts))
         upstreams = self._upstreams
         upstreams.watermarks = {
             key: upstreams.watermarks[key]
             for topic in self._request.topics
             for entry in topic.partitions
-            if (key := (topic.topic, entry.partition)) in upstreams.watermarks
+            if (key := place_of(topic.topic, topic.topic_id, entry.partition)) in upstreams.watermarks
         }
         for topic, answer in answered:
             self._urgent = True
@@ -194,11 +216,12 @@ class _Several:
             upstreams.want(broker, False)
             for topic, entries in parts[broker].items():
                 for entry in entries:
-                    known = upstreams.watermarks.get((topic, entry.partition), Watermarks())
+                    place = place_of(topic, self._ids[topic], entry.partition)
+                    known = upstreams.watermarks.get(place, Watermarks())
                     self._found[topic].append(nothing_new(entry.partition, known))
         response = kafka.FetchResponseFetchableTopicResponse
-        responses = [response(*topic) for topic in self._found.items()]
-        self._call.answer(kafka.FetchResponse(self._throttle_ms, responses=responses))
+        responses = [response(name, self._ids[name], found) for name, found in self._found.items()]
+        self._call.answer(kafka.FetchResponse(self._throttle_ms, responses=[*responses, *unknown]))
         upstreams.release()
 
     def _ask(self, broker: Node, topics: Topics) -> None:
@@ -208,7 +231,7 @@ class _Several:
             self._call.api_version,
             self._request.isolation_level,
             tuple(
-                (topic, one.partition, one.fetch_offset, one.current_leader_epoch)
+                (topic, self._ids[topic], one.partition, one.fetch_offset, one.current_leader_epoch)
                 for topic, entries in topics.items()
                 for one in entries
             ),
@@ -221,23 +244,23 @@ class _Several:
             parked.task.cancel()
             upstreams.drop(broker)
         first = any(
-            (topic, one.partition) not in upstreams.watermarks
+            place_of(topic, self._ids[topic], one.partition) not in upstreams.watermarks
             for topic, entries in topics.items()
             for one in entries
         )
         until_s = self._now_s() if first or self._urgent else self._until_s
         wait_ms = max(0, math.ceil((until_s - self._now_s()) * 1000))
         message = part_of(self._relay, self._request, topics, wait_ms, self._shares)
-        task = asyncio.get_running_loop().create_task(self._answer(broker, topics, message))
+        task = asyncio.get_running_loop().create_task(self._answer(broker, message))
         upstreams.parked[broker] = Parked(asked, task, until_s, first)
 
-    async def _answer(self, broker: Node, topics: Topics, message: kafka.FetchRequest) -> kafka.FetchResponse:
+    async def _answer(self, broker: Node, message: kafka.FetchRequest) -> kafka.FetchResponse:
         """A broker's answer about the partitions that it leads; a failed connection is an error of each."""
         relay = self._relay
         try:
             _, response, _ = await ask(self._services, relay, self._call, broker, message, waiting=True)
         except ClientError as error:
-            return failed(relay, broker, topics, error)
+            return failed(relay, broker, message, error)
         return response
 
     async def _wait(self, parts: Mapping[Node, Topics]) -> list[Node]:
@@ -278,7 +301,7 @@ class _Several:
                     news = True
                 else:
                     seen = Watermarks(one.high_watermark, one.last_stable_offset, one.log_start_offset)
-                    watermarks[topic.topic, one.partition_index] = seen
+                    watermarks[place_of(topic.topic, topic.topic_id, one.partition_index)] = seen
                     news = news or bool(one.records)
         self._urgent = self._urgent or news
         return news
@@ -292,6 +315,7 @@ def part_of(
 ) -> kafka.FetchRequest:
     """The request to one broker: without a session, and with a rack where a follower is sought. `shares`: the
     number of brokers among which the client's bytes are divided."""
+    ids = ids_of(request)
     most = max(1, min(request.max_bytes, relay.settings.fetch_max_bytes, ANSWER_MAX_BYTES) // shares)
     return kafka.FetchRequest(
         replica_id=CONSUMER,
@@ -301,7 +325,7 @@ def part_of(
         isolation_level=request.isolation_level,
         session_id=0,
         session_epoch=NO_SESSION,
-        topics=[kafka.FetchRequestFetchTopic(*topic) for topic in topics.items()],
+        topics=[kafka.FetchRequestFetchTopic(name, ids[name], entries) for name, entries in topics.items()],
         rack_id=relay.nearby.rack(request, topics),
     )
 
@@ -325,15 +349,18 @@ async def ask(
         return answer
 
     answer = await answered(None)
-    response = read(relay, answer)
+    response = read(relay, answer, message)
     changed = relay.nearby.learn(broker, message, response)
     if answer.version > LEADERS_VERSION and is_out_of_range(response):
         for topic in message.topics:
             for entry in topic.partitions:
                 entry.last_fetched_epoch = UNKNOWN  # that version cannot carry it
-        answer = await answered(LEADERS_VERSION)
-        response = read(relay, answer)
-        changed = relay.nearby.learn(broker, message, response)
+        of_leader = await answered(LEADERS_VERSION)
+        confirmed = read(relay, of_leader, message)
+        learned = relay.nearby.learn(broker, message, confirmed)
+        if answer.version < TOPIC_IDS_VERSION:
+            return of_leader, confirmed, not learned
+        changed = keep_confirmed(response, confirmed) or changed
     return answer, response, not changed
 
 
@@ -346,15 +373,42 @@ def is_out_of_range(response: kafka.FetchResponse) -> bool:
     return any(one.error_code == out for topic in response.responses for one in topic.partitions)
 
 
-def read(relay: Relay, answer: RawAnswer) -> kafka.FetchResponse:
-    """The answer, its records as views of it. Raises ConnectionLostError for one that cannot be read."""
+def keep_confirmed(response: kafka.FetchResponse, confirmed: kafka.FetchResponse) -> bool:
+    """`confirmed` came from a leader, by name: of a topic that was made again perhaps, so none of its records
+    count. Whether an offset is out of range in `response` alone; now the client looks for the leader."""
+    out, changed = ErrorCode.OFFSET_OUT_OF_RANGE, False
+    sure = {
+        (topic.topic, one.partition_index)
+        for topic in confirmed.responses
+        for one in topic.partitions
+        if one.error_code == out
+    }
+    for topic in response.responses:
+        for one in topic.partitions:
+            if one.error_code == out and (topic.topic, one.partition_index) not in sure:
+                one.error_code, changed = ErrorCode.NOT_LEADER_OR_FOLLOWER, True
+    return changed
+
+
+def read(relay: Relay, answer: RawAnswer, message: kafka.FetchRequest) -> kafka.FetchResponse:
+    """The answer to the message, its records as views of it, its topics with names and, where the message has
+    them, ids. Raises ConnectionLostError for one that cannot be read."""
     try:
         response = decode_response(kafka.FetchResponse, answer.frame, answer.version)[1]
     except MalformedError as error:
         raise ConnectionLostError(f"an answer to Fetch cannot be read: {error}") from error
     if response.error_code:
         raise BrokerError("a broker refused a Fetch", response.error_code)
+    ids = ids_of(message)
+    names = {topic_id: name for name, topic_id in ids.items()}
     for topic in response.responses:
+        try:
+            if answer.version >= TOPIC_IDS_VERSION:
+                topic.topic = names[topic.topic_id]
+            else:
+                topic.topic_id = ids[topic.topic]
+        except KeyError:
+            raise ConnectionLostError("an answer to Fetch is about a topic that was not asked for") from None
         for one in topic.partitions:
             if one.error_code:
                 relay.look_at(topic.topic, one.error_code)
@@ -363,7 +417,8 @@ def read(relay: Relay, answer: RawAnswer) -> kafka.FetchResponse:
 
 def names_brokers(response: kafka.FetchResponse) -> bool:
     """Whether brokers were named in it; now they are not."""
-    named = False
+    named = bool(response.node_endpoints)
+    response.node_endpoints = []
     for topic in response.responses:
         for one in topic.partitions:
             if one.preferred_read_replica != UNKNOWN or one.current_leader.leader_id != UNKNOWN:
@@ -373,28 +428,22 @@ def names_brokers(response: kafka.FetchResponse) -> bool:
     return named
 
 
-def failed(relay: Relay, broker: Node, topics: Topics, error: ClientError) -> kafka.FetchResponse:
+def failed(
+    relay: Relay, broker: Node, message: kafka.FetchRequest, error: ClientError
+) -> kafka.FetchResponse:
     """No answer: the client looks for the leaders again, as this node does."""
+    topics = {topic.topic: topic.partitions for topic in message.topics}
     relay.topology.suspect(topics)
     relay.nearby.failed(broker, topics)
     code = code_of(error, ErrorCode.NOT_LEADER_OR_FOLLOWER)
     response = kafka.FetchResponseFetchableTopicResponse
     return kafka.FetchResponse(
         responses=[
-            response(topic, [failed_partition(one.partition, code) for one in entries])
-            for topic, entries in topics.items()
+            response(
+                topic.topic, topic.topic_id, [failed_partition(p.partition, code) for p in topic.partitions]
+            )
+            for topic in message.topics
         ]
-    )
-
-
-def failed_partition(partition: int, code: int) -> kafka.FetchResponsePartitionData:
-    """The error, in the form of a broker's."""
-    return kafka.FetchResponsePartitionData(
-        partition,
-        code,
-        high_watermark=UNKNOWN,
-        aborted_transactions=[] if code in WITHOUT_A_LOG else None,
-        records=b"",
     )
 
 

@@ -17,15 +17,17 @@ from ringleader.coordinator.server.services import Handler, Services
 from ringleader.coordinator.server.tables import of_every_node
 from ringleader.protocol.messages import (
     ConsumerGroupHeartbeatRequest,
+    FetchRequest,
     FindCoordinatorRequest,
     MetadataRequest,
     OffsetCommitRequest,
     OffsetFetchRequest,
+    data,
 )
 
 METADATA_BY_ID_VERSION = 12
 """The first version of Metadata that looks topics up by their ids: with older brokers no offsets are
-committed or fetched by them."""
+committed or fetched by them, and no records."""
 
 Family = Callable[[Services, Relay], dict[int, Handler]]
 """Makes the handlers of some APIs, by API key."""
@@ -42,6 +44,8 @@ def build(services: Services, relay: Relay, *more: Family) -> dict[int, Handler]
     if relay.versions.get(MetadataRequest.API_KEY, (0, 0))[1] < METADATA_BY_ID_VERSION:
         for request in OffsetCommitRequest, OffsetFetchRequest:
             narrowed[request.API_KEY] = request.MIN_VERSION, TOPIC_IDS_VERSION - 1
+        least, most = narrowed[FetchRequest.API_KEY]
+        narrowed[FetchRequest.API_KEY] = least, min(most, data.TOPIC_IDS_VERSION - 1)
     table.update(of_every_node(services))
     find_coordinator = table[FindCoordinatorRequest.API_KEY]
     table[FindCoordinatorRequest.API_KEY] = _once_mapped(services, relay, find_coordinator)

@@ -175,8 +175,9 @@ class Upstreams:
         self._closed = False
         self.parked: dict[Node, Any] = {}
         """Requests that wait there from one request of the client to the next; each has a `task`."""
-        self.watermarks: dict[tuple[str, int], Any] = {}
-        """The last answer about a partition, by topic and partition."""
+        self.watermarks: dict[tuple[str | bytes, int], Any] = {}
+        """The last answer about a partition, by the name of its topic, or its id where the client has that,
+        and partition."""
 
     async def connection(self, broker: Node, waiting: bool = False) -> DataConnection:
         """The one to that broker, opened if need be. `waiting`: the one for requests that may wait there

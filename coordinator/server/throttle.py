@@ -175,7 +175,7 @@ class Account:
         """The answer that is sent: with the throttle time if there is one. The connection is not read from
         then."""
         key = call.api_key
-        if key in EXEMPT or (key == FETCH and call.request.replica_id != CONSUMER):
+        if key in EXEMPT or (key == FETCH and call.request.follower != CONSUMER):
             return response
         now_ms = self._throttle.now_ms()
         throttle_ms = self._request_ms(now_ms)
@@ -202,7 +202,7 @@ class Account:
     def frame_throttle_ms(self, call: Call, frame_bytes: int) -> int:
         """Likewise of a Fetch whose answer came as a frame of a broker: the throttle time that is answered
         instead of it; 0: the frame is the answer."""
-        if call.api_key != FETCH or call.request.replica_id != CONSUMER:
+        if call.api_key != FETCH or call.request.follower != CONSUMER:
             return 0
         now_ms = self._throttle.now_ms()
         throttle_ms = self._request_ms(now_ms)
@@ -255,7 +255,8 @@ class Account:
 
 def _records_bytes(response: FetchResponse) -> int:
     return sum(
-        len(topic.topic) + sum(PARTITION_BYTES + len(one.records or b"") for one in topic.partitions)
+        len(topic.topic or topic.topic_id)
+        + sum(PARTITION_BYTES + len(one.records or b"") for one in topic.partitions)
         for topic in response.responses
     )
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from ringleader.protocol.fields import LAST, array, field
-from ringleader.protocol.schema import Message, message, struct
+from ringleader.protocol.schema import ZERO_UUID, Message, message, struct
+
+TOPIC_IDS_VERSION = 13
+"""The first version of Fetch in which topics have ids instead of names (KIP-516)."""
 
 
 @struct
@@ -136,13 +139,20 @@ class FetchRequestFetchPartition:
     last_fetched_epoch: int = field("int32", versions=(12, LAST), default=-1)
     log_start_offset: int = field("int64", versions=(5, LAST), default=-1, ignorable=True)
     partition_max_bytes: int = field("int32", default=0)
+    replica_directory_id: bytes = field(
+        "uuid", versions=(17, LAST), default=ZERO_UUID, tag=0, tagged=(17, LAST), ignorable=True
+    )
+    high_watermark: int = field(
+        "int64", versions=(18, LAST), default=2**63 - 1, tag=1, tagged=(18, LAST), ignorable=True
+    )
 
 
 @struct
 class FetchRequestFetchTopic:
     """One of `FetchRequest.topics`."""
 
-    topic: str = field("string", default="", ignorable=True)
+    topic: str = field("string", versions=(4, 12), default="", ignorable=True)
+    topic_id: bytes = field("uuid", versions=(13, LAST), default=ZERO_UUID, ignorable=True)
     partitions: list[FetchRequestFetchPartition] = array(FetchRequestFetchPartition, factory=list)
 
 
@@ -150,18 +160,28 @@ class FetchRequestFetchTopic:
 class FetchRequestForgottenTopic:
     """One of `FetchRequest.forgotten_topics_data`."""
 
-    topic: str = field("string", versions=(7, LAST), default="", ignorable=True)
+    topic: str = field("string", versions=(7, 12), default="", ignorable=True)
+    topic_id: bytes = field("uuid", versions=(13, LAST), default=ZERO_UUID, ignorable=True)
     partitions: list[int] = array("int32", versions=(7, LAST), factory=list)
 
 
-@message(key=1, versions=(4, 12), flexible=12, kind="request")
+@struct
+class FetchRequestReplicaState:
+    """`FetchRequest.replica_state`: a broker that follows, and its epoch."""
+
+    replica_id: int = field("int32", versions=(15, LAST), default=-1)
+    replica_epoch: int = field("int64", versions=(15, LAST), default=-1)
+
+
+@message(key=1, versions=(4, 18), flexible=12, kind="request")
 class FetchRequest(Message):
     """Ask for records from an offset on.
 
     Answered when `min_bytes` are there or `max_wait_ms` have passed. `max_bytes` and `partition_max_bytes`
-    are soft: the first batch is sent whole.
+    are soft: the first batch is sent whole. Topics have names up to version 12, ids from 13 on. A broker that
+    follows says so in `replica_id` up to version 14, in `replica_state` from 15 on: see `follower`.
 
-    Fetch, API 1, v4-12; KIP-98, KIP-227, KIP-392.
+    Fetch, API 1, v4-18; KIP-98, KIP-227, KIP-392, KIP-516, KIP-853, KIP-903, KIP-951, KIP-1166.
     """
 
     cluster_id: str | None = field(
@@ -173,7 +193,14 @@ class FetchRequest(Message):
         tagged=(12, LAST),
         ignorable=True,
     )
-    replica_id: int = field("int32", default=-1)
+    replica_id: int = field("int32", versions=(4, 14), default=-1)
+    replica_state: FetchRequestReplicaState = field(
+        FetchRequestReplicaState,
+        versions=(15, LAST),
+        factory=FetchRequestReplicaState,
+        tag=1,
+        tagged=(15, LAST),
+    )
     max_wait_ms: int = field("int32", default=0)
     min_bytes: int = field("int32", default=0)
     max_bytes: int = field("int32", default=2147483647, ignorable=True)
@@ -185,6 +212,11 @@ class FetchRequest(Message):
         FetchRequestForgottenTopic, versions=(7, LAST), factory=list
     )
     rack_id: str = field("string", versions=(11, LAST), default="", ignorable=True)
+
+    @property
+    def follower(self) -> int:
+        """The id of the broker that follows; below 0: a consumer asks."""
+        return self.replica_state.replica_id if self.replica_id == -1 else self.replica_id
 
 
 @struct
@@ -260,17 +292,28 @@ class FetchResponsePartitionData:
 class FetchResponseFetchableTopicResponse:
     """One of `FetchResponse.responses`."""
 
-    topic: str = field("string", default="", ignorable=True)
+    topic: str = field("string", versions=(4, 12), default="", ignorable=True)
+    topic_id: bytes = field("uuid", versions=(13, LAST), default=ZERO_UUID, ignorable=True)
     partitions: list[FetchResponsePartitionData] = array(FetchResponsePartitionData, factory=list)
 
 
-@message(key=1, versions=(4, 12), flexible=12, kind="response")
+@struct
+class FetchResponseNodeEndpoint:
+    """One of `FetchResponse.node_endpoints`."""
+
+    node_id: int = field("int32", versions=(16, LAST), default=0)
+    host: str = field("string", versions=(16, LAST), default="")
+    port: int = field("int32", versions=(16, LAST), default=0)
+    rack: str | None = field("string", versions=(16, LAST), nullable=(16, LAST), default=None)
+
+
+@message(key=1, versions=(4, 18), flexible=12, kind="response")
 class FetchResponse(Message):
     """Whole record batches of each partition; the first may begin before the offset asked for.
 
     `session_id` 0 says that there is no fetch session (KIP-227).
 
-    Fetch, API 1, v4-12; KIP-98, KIP-227, KIP-392.
+    Fetch, API 1, v4-18; KIP-98, KIP-227, KIP-392, KIP-516, KIP-951.
     """
 
     throttle_time_ms: int = field("int32", default=0, ignorable=True)
@@ -278,6 +321,14 @@ class FetchResponse(Message):
     session_id: int = field("int32", versions=(7, LAST), default=0)
     responses: list[FetchResponseFetchableTopicResponse] = array(
         FetchResponseFetchableTopicResponse, factory=list
+    )
+    node_endpoints: list[FetchResponseNodeEndpoint] = array(
+        FetchResponseNodeEndpoint,
+        versions=(16, LAST),
+        factory=list,
+        tag=0,
+        tagged=(16, LAST),
+        ignorable=True,
     )
 
 

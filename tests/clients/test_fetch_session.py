@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ringleader.clients.fetch.session import MAX_INT32, FetchSession, Wanted
+from ringleader.clients.fetch.session import MAX_INT32, FetchSession, Wanted, newest
 from ringleader.clients.model import TopicPartition
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import FetchRequest, FetchResponse
@@ -31,6 +31,7 @@ def asks(session: FetchSession, asked: Asked, version: int = 12) -> dict[str, An
                 one.fetch_offset,
                 one.current_leader_epoch,
                 one.partition_max_bytes,
+                topic.topic_id,
             )
             for topic in request.topics
             for one in topic.partitions
@@ -101,6 +102,27 @@ def test_the_epoch_after_the_largest_is_1() -> None:
     assert asks(session, {("t", 0): A})["session"] == (KEY, 1)
 
 
+OLD, NEW = b"\1" * 16, b"\2" * 16
+
+
+def test_a_topic_that_was_made_again_is_another_one_by_id() -> None:
+    before: Asked = {("t", 0): A._replace(topic_id=OLD), ("t", 1): B._replace(topic_id=OLD)}
+    after: Asked = {("t", 0): A._replace(topic_id=NEW)}
+    by_id = opened(before)
+    request = FetchRequest()
+    by_id.fill(request, after, 13)
+    assert [(one.topic_id, len(one.partitions)) for one in request.topics] == [(NEW, 1)]
+    assert [(one.topic_id, one.partitions) for one in request.forgotten_topics_data] == [(OLD, [0, 1])]
+    by_name = opened(before)
+    assert asks(by_name, after) == {"session": (KEY, 1), "asks": dict(after), "forgets": [("t", 1)]}
+
+
+def test_topics_without_ids_are_asked_for_by_name() -> None:
+    with_id = {("t", 0): A._replace(topic_id=OLD)}
+    assert newest(with_id) == FetchRequest.MAX_VERSION
+    assert newest({**with_id, ("u", 0): A}) == 12
+
+
 # ---- with a daemon ----
 
 
@@ -129,7 +151,12 @@ async def test_an_idle_consumer_names_its_partitions_once(coordinator: Coordinat
 
 
 @pytest.mark.parametrize(
-    "code", [ErrorCode.FETCH_SESSION_ID_NOT_FOUND, ErrorCode.INVALID_FETCH_SESSION_EPOCH]
+    "code",
+    [
+        ErrorCode.FETCH_SESSION_ID_NOT_FOUND,
+        ErrorCode.INVALID_FETCH_SESSION_EPOCH,
+        ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR,
+    ],
 )
 async def test_a_session_that_is_lost_begins_again_at_once(
     coordinator: Coordinator, source: Source, code: ErrorCode

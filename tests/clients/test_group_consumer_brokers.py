@@ -138,7 +138,7 @@ class World:
 
 
 def answer(data: FetchResponsePartitionData) -> FetchResponse:
-    return FetchResponse(responses=[FetchResponseFetchableTopicResponse("t", [data])])
+    return FetchResponse(responses=[FetchResponseFetchableTopicResponse("t", partitions=[data])])
 
 
 @contextlib.asynccontextmanager

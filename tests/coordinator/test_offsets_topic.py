@@ -105,7 +105,7 @@ async def test_it_is_an_internal_compacted_topic_for_reading(tmp_path: Path) -> 
         deleted = await client.call(kafka.DeleteTopicsRequest(topic_names=[TOPIC], timeout_ms=1_000), 4)
         assert deleted.responses[0].error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
         data = kafka.ProduceRequestTopicProduceData(
-            TOPIC, [kafka.ProduceRequestPartitionProduceData(0, b"x")]
+            TOPIC, partition_data=[kafka.ProduceRequestPartitionProduceData(0, b"x")]
         )
         refused = await client.call(kafka.ProduceRequest(None, -1, 1_000, [data]), 8)
         assert refused.responses[0].partition_responses[0].error_code == ErrorCode.INVALID_TOPIC_EXCEPTION

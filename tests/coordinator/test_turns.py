@@ -266,8 +266,8 @@ def test_a_fetch_session_as_large_as_it_may_be(tmp_path: Path) -> None:
             request = m.FetchRequest(
                 session_id=key,
                 session_epoch=epoch,
-                topics=[m.FetchRequestFetchTopic(topic, entries)],
-                forgotten_topics_data=[m.FetchRequestForgottenTopic(topic, list(forgotten))],
+                topics=[m.FetchRequestFetchTopic(topic, partitions=entries)],
+                forgotten_topics_data=[m.FetchRequestForgottenTopic(topic, partitions=list(forgotten))],
             )
             answer = await bench.client.call(request, 12)
             assert answer.error_code == 0

@@ -76,7 +76,7 @@ class Client:
 
     async def produce(self, transactional_id: str | None, topic: str, records: bytes) -> None:
         part = m.ProduceRequestPartitionProduceData(0, records)
-        data = [m.ProduceRequestTopicProduceData(topic, [part])]
+        data = [m.ProduceRequestTopicProduceData(topic, partition_data=[part])]
         request = m.ProduceRequest(transactional_id, -1, 5_000, data)
         await self.until_possible(
             request, 9, lambda answer: answer.responses[0].partition_responses[0].error_code

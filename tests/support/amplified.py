@@ -88,7 +88,7 @@ def acls() -> kafka.CreateAclsRequest:
 
 def _produce(batch: bytes, topic: str = HEAVY, times: int = 1) -> kafka.ProduceRequest:
     partitions = [kafka.ProduceRequestPartitionProduceData(0, batch)] * times
-    topics = [kafka.ProduceRequestTopicProduceData(topic, partitions)]
+    topics = [kafka.ProduceRequestTopicProduceData(topic, partition_data=partitions)]
     return kafka.ProduceRequest(acks=-1, timeout_ms=10_000, topic_data=topics)
 
 
@@ -202,7 +202,7 @@ def fetch(times: int, partition_max_bytes: int) -> kafka.FetchRequest:
         min_bytes=1,
         max_bytes=2**31 - 1,
         session_epoch=-1,
-        topics=[kafka.FetchRequestFetchTopic(HEAVY, [asked] * times)],
+        topics=[kafka.FetchRequestFetchTopic(HEAVY, partitions=[asked] * times)],
     )
 
 

@@ -174,7 +174,7 @@ def _data(add: Callable[..., None]) -> None:
             replica_id=replica_id, max_wait_ms=0, max_bytes=1, topics=topics, session_epoch=-1
         )
 
-    add(fetch(-1))
+    add(fetch(-1), "", 4, 12, 18)
 
     def offsets(timestamp: int) -> Callable[[int], Any]:
         partition = kafka.ListOffsetsRequestListOffsetsPartition(partition_index=0, timestamp=timestamp)

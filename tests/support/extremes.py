@@ -91,7 +91,7 @@ _SCALARS: Mapping[str, Callable[[Any], list[Any]]] = {
     "string": lambda value: ["", "x" * LONG, "\U0001f600" * (LONG // 4), "\0", f"{value}-other"],
     "bytes": lambda value: [b"", bytes(LONG), b"\xff"],
     "records": lambda value: [b"", bytes(61), (value or b"")[:-1], (value or b"") * 2],
-    "uuid": lambda value: [b"\xff" * 16],
+    "uuid": lambda value: [bytes(16), b"\xff" * 16],
 }
 
 

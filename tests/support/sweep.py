@@ -44,6 +44,7 @@ TOPIC = "orders"
 
 GROUP, MEMBER, INSTANCE, TRANSACTION = "the-group", "the-member", "the-instance", "the-transaction"
 OF_CONSUMERS = "of-consumers"
+TOPIC_ID = b"the-topic's-id.."
 GENERATION, PRODUCER, EPOCH = 7_654_321, 9_876_543_210, 23_456
 """These stand for what the sender has when it sends."""
 RECORDS = produced(PRODUCER, 0, epoch=EPOCH, transactional=True)
@@ -90,6 +91,7 @@ NAMED: Mapping[str, Any] = {
 }
 """The values for the fields of these names."""
 OF_KIND: Mapping[type[Message], Mapping[str, Any]] = {
+    kafka.FetchRequest: {"topic_id": TOPIC_ID},
     kafka.JoinGroupRequest: {"name": "range", "metadata": SUBSCRIPTION},
     kafka.DeleteRecordsRequest: {"partition_index": 1},
     kafka.AlterClientQuotasRequest: {"key": "producer_byte_rate", "value": 1e12, "entity_name": "somebody"},
@@ -292,6 +294,7 @@ class Sender:
         self._instance = f"instance-{number}" if number % 2 else None
         self._group = self._transaction = self._member = ""
         self._generation = self._producer = self._epoch = -1
+        self._topic_id = b""
 
     async def _connected(self) -> Client:
         if self._client is None:
@@ -367,8 +370,17 @@ class Sender:
                 place.put(request, texts[value])
             elif isinstance(value, int) and value in numbers:
                 place.put(request, numbers[value])
+            elif value == TOPIC_ID and place.spec.type == "uuid":
+                place.put(request, await self._id_of_topic())
             elif isinstance(value, bytes) and place.spec.type == "records":
                 place.put(request, self._records(value))
+
+    async def _id_of_topic(self) -> bytes:
+        if not self._topic_id:
+            wanted = kafka.MetadataRequest([kafka.MetadataRequestTopic(name=TOPIC)])
+            found = await (await self._connected()).call(wanted, 12)
+            self._topic_id = found.topics[0].topic_id
+        return self._topic_id
 
     def _records(self, value: bytes) -> bytes:
         """A batch, and what is left of one, with its producer; the checksum is right again."""

@@ -145,7 +145,7 @@ def fetched(request: FetchRequest, records: bytes = b"", error_code: int = 0, **
         responses=[
             FetchResponseFetchableTopicResponse(
                 topic.topic,
-                [
+                partitions=[
                     FetchResponsePartitionData(
                         one.partition,
                         error_code,

@@ -120,7 +120,7 @@ def check_cluster(services: Services, call: Call, operation: Operation) -> None:
 
 def may_read(services: Services, call: Call, request: FetchRequest, topic: str) -> bool:
     """A caller that claims to be a broker that follows needs CLUSTER_ACTION instead."""
-    if request.replica_id >= 0 and topic not in services.withheld:
+    if request.follower >= 0 and topic not in services.withheld:
         return services.may(call, Operation.CLUSTER_ACTION, ResourceType.CLUSTER)
     return services.may(call, Operation.READ, ResourceType.TOPIC, topic)
 

@@ -1,4 +1,5 @@
-"""Fetch (1) v4-12: v5 log start offset, v7 sessions, v9 leader epoch, v11 rack, v12 flexible.
+"""Fetch (1) v4-18: v5 log start offset, v7 sessions, v9 leader epoch, v11 rack, v12 flexible, v13 topic ids.
+What v14-18 add is for brokers that follow, and about leaders elsewhere.
 
 A client may keep the partitions of its requests here, in a session (see `fetch_sessions`).
 Readers of committed records get what is before the last stable offset, and which transactions in it were
@@ -32,13 +33,18 @@ from ringleader.coordinator.topics.partition import LEADER_EPOCH, Readable, Wait
 from ringleader.coordinator.topics.transactional import before, next_offset
 from ringleader.protocol import messages as kafka
 from ringleader.protocol.errors import ErrorCode, KafkaError
+from ringleader.protocol.messages.data import TOPIC_IDS_VERSION
 
 ANSWER_MAX_BYTES = 8 * 1024 * 1024
 """Most bytes of records in one answer, whatever the client and `fetch.max.bytes` allow: an answer is put
 together in one turn of the loop. One batch larger than that still comes whole, if it is the first."""
 READ_COMMITTED = 1
 
-WITHOUT_A_LOG = (ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+WITHOUT_A_LOG = (
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.UNKNOWN_TOPIC_ID,
+)
 """With these Kafka has not looked, and says that there are no aborted transactions, not that none were asked
 for."""
 
@@ -50,7 +56,9 @@ def fetch(
     session = None
     if request.session_epoch not in (INITIAL_EPOCH, FINAL_EPOCH):
         try:
-            session = sessions.proceed(request.session_id, request.session_epoch)
+            session = sessions.proceed(
+                request.session_id, request.session_epoch, by_id=call.api_version >= TOPIC_IDS_VERSION
+            )
         except KafkaError as error:
             return kafka.FetchResponse(error_code=error.code)
     elif request.session_id != NO_SESSION:
@@ -85,12 +93,14 @@ class _Fetch:
 
     __slots__ = (
         "_asked",
+        "_by_id",
         "_cached",
         "_cached_bytes",
         "_call",
         "_found_bytes",
         "_is_long",
         "_may",
+        "_names",
         "_news",
         "_partitions",
         "_request",
@@ -119,6 +129,9 @@ class _Fetch:
         self._session = session
         """That of an incremental request."""
         self._call = call
+        self._by_id = call.api_version >= TOPIC_IDS_VERSION
+        self._names: dict[bytes, str] = {}
+        """Of topics that are asked for by id: those that had it when they were first looked at."""
         self._request = request
         self._waiter: Waiter | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -234,9 +247,11 @@ class _Fetch:
                 if data.records:
                     session.rotate(key)
         elif self._request.session_epoch == INITIAL_EPOCH:
-            privileged = self._request.replica_id >= 0
             response.session_id = self._sessions.create(
-                self._cached, self._cached_bytes, privileged=privileged
+                self._cached,
+                self._cached_bytes,
+                privileged=self._request.follower >= 0,
+                by_id=self._by_id,
             )
         self._call.withheld = partial(_withheld, self._sessions, session, self._news, response)
         self._call.answer(response)
@@ -248,8 +263,9 @@ class _Fetch:
         """Find what is asked for. Raises KafkaError for a session that ends by it."""
         number = 0
         for topic in self._request.topics:
+            name = topic.topic_id if self._by_id else topic.topic
             for asked in topic.partitions:
-                self._asked[topic.topic, asked.partition] = asked
+                self._asked[name, asked.partition] = asked
                 number += 1
                 if not number % SLICE_ELEMENTS:
                     yield
@@ -263,8 +279,9 @@ class _Fetch:
             if not number % SLICE_ELEMENTS:
                 yield
         for forgotten in self._request.forgotten_topics_data:
+            name = forgotten.topic_id if self._by_id else forgotten.topic
             for index in forgotten.partitions:
-                more_bytes -= session.forget((forgotten.topic, index))
+                more_bytes -= session.forget((name, index))
                 number += 1
                 if not number % SLICE_ELEMENTS:
                     yield
@@ -281,17 +298,18 @@ class _Fetch:
         left = max(0, min(request.max_bytes, self._services.settings.fetch_max_bytes, ANSWER_MAX_BYTES))
         answers = None
         for number, (key, asked) in enumerate(self._asked.items(), 1):
-            topic, partition = key
+            topic, index = key
             if not number % SLICE_ELEMENTS:
                 self._take(SLICE_ELEMENTS * HELD_ENTRY_BYTES)
                 yield None
             cached = None if session is None else session.partitions.get(key)
-            if cached is not None and self._is_as_before(topic, asked, cached):
+            name = self._name(topic, cached)
+            if cached is not None and self._is_as_before(key, name, asked, cached):
                 continue
-            data = kafka.FetchResponsePartitionData(partition, high_watermark=-1, records=b"")
+            data = kafka.FetchResponsePartitionData(index, high_watermark=-1, records=b"")
             if request.isolation_level != READ_COMMITTED:
                 data.aborted_transactions = None
-            wanted = self._look_at(topic, asked, data, left)
+            wanted = self._look_at(key, name, asked, data, left)
             if wanted is not None:
                 yield wanted
             if cached is not None:
@@ -299,10 +317,14 @@ class _Fetch:
                     continue
                 self._news.append((key, cached, data))
             elif request.session_epoch == INITIAL_EPOCH:
-                self._cached[key] = Cached(asked, data.high_watermark, data.log_start_offset)
+                self._cached[key] = Cached(name, asked, data.high_watermark, data.log_start_offset)
                 self._cached_bytes += bytes_of(key)
-            if answers is None or answers.topic != topic:
-                answers = kafka.FetchResponseFetchableTopicResponse(topic)
+            if answers is None or topic not in (answers.topic, answers.topic_id):
+                answers = kafka.FetchResponseFetchableTopicResponse()
+                if isinstance(topic, bytes):
+                    answers.topic_id = topic
+                else:
+                    answers.topic = topic
                 self._response.responses.append(answers)
             answers.partitions.append(data)
             size = len(data.records or b"")
@@ -310,13 +332,41 @@ class _Fetch:
             self._found_bytes += size
             self._take(size)
 
-    def _is_as_before(self, topic: str, asked: kafka.FetchRequestFetchPartition, cached: Cached) -> bool:
+    def _name(self, topic: str | bytes, cached: Cached | None) -> str | None:
+        """The name of a topic; None: no topic has that id. As in Kafka a session keeps what it found."""
+        if isinstance(topic, str):
+            return topic
+        if cached is not None and cached.name is not None:
+            return cached.name
+        name = self._names.get(topic)
+        if name is None and (info := self._topics.describe_id(topic)) is not None:
+            name = self._names[topic] = info.name
+        if cached is not None:
+            cached.name = name
+        return name
+
+    def _found(self, key: Key, name: str | None) -> Readable:
+        """Raises KafkaError: UNKNOWN_TOPIC_ID, TOPIC_AUTHORIZATION_FAILED, UNKNOWN_TOPIC_OR_PARTITION, and
+        INCONSISTENT_TOPIC_ID where another topic has got the name."""
+        if name is None:
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
+        if not self._may_read(name):
+            raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+        topic, index = key
+        partition = self._topics.readable(name, index)
+        if isinstance(topic, bytes):
+            info = self._topics.describe(name)
+            if info is None or info.id != topic:
+                raise KafkaError(ErrorCode.INCONSISTENT_TOPIC_ID)
+        return partition
+
+    def _is_as_before(
+        self, key: Key, name: str | None, asked: kafka.FetchRequestFetchPartition, cached: Cached
+    ) -> bool:
         """Whether the client waits at the end of the partition, and knows all about it: the usual case of a
         session, without an entry of an answer."""
-        if not self._may_read(topic):
-            return False
         try:
-            partition = self._topics.readable(topic, asked.partition)
+            partition = self._found(key, name)
         except KafkaError:
             return False
         if (
@@ -330,7 +380,8 @@ class _Fetch:
 
     def _look_at(
         self,
-        topic: str,
+        key: Key,
+        name: str | None,
         asked: kafka.FetchRequestFetchPartition,
         data: kafka.FetchResponsePartitionData,
         left: int,
@@ -338,9 +389,7 @@ class _Fetch:
         """One partition; what is to be read of it."""
         max_bytes, at_least_one = min(asked.partition_max_bytes, left), not self._found_bytes
         try:
-            if not self._may_read(topic):
-                raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
-            partition = self._topics.readable(topic, asked.partition)
+            partition = self._found(key, name)
             if asked.current_leader_epoch > LEADER_EPOCH:
                 raise KafkaError(ErrorCode.UNKNOWN_LEADER_EPOCH)
             records = partition.read_tail(asked.fetch_offset, max_bytes)

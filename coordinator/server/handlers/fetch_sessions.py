@@ -34,8 +34,8 @@ MAX_INT32 = 2**31 - 1
 ENTRY_BYTES = 400
 """Memory for a partition of a session besides the name of its topic, roughly."""
 
-Key = tuple[str, int]
-"""Topic and partition."""
+Key = tuple[str | bytes, int]
+"""Topic and partition. The topic is its id from `TOPIC_IDS_VERSION` on, its name before."""
 
 
 def next_epoch(epoch: int) -> int:
@@ -48,11 +48,18 @@ def next_epoch(epoch: int) -> int:
 class Cached:
     """A partition of a session: how it is asked for, and the last answer about it."""
 
-    __slots__ = ("asked", "high_watermark", "start_offset")
+    __slots__ = ("asked", "high_watermark", "name", "start_offset")
 
     def __init__(
-        self, asked: FetchRequestFetchPartition, high_watermark: int = -1, start_offset: int = -1
+        self,
+        name: str | None,
+        asked: FetchRequestFetchPartition,
+        high_watermark: int = -1,
+        start_offset: int = -1,
     ) -> None:
+        self.name = name
+        """Of its topic, which had the id when it was first found, whatever becomes of it; None: no topic has
+        had it so far."""
         self.asked = asked
         self.high_watermark = high_watermark
         self.start_offset = start_offset
@@ -78,6 +85,7 @@ class FetchSession:
     """One session; `FetchSessions` makes and ends it."""
 
     __slots__ = (
+        "by_id",
         "created_ms",
         "epoch",
         "held_bytes",
@@ -96,8 +104,11 @@ class FetchSession:
         now_ms: int,
         *,
         privileged: bool,
+        by_id: bool,
     ) -> None:
         self.id = session_id
+        self.by_id = by_id
+        """Whether topics have ids in it: no request of the other kind comes into it."""
         self.partitions = partitions
         """In the order in which they are looked at: one that had records stands last."""
         self.held_bytes = held_bytes
@@ -114,7 +125,7 @@ class FetchSession:
         """Add the partition, or change how it is asked for. Returns the memory that this takes."""
         cached = self.partitions.get(key)
         if cached is None:
-            self.partitions[key] = Cached(asked)
+            self.partitions[key] = Cached(None if self.by_id else str(key[0]), asked)
             return bytes_of(key)
         cached.asked = asked
         return 0
@@ -146,7 +157,9 @@ class FetchSessions:
     def __len__(self) -> int:
         return len(self._sessions)
 
-    def create(self, partitions: dict[Key, Cached], held_bytes: int, *, privileged: bool) -> int:
+    def create(
+        self, partitions: dict[Key, Cached], held_bytes: int, *, privileged: bool, by_id: bool = False
+    ) -> int:
         """Make a session of the partitions that a client was answered. Returns its id; 0: there is no room.
 
         As in Kafka's `FetchSessionCacheShard.tryEvict` room is made by a session that was not used for
@@ -165,7 +178,7 @@ class FetchSessions:
         while session_id == NO_SESSION or session_id in self._sessions:
             session_id = 1 + self._draw(MAX_INT32 - 1)
         self._sessions[session_id] = FetchSession(
-            session_id, partitions, held_bytes, now_ms, privileged=privileged
+            session_id, partitions, held_bytes, now_ms, privileged=privileged, by_id=by_id
         )
         self.held_bytes += held_bytes
         return session_id
@@ -181,14 +194,16 @@ class FetchSessions:
         least = min(candidates, key=_worth, default=None)
         return None if least is None or worth < _worth(least) else least
 
-    def proceed(self, session_id: int, epoch: int) -> FetchSession:
+    def proceed(self, session_id: int, epoch: int, *, by_id: bool = False) -> FetchSession:
         """The session of an incremental request, which is the next one in it. Raises KafkaError:
-        FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH."""
+        FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH, FETCH_SESSION_TOPIC_ID_ERROR."""
         session = self._sessions.get(session_id)
         if session is None:
             raise KafkaError(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
         if session.epoch != epoch:
             raise KafkaError(ErrorCode.INVALID_FETCH_SESSION_EPOCH)
+        if session.by_id != by_id:
+            raise KafkaError(ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
         session.epoch = next_epoch(epoch)
         return session
 

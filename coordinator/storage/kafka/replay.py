@@ -22,6 +22,7 @@ from ringleader.protocol.messages import (
     FetchRequestFetchTopic,
     FetchResponse,
 )
+from ringleader.protocol.messages.data import TOPIC_IDS_VERSION
 from ringleader.protocol.records import HEADER_BYTES, OVERHEAD_BYTES, parse_header
 
 FETCH_BYTES = 1024 * 1024
@@ -87,9 +88,9 @@ class Replay:
             max_wait_ms=FETCH_WAIT_MS,
             min_bytes=1,
             max_bytes=FETCH_BYTES,
-            topics=[FetchRequestFetchTopic(self._topic, [wanted])],
+            topics=[FetchRequestFetchTopic(self._topic, partitions=[wanted])],
         )
-        request = Request(FetchRequest, lambda _version: message, keep=_keep)
+        request = Request(FetchRequest, lambda _version: message, TOPIC_IDS_VERSION - 1, keep=_keep)
         try:
             async with self._turns:
                 timeout_ms = FETCH_WAIT_MS + ASK_MS

@@ -301,7 +301,7 @@ class Sender:
 
     async def _ask(self, node: Node, batches: list[tuple[Writer, Batch]]) -> None:
         data = [ProduceRequestPartitionProduceData(writer.partition, batch.data) for writer, batch in batches]
-        topic = ProduceRequestTopicProduceData(self._topic, data)
+        topic = ProduceRequestTopicProduceData(self._topic, partition_data=data)
         request = ProduceRequest(acks=-1, timeout_ms=self._replicate_ms, topic_data=[topic])
         try:
             answer: ProduceResponse = await self.leaders.ask(

@@ -245,7 +245,7 @@ async def test_it_is_for_reading(tmp_path: Path) -> None:
             timeout_ms=1_000,
             topic_data=[
                 kafka.ProduceRequestTopicProduceData(
-                    TOPIC, [kafka.ProduceRequestPartitionProduceData(0, batch)]
+                    TOPIC, partition_data=[kafka.ProduceRequestPartitionProduceData(0, batch)]
                 )
             ],
         )

@@ -147,7 +147,9 @@ async def test_neither_ids_nor_the_oldest_version_show_what_is_hidden(tmp_path: 
 async def test_leaders_are_asked_about_what_may_be_read_alone(tmp_path: Path) -> None:
     security = allowing(tmp_path, Operation.READ, "orders")
     both = [
-        kafka.FetchRequestFetchTopic(name, [kafka.FetchRequestFetchPartition(one) for one in range(2)])
+        kafka.FetchRequestFetchTopic(
+            name, partitions=[kafka.FetchRequestFetchPartition(one) for one in range(2)]
+        )
         for name in ("orders", "hidden")
     ]
     for topics in (both, both[::-1], both[1:]):
@@ -219,7 +221,8 @@ LONG_REQUESTS = [
     (
         kafka.FetchRequest(
             topics=[
-                kafka.FetchRequestFetchTopic(name, [kafka.FetchRequestFetchPartition(0)]) for name in LONG
+                kafka.FetchRequestFetchTopic(name, partitions=[kafka.FetchRequestFetchPartition(0)])
+                for name in LONG
             ]
         ),
         12,
@@ -288,7 +291,7 @@ def of_topic(name: str) -> list[tuple[Any, int]]:
     replaced = kafka.AlterConfigsRequestAlterConfigsResource(2, name)
     changed = kafka.IncrementalAlterConfigsRequestAlterConfigsResource(2, name)
     batches = [kafka.ProduceRequestPartitionProduceData(0, bytes(70))]
-    fetched = [kafka.FetchRequestFetchTopic(name, [kafka.FetchRequestFetchPartition(0)])]
+    fetched = [kafka.FetchRequestFetchTopic(name, partitions=[kafka.FetchRequestFetchPartition(0)])]
     epochs = kafka.OffsetForLeaderEpochRequestOffsetForLeaderTopic(
         name, [kafka.OffsetForLeaderEpochRequestOffsetForLeaderPartition(0)]
     )
@@ -298,7 +301,12 @@ def of_topic(name: str) -> list[tuple[Any, int]]:
     )
     added = kafka.AddPartitionsToTxnRequestAddPartitionsToTxnTopic(name, [0])
     return [
-        (kafka.ProduceRequest(None, -1, 1_000, [kafka.ProduceRequestTopicProduceData(name, batches)]), 9),
+        (
+            kafka.ProduceRequest(
+                None, -1, 1_000, [kafka.ProduceRequestTopicProduceData(name, partition_data=batches)]
+            ),
+            9,
+        ),
         (kafka.FetchRequest(topics=fetched), 12),
         (kafka.FetchRequest(replica_id=1, topics=fetched), 12),
         (kafka.ListOffsetsRequest(topics=[listed]), 7),
@@ -353,7 +361,12 @@ async def test_nobody_writes_in_the_transactions_of_nodes(tmp_path: Path) -> Non
     commit = kafka.TxnOffsetCommitRequestTopic("mine", [kafka.TxnOffsetCommitRequestPartition(0, 1)])
     data = [kafka.ProduceRequestPartitionProduceData(0, bytes(22) + b"\x10" + bytes(47))]
     requests = [
-        (kafka.ProduceRequest(own, -1, 1_000, [kafka.ProduceRequestTopicProduceData("mine", data)]), 9),
+        (
+            kafka.ProduceRequest(
+                own, -1, 1_000, [kafka.ProduceRequestTopicProduceData("mine", partition_data=data)]
+            ),
+            9,
+        ),
         (kafka.InitProducerIdRequest(own), 4),
         (kafka.AddPartitionsToTxnRequest(own, 1, 0, [kind("mine", [0])]), 3),
         (kafka.AddOffsetsToTxnRequest(own, 1, 0, "g"), 3),
@@ -376,7 +389,9 @@ async def test_an_acl_that_goes_while_a_leader_is_looked_up_counts(tmp_path: Pat
     assert isinstance(security.authorizer, Authorizer)
     revoke = partial(security.authorizer.apply, [], [acl_for(Operation.WRITE, "late")])
     data = [kafka.ProduceRequestPartitionProduceData(0, bytes(70))]
-    produce = kafka.ProduceRequest(None, -1, 1_000, [kafka.ProduceRequestTopicProduceData("late", data)])
+    produce = kafka.ProduceRequest(
+        None, -1, 1_000, [kafka.ProduceRequestTopicProduceData("late", partition_data=data)]
+    )
     async with two_brokers() as cluster, relaying(cluster.bootstrap, security=security) as [node]:
         cluster.leaders["late"] = [1]
 

@@ -33,7 +33,7 @@ def ask(*partitions: int, offset: int = 0, wait_ms: int = 20_000, **more: Any) -
         topics=[
             FetchRequestFetchTopic(
                 "orders",
-                [
+                partitions=[
                     FetchRequestFetchPartition(one, 5, offset, partition_max_bytes=1_000_000)
                     for one in partitions
                 ],

@@ -75,7 +75,7 @@ async def fetch(client: Client, *partitions: int, rack: str = "b", version: int 
         max_wait_ms=60_000,
         min_bytes=1,
         session_epoch=-1,
-        topics=[FetchRequestFetchTopic("orders", asked)],
+        topics=[FetchRequestFetchTopic("orders", partitions=asked)],
         rack_id=rack,
     )
     [topic] = (await client.call(request, version)).responses

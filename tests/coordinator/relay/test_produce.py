@@ -27,7 +27,7 @@ NEWEST = 9
 
 def ask(*partitions: int, records: bytes = b"batch", acks: int = -1, topic: str = "orders") -> ProduceRequest:
     data = [ProduceRequestPartitionProduceData(one, records) for one in partitions]
-    return ProduceRequest("txn", acks, 1_000, [ProduceRequestTopicProduceData(topic, data)])
+    return ProduceRequest("txn", acks, 1_000, [ProduceRequestTopicProduceData(topic, partition_data=data)])
 
 
 def written(request: ProduceRequest, *_: int, throttle_ms: int = 0) -> ProduceResponse:
@@ -35,7 +35,7 @@ def written(request: ProduceRequest, *_: int, throttle_ms: int = 0) -> ProduceRe
         [
             ProduceResponseTopicProduceResponse(
                 topic.name,
-                [
+                partition_responses=[
                     ProduceResponsePartitionProduceResponse(one.index, base_offset=10 + one.index)
                     for one in topic.partition_data
                 ],

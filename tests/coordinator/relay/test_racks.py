@@ -36,7 +36,7 @@ EVERY = (0, 1, 2, 3)
 def ask(rack: str, *partitions: int, **more: Any) -> FetchRequest:
     """A minute long: what is answered sooner waits for nothing."""
     asked = [FetchRequestFetchPartition(one, 5, 0, partition_max_bytes=1_000_000) for one in partitions]
-    topics = [FetchRequestFetchTopic("orders", asked)]
+    topics = [FetchRequestFetchTopic("orders", partitions=asked)]
     return FetchRequest(
         max_wait_ms=60_000, min_bytes=1, session_epoch=-1, topics=topics, rack_id=rack, **more
     )

@@ -73,7 +73,8 @@ REQUESTS = [
     (
         kafka.FetchRequest(
             topics=[
-                kafka.FetchRequestFetchTopic(name, [kafka.FetchRequestFetchPartition(0)]) for name in NAMES
+                kafka.FetchRequestFetchTopic(name, partitions=[kafka.FetchRequestFetchPartition(0)])
+                for name in NAMES
             ]
         ),
         11,

@@ -86,7 +86,9 @@ class Talk:
 
     async def produce(self, name: str | None, topic: str, partition: int, batch: bytes, *, v: int = 9) -> int:
         part = m.ProduceRequestPartitionProduceData(partition, batch)
-        request = m.ProduceRequest(name, -1, 5000, [m.ProduceRequestTopicProduceData(topic, [part])])
+        request = m.ProduceRequest(
+            name, -1, 5000, [m.ProduceRequestTopicProduceData(topic, partition_data=[part])]
+        )
         return int((await self.client.call(request, v)).responses[0].partition_responses[0].error_code)
 
     async def commit(

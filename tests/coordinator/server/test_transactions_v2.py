@@ -92,7 +92,9 @@ async def test_one_request_has_one_producer(tmp_path: Path) -> None:
             m.ProduceRequestPartitionProduceData(number, batch((producer[0] + number, 0), 0))
             for number in (0, 1)
         ]
-        request = m.ProduceRequest("t", -1, 5000, [m.ProduceRequestTopicProduceData("a", parts)])
+        request = m.ProduceRequest(
+            "t", -1, 5000, [m.ProduceRequestTopicProduceData("a", partition_data=parts)]
+        )
         found = (await talk.client.call(request, 12)).responses[0].partition_responses
         assert [one.error_code for one in found] == [MAPPING, MAPPING]
 

@@ -67,7 +67,7 @@ class Log:
             )
             for part in request.topic_data[0].partition_data
         ]
-        return ProduceResponse([ProduceResponseTopicProduceResponse(TOPIC, answers)])
+        return ProduceResponse([ProduceResponseTopicProduceResponse(TOPIC, partition_responses=answers)])
 
     def _append(self, partition: int, data: bytes, verdict: int | None) -> tuple[int, int]:
         if verdict is not None:

@@ -45,7 +45,9 @@ async def _fill(host: str, port: int) -> None:
             batch = build_batch([Record(0, now_ms - age_s * 1_000, None, b"%d" % age_s)])
             data = kafka.ProduceRequestPartitionProduceData(0, batch)
             request = kafka.ProduceRequest(
-                acks=-1, timeout_ms=10_000, topic_data=[kafka.ProduceRequestTopicProduceData("t", [data])]
+                acks=-1,
+                timeout_ms=10_000,
+                topic_data=[kafka.ProduceRequestTopicProduceData("t", partition_data=[data])],
             )
             async with asyncio.timeout(PATIENCE_S):
                 while (await client.call(request, 9)).responses[0].partition_responses[0].error_code:

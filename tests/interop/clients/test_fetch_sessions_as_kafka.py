@@ -50,11 +50,13 @@ class Play:
             session_id=self.session if session is None else session,
             session_epoch=epoch,
             topics=[
-                kafka.FetchRequestFetchTopic(topic, [part(index, -1, offset, partition_max_bytes=10**6)])
+                kafka.FetchRequestFetchTopic(
+                    topic, partitions=[part(index, -1, offset, partition_max_bytes=10**6)]
+                )
                 for topic, index, offset in asked
             ],
             forgotten_topics_data=[
-                kafka.FetchRequestForgottenTopic(topic, [index]) for topic, index in forgets
+                kafka.FetchRequestForgottenTopic(topic, partitions=[index]) for topic, index in forgets
             ],
         )
         answer = await self._client.call(request, self._version)
@@ -84,7 +86,9 @@ class Play:
 async def _append(client: Client, topic: str, partition: int) -> None:
     data = kafka.ProduceRequestPartitionProduceData(partition, BATCH)
     request = kafka.ProduceRequest(
-        acks=-1, timeout_ms=10_000, topic_data=[kafka.ProduceRequestTopicProduceData(topic, [data])]
+        acks=-1,
+        timeout_ms=10_000,
+        topic_data=[kafka.ProduceRequestTopicProduceData(topic, partition_data=[data])],
     )
     async with asyncio.timeout(60):
         while (await client.call(request, 9)).responses[0].partition_responses[0].error_code:

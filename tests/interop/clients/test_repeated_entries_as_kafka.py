@@ -68,7 +68,9 @@ def fetch(most: int, asked: list[Asked]) -> kafka.FetchRequest:
         max_bytes=most,
         session_epoch=-1,
         topics=[
-            kafka.FetchRequestFetchTopic(topic, [part(index, fetch_offset=offset, partition_max_bytes=limit)])
+            kafka.FetchRequestFetchTopic(
+                topic, partitions=[part(index, fetch_offset=offset, partition_max_bytes=limit)]
+            )
             for topic, index, offset, limit in asked
         ],
     )
@@ -97,7 +99,9 @@ async def _filled(client: Client) -> None:
         for _ in range(count):
             data = kafka.ProduceRequestPartitionProduceData(partition, BATCH)
             produce = kafka.ProduceRequest(
-                acks=-1, timeout_ms=10_000, topic_data=[kafka.ProduceRequestTopicProduceData(topic, [data])]
+                acks=-1,
+                timeout_ms=10_000,
+                topic_data=[kafka.ProduceRequestTopicProduceData(topic, partition_data=[data])],
             )
             async with asyncio.timeout(60):
                 while (await client.call(produce, 9)).responses[0].partition_responses[0].error_code:

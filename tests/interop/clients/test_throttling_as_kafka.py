@@ -33,7 +33,9 @@ PRODUCE = kafka.ProduceRequest(
     acks=-1,
     timeout_ms=10_000,
     topic_data=[
-        kafka.ProduceRequestTopicProduceData(TOPIC, [kafka.ProduceRequestPartitionProduceData(0, BATCH)])
+        kafka.ProduceRequestTopicProduceData(
+            TOPIC, partition_data=[kafka.ProduceRequestPartitionProduceData(0, BATCH)]
+        )
     ],
 )
 FETCH = kafka.FetchRequest(

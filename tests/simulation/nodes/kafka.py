@@ -239,7 +239,9 @@ class Kafka:
             answers.append(
                 kafka.ProduceResponsePartitionProduceResponse(one.index, int(code), base_offset=offset)
             )
-        return kafka.ProduceResponse(responses=[kafka.ProduceResponseTopicProduceResponse(TOPIC, answers)])
+        return kafka.ProduceResponse(
+            responses=[kafka.ProduceResponseTopicProduceResponse(TOPIC, partition_responses=answers)]
+        )
 
     def _fetch(self, node: Node, request: kafka.FetchRequest) -> Any:
         [wanted] = request.topics[0].partitions

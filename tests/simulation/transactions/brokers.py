@@ -185,7 +185,7 @@ class TxnKafka(Kafka):
                 answers.append(
                     kafka.ProduceResponsePartitionProduceResponse(one.index, code, base_offset=offset)
                 )
-            topics.append(kafka.ProduceResponseTopicProduceResponse(topic.name, answers))
+            topics.append(kafka.ProduceResponseTopicProduceResponse(topic.name, partition_responses=answers))
         return kafka.ProduceResponse(responses=topics)
 
     def append(self, node: Node, place: tuple[str, int], data: bytes) -> tuple[int, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +19,16 @@ from ringleader.coordinator.server.handlers import admin, data, security, topics
 from ringleader.coordinator.server.services import LocalServices
 from ringleader.coordinator.topics import Topics
 from ringleader.protocol.frames import response_class
+from ringleader.protocol.messages import FetchRequest
+from ringleader.protocol.messages.data import TOPIC_IDS_VERSION
 from tests.support.handled import handled
 from tests.support.listening import told
 from tests.support.memory_store import MemoryStorage
 from tests.support.topiclog import WallClock, give_out_ids
 
 NODE, HOST, PORT = 5, "here.example", 9092
+BY_NAME: Mapping[type[Message], int] = {FetchRequest: TOPIC_IDS_VERSION - 1}
+"""The version of requests that name topics, where it is not the newest."""
 
 
 class Deleted:
@@ -73,7 +77,8 @@ class Ask:
 
     async def __call__(self, request: Message, version: int | None = None) -> Any:
         """The answer to a request; it has gone through the bytes of that version."""
-        return await self.send(request, request.MAX_VERSION if version is None else version).answer()
+        newest = BY_NAME.get(type(request), request.MAX_VERSION)
+        return await self.send(request, newest if version is None else version).answer()
 
 
 class Waiting(Answerable):

@@ -34,7 +34,9 @@ def produce(*parts: tuple[str, int, bytes | None], acks: int = -1) -> ProduceReq
     return ProduceRequest(
         acks=acks,
         timeout_ms=1000,
-        topic_data=[ProduceRequestTopicProduceData(name, found) for name, found in topics.items()],
+        topic_data=[
+            ProduceRequestTopicProduceData(name, partition_data=found) for name, found in topics.items()
+        ],
     )
 
 

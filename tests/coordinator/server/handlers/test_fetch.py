@@ -25,7 +25,9 @@ def fetch(
         FetchRequestFetchPartition(index, epoch, offset, partition_max_bytes=limit) for index, offset in asked
     ]
     options = {"min_bytes": 1, **options}
-    return FetchRequest(max_wait_ms=wait_ms, topics=[FetchRequestFetchTopic(name, partitions)], **options)
+    return FetchRequest(
+        max_wait_ms=wait_ms, topics=[FetchRequestFetchTopic(name, partitions=partitions)], **options
+    )
 
 
 def flat(answer: Any) -> list[Any]:

@@ -42,11 +42,13 @@ def fetch(
         session_epoch=session[1],
         topics=[
             FetchRequestFetchTopic(
-                topic, [FetchRequestFetchPartition(index, -1, offset, partition_max_bytes=limit)]
+                topic, partitions=[FetchRequestFetchPartition(index, -1, offset, partition_max_bytes=limit)]
             )
             for topic, index, offset in asked
         ],
-        forgotten_topics_data=[FetchRequestForgottenTopic(topic, [index]) for topic, index in forgets],
+        forgotten_topics_data=[
+            FetchRequestForgottenTopic(topic, partitions=[index]) for topic, index in forgets
+        ],
         **{"min_bytes": 1, **options},
     )
 
@@ -283,7 +285,8 @@ class Kept:
 
     def make(self, size: int, *, privileged: bool = False, topic: str = "t") -> int:
         """A session of so many partitions."""
-        partitions = {(topic, index): Cached(FetchRequestFetchPartition(index)) for index in range(size)}
+        asked = FetchRequestFetchPartition
+        partitions: dict[room.Key, Cached] = {(topic, one): Cached(topic, asked(one)) for one in range(size)}
         held = sum(map(room.bytes_of, partitions))
         return self.sessions.create(partitions, held, privileged=privileged)
 
