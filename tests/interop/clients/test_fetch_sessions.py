@@ -85,8 +85,8 @@ class Counted:
         self.count = 0
         proceed = FetchSessions.proceed
 
-        def counting(sessions: FetchSessions, session_id: int, epoch: int) -> Any:
-            session = proceed(sessions, session_id, epoch)
+        def counting(sessions: FetchSessions, session_id: int, epoch: int, *, by_id: bool) -> Any:
+            session = proceed(sessions, session_id, epoch, by_id=by_id)
             self.count += 1
             return session
 
