@@ -55,6 +55,7 @@ from ringleader.clients.model import (
 )
 from ringleader.clients.offsets.list_offsets import list_offsets, listed_offsets
 from ringleader.clients.offsets.requests import commit_errors, fetched_offsets, offset_commit, offset_fetch
+from ringleader.clients.offsets.share_groups import ShareOffset, described_share_offsets, share_offsets
 from ringleader.clients.options import CoordinatorOptions, check_bootstraps, cluster_of
 from ringleader.protocol.errors import ErrorCode, error_name
 from ringleader.protocol.messages import (
@@ -449,6 +450,24 @@ class Admin:
             )
             for tp in sorted(partitions)
         ]
+
+    async def share_lag(self, group_id: str) -> dict[TopicPartition, ShareOffset]:
+        """Where a share group is (KIP-932). BrokerError GROUP_ID_NOT_FOUND when there is none;
+        UnsupportedVersionError from brokers before 4.1."""
+
+        def read(response: Any, _node: Node) -> dict[TopicPartition, ShareOffset]:
+            found = described_share_offsets(response)[group_id]
+            _check(found.error_code, f"give the offsets of share group {group_id!r}", found.message)
+            _raise_all(
+                [
+                    _error(one.error_code, f"give the offset of {topic}-{partition} of group {group_id!r}")
+                    for (topic, partition), one in found.partitions.items()
+                    if one.error_code
+                ]
+            )
+            return found.partitions
+
+        return await self._at_coordinator(group_id, share_offsets([group_id]), read)
 
     # ---- how ----
 

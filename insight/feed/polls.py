@@ -13,6 +13,7 @@ from ringleader.clients.connection.requests import Request, plain
 from ringleader.clients.errors import ClientError, UnsupportedVersionError
 from ringleader.clients.model import LATEST, Node
 from ringleader.clients.offsets.list_offsets import list_offsets, listed_offsets
+from ringleader.clients.offsets.share_groups import described_share_offsets, share_offsets
 from ringleader.insight.feed.broker_settings import of_first_broker
 from ringleader.insight.inference.facts import (
     CoordinatorSeen,
@@ -40,6 +41,8 @@ _RETENTION = "offsets.retention.minutes"
 GROUPS_TIMEOUT_S = 3.0
 """A broker that does not tell its groups in that time counts as away."""
 METADATA_TIMEOUT_S = 10.0
+SHARE_GROUPS_MAX = 100
+"""Share groups in one request: their coordinator asks the leaders of all their partitions."""
 PURPOSE = "polls"
 """A connection of its own: no answer to it waits behind records."""
 
@@ -63,6 +66,8 @@ class Polls:
         """Groups of the consumer protocol, as far as they moved."""
         self._unsupported: set[int] = set()
         """Brokers that do not know the states of groups (before 2.6)."""
+        self._no_share_groups: set[int] = set()
+        """Brokers without share groups (before 4.1)."""
 
     # ---- the cluster ----
 
@@ -222,6 +227,46 @@ class Polls:
             for one in found
             if (one.topic, one.partition) in ends
         ]
+
+    async def share_lags(self, groups: Iterable[str]) -> list[Lag]:
+        """How far share groups are behind, where their coordinators know it (DescribeShareGroupOffsets v1,
+        KIP-1226). A share group takes records out of order: `committed` is as far before the end as records
+        are not done, not where its window starts."""
+        by_node: dict[Node, list[str]] = {}
+        for group_id in groups:
+            node = self._coordinator(group_id)
+            if node is not None and node.node_id not in self._away | self._no_share_groups:
+                by_node.setdefault(node, []).append(group_id)
+        asked = [
+            (node, some[first : first + SHARE_GROUPS_MAX])
+            for node, some in by_node.items()
+            for first in range(0, len(some), SHARE_GROUPS_MAX)
+        ]
+        found = await asyncio.gather(*(self._share_lags(node, some) for node, some in asked))
+        left = {key: lag for one in found for key, lag in one.items()}
+        ends = await self._ends({(topic, partition) for _, topic, partition in left})
+        at_ms = self._now_ms()
+        return [
+            Lag(group, topic, partition, at_ms, end, max(end - lag, 0))
+            for (group, topic, partition), lag in left.items()
+            if (end := ends.get((topic, partition))) is not None
+        ]
+
+    async def _share_lags(self, node: Node, groups: Sequence[str]) -> dict[tuple[str, str, int], int]:
+        """By group, topic and partition; without those that are not known or may not be seen."""
+        try:
+            answer = await self._ask(node, share_offsets(groups))
+        except UnsupportedVersionError:
+            self._no_share_groups.add(node.node_id)
+            return {}
+        except ClientError:
+            return {}  # it moved, or is away: asked again with the next
+        return {
+            (group, *place): one.lag
+            for group, found in described_share_offsets(answer).items()
+            for place, one in found.partitions.items()
+            if not found.error_code and not one.error_code and one.lag is not None
+        }
 
     async def _ends(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """Ends of those whose leaders tell."""

@@ -364,7 +364,9 @@ class Watcher:
 
     async def _look_at_lags(self) -> None:
         await self._ahead.wait()
-        self._recording.add(await self._polls.lags(self._recording.inference.committed()))
+        inference = self._recording.inference
+        self._recording.add(await self._polls.lags(inference.committed()))
+        self._recording.add(await self._polls.share_lags(inference.share_groups()))
 
     async def _every(self, every_s: float, look: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Look so often; a cluster that is away is said, and waited for."""

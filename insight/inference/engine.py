@@ -35,7 +35,7 @@ from ringleader.insight.inference.facts import (
 from ringleader.insight.inference.modern import MODERN, Modern
 from ringleader.insight.inference.records import OFFSET_KEYS, decode, offset_key
 from ringleader.insight.inference.world import World
-from ringleader.insight.model import Commit, Event, EventKind, Rebalance
+from ringleader.insight.model import Commit, Event, EventKind, Kind, Rebalance
 from ringleader.protocol.errors import MalformedError
 
 FORMAT = 2
@@ -155,6 +155,14 @@ class Inference:
         """Groups that change just now: those that polls should describe about once a second. Which others
         begin to move, ListGroups says at once, by their states."""
         return [name for name, group in self._groups.items() if isinstance(group, Classic) and group.moving()]
+
+    def share_groups(self) -> list[str]:
+        """Share groups (KIP-932), which commit nothing here: their brokers know how far they are."""
+        return [
+            name
+            for name, group in self._groups.items()
+            if isinstance(group, Modern) and group.kind is Kind.SHARE
+        ]
 
     def committed(self) -> dict[str, list[Commit]]:
         """The newest commit of each partition, by group."""

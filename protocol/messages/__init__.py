@@ -198,6 +198,15 @@ from ringleader.protocol.messages.security import (
     SaslHandshakeRequest,
     SaslHandshakeResponse,
 )
+from ringleader.protocol.messages.share_groups import (
+    DescribeShareGroupOffsetsRequest,
+    DescribeShareGroupOffsetsRequestGroup,
+    DescribeShareGroupOffsetsRequestTopic,
+    DescribeShareGroupOffsetsResponse,
+    DescribeShareGroupOffsetsResponseGroup,
+    DescribeShareGroupOffsetsResponsePartition,
+    DescribeShareGroupOffsetsResponseTopic,
+)
 from ringleader.protocol.messages.telemetry import (
     GetTelemetrySubscriptionsRequest,
     GetTelemetrySubscriptionsResponse,
@@ -409,6 +418,13 @@ __all__ = [
     "DescribeProducersResponsePartitionResponse",
     "DescribeProducersResponseProducerState",
     "DescribeProducersResponseTopicResponse",
+    "DescribeShareGroupOffsetsRequest",
+    "DescribeShareGroupOffsetsRequestGroup",
+    "DescribeShareGroupOffsetsRequestTopic",
+    "DescribeShareGroupOffsetsResponse",
+    "DescribeShareGroupOffsetsResponseGroup",
+    "DescribeShareGroupOffsetsResponsePartition",
+    "DescribeShareGroupOffsetsResponseTopic",
     "DescribeTransactionsRequest",
     "DescribeTransactionsResponse",
     "DescribeTransactionsResponseTopicData",

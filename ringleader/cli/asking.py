@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ringleader.clients.admin import Admin
     from ringleader.clients.blocking.cluster import BlockingCluster
     from ringleader.clients.connection.security import ClientSecurity
-    from ringleader.clients.descriptions import GroupDescription
+    from ringleader.clients.descriptions import GroupDescription, GroupListing
 
 # A person waits: shorter than what a service would grant.
 TIMEOUT_MS = 5_000
@@ -49,10 +49,15 @@ async def group_of(admin: Admin, group: str) -> GroupDescription | None:
     (found,) = await admin.describe_groups([group])
     if found.state != "Dead":
         return found
-    types = [one.group_type for one in await admin.list_groups() if one.group_id == group]
-    if types and types[0] not in ("", "classic", "consumer"):
-        fail(f"Group {group} is of type {types[0]}; this command knows classic and consumer groups.")
+    seen = await listed(admin, group)
+    if seen is not None and seen.group_type not in ("", "classic", "consumer"):
+        fail(f"Group {group} is of type {seen.group_type}; this command knows classic and consumer groups.")
     return None
+
+
+async def listed(admin: Admin, group: str) -> GroupListing | None:
+    """The group as ListGroups has it, of any type; None if there is none."""
+    return next((one for one in await admin.list_groups() if one.group_id == group), None)
 
 
 def members_in_words(group: GroupDescription) -> str:

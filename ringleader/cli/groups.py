@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ringleader.cli.asking import ask, group_of
+from ringleader.cli.asking import ask, group_of, listed
 from ringleader.cli.common import (
     BOOTSTRAP,
     NONE,
@@ -28,6 +28,7 @@ from ringleader.cli.reset import reset
 from ringleader.cli.scope import parse_scope
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.table import Table
 
     from ringleader.clients.admin import Admin
@@ -121,6 +122,9 @@ def describe(
         print(json.dumps(found))
         return
     out = console()
+    if found["group_type"] == "share":
+        _show_share(out, found)
+        return
     protocol = f", assigned by {found['protocol']}" if found["protocol"] else ""
     epochs = ""
     if found["group_type"] == "consumer":
@@ -139,6 +143,17 @@ def describe(
     if found["offsets"]:
         out.print()
         out.print(offsets)
+
+
+def _show_share(out: Console, found: dict[str, Any]) -> None:
+    out.print(f"Share group {found['group']}: {found['state']}", markup=False)
+    numbers = ("PARTITION", "START", "END", "LAG")
+    shown = table("TOPIC", *numbers, right=numbers)
+    for one in found["offsets"]:
+        shown.add_row(one["topic"], *(_number(one[name.lower()]) for name in numbers))
+    if found["offsets"]:
+        out.print()
+        out.print(shown)
 
 
 def _members(found: dict[str, Any]) -> Table:
@@ -175,9 +190,25 @@ def _partitions(owned: dict[str, list[int]]) -> str:
     return ", ".join(f"{topic}: {' '.join(map(str, of))}" for topic, of in sorted(owned.items())) or NONE
 
 
+async def _share_described(admin: Admin, group: str, state: str) -> dict[str, Any]:
+    """A share group (KIP-932): records are done in any order, so it has a start and a lag for each
+    partition, and no committed offset."""
+    found = await admin.share_lag(group)
+    ends = await admin.end_offsets(found)
+    offsets = [
+        {"topic": tp[0], "partition": tp[1], "start": one.start, "end": ends[tp], "lag": one.lag}
+        for tp, one in sorted(found.items())
+    ]
+    return {"group": group, "state": state, "group_type": "share", "offsets": offsets}
+
+
 async def _described(admin: Admin, group: str) -> dict[str, Any]:
-    found = await group_of(admin, group)
-    if found is None:
+    (found,) = await admin.describe_groups([group])
+    if found.state == "Dead":
+        seen = await listed(admin, group)
+        if seen is not None and seen.group_type == "share":
+            return await _share_described(admin, group, seen.state)
+        await group_of(admin, group)  # ends the command for another type
         fail(f"There is no group {group}.")
     members: list[dict[str, Any]] = [
         {

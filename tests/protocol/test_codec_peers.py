@@ -1,7 +1,7 @@
 """Byte equality with two independent codecs, kio and kafka-python, for every message and version they know.
 
-kio knows every request and response declared here, kafka-python all but ConsumerGroupHeartbeat and
-ConsumerGroupDescribe; the persisted records are not in either.
+kio knows every request and response declared here, kafka-python all but ConsumerGroupHeartbeat,
+ConsumerGroupDescribe, telemetry and DescribeShareGroupOffsets; the persisted records are not in either.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from ringleader.protocol.messages import (
     ApiVersionsResponse,
     ConsumerGroupDescribeRequest,
     ConsumerGroupHeartbeatRequest,
+    DescribeShareGroupOffsetsRequest,
     GetTelemetrySubscriptionsRequest,
     PushTelemetryRequest,
 )
@@ -28,6 +29,7 @@ UNKNOWN_TO_KAFKA_PYTHON = {
     one.API_KEY
     for one in (
         *(ConsumerGroupHeartbeatRequest, ConsumerGroupDescribeRequest),
+        DescribeShareGroupOffsetsRequest,
         *(GetTelemetrySubscriptionsRequest, PushTelemetryRequest),
     )
 }
