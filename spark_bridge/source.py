@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import (
     DataSource,
@@ -14,29 +12,12 @@ from pyspark.sql.datasource import (
     DataSourceWriter,
 )
 
-from ringleader.spark_bridge.errors import OptionsError
+from ringleader.spark_bridge.errors import OptionsError, sentence_only
 from ringleader.spark_bridge.rows import spark_schema
 from ringleader.spark_bridge.settings import StreamSettings
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
-
-P = ParamSpec("P")
-R = TypeVar("R")
-
-
-def _sentence_only(method: Callable[P, R]) -> Callable[P, R]:
-    """Spark shows the whole traceback of what these methods raise; the user needs the sentence at its end."""
-
-    @functools.wraps(method)
-    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
-        try:
-            return method(*args, **kwargs)
-        except OptionsError as error:
-            wrong = error
-        raise OptionsError(str(wrong))
-
-    return checked
 
 
 class RingleaderDataSource(DataSource):
@@ -53,13 +34,13 @@ class RingleaderDataSource(DataSource):
         """The format's name."""
         return "ringleader"
 
-    @_sentence_only
+    @sentence_only
     def schema(self) -> StructType:
         """The rows of Spark's Kafka connector. Raises OptionsError for what no source could use."""
         columns, _ = self._check()
         return spark_schema("headers" in columns, columns)
 
-    @_sentence_only
+    @sentence_only
     def reader(self, schema: StructType) -> DataSourceReader:
         """A batch read."""
         from ringleader.spark_bridge.batch_reader import RingleaderBatchReader
@@ -86,14 +67,14 @@ class RingleaderDataSource(DataSource):
         except OptionsError as error:
             return RefusedStreamReader(str(error))
 
-    @_sentence_only
+    @sentence_only
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """A batch of rows into topics."""
         from ringleader.spark_bridge.writer import RingleaderWriter
 
         return RingleaderWriter(self._given, schema, overwrite)
 
-    @_sentence_only
+    @sentence_only
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802
         """A stream of rows into topics; ``overwrite`` is complete mode: the whole result each time."""
         try:

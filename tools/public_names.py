@@ -38,6 +38,7 @@ from ringleader.coordinator.http_nodes import NodesFigures
 from ringleader.coordinator.http_telemetry import TelemetryFigures
 from ringleader.insight.web import metrics as watch
 from ringleader.spark_bridge.options import BatchOptions, StreamOptions
+from ringleader.spark_bridge.options.history import HistoryOptions
 from ringleader.spark_bridge.options.sink import SinkOptions
 
 ROOT = Path(__file__).parents[1]
@@ -58,7 +59,7 @@ def public_names() -> Names:
     """The names of the code, by section, sorted."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     settings = [*options(), *insight_settings.options()]
-    spark = (StreamOptions, BatchOptions, SinkOptions)
+    spark = (StreamOptions, BatchOptions, SinkOptions, HistoryOptions)
     found: dict[str, Iterable[str]] = {
         "python": [f"{name}.{one}" for name in MODULES for one in import_module(name).__all__],
         "attributes": [

@@ -24,7 +24,7 @@ from ringleader.insight.model import (
 )
 
 if TYPE_CHECKING:
-    from ringleader.insight.history import History
+    from ringleader.insight.history.queries import Queries
 
 REBALANCES_MAX = 10_000
 """Rebalances that are looked at: the last ones."""
@@ -106,7 +106,7 @@ class Past:
 
     @classmethod
     def read(
-        cls, history: History, group: str, since_ms: int, until_ms: int, *, commits_ms: int = COMMITS_MS
+        cls, history: Queries, group: str, since_ms: int, until_ms: int, *, commits_ms: int = COMMITS_MS
     ) -> Past:
         """From a history. At most `REBALANCES_MAX` rebalances; the window begins later then. `commits_ms`:
         commits are read of the last so long; of many partitions there are very many."""

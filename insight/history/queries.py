@@ -122,6 +122,16 @@ class Queries:
         commits = dict(self._all("SELECT grp, value FROM snapshot_commits"))
         return [(one, groups.get(one, b""), commits.get(one, b"")) for one in sorted({*groups, *commits})]
 
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """All that is asked in the block is of one moment, whatever is written meanwhile."""
+        with self._saying():
+            self._connection.execute("BEGIN")
+            try:
+                yield
+            finally:
+                self._connection.execute("ROLLBACK")
+
     # ---- groups ----
 
     def groups(self) -> list[GroupState]:
@@ -151,6 +161,19 @@ class Queries:
         query = f"SELECT value FROM rebalance{asked} ORDER BY at_ms {order}, rowid {order} LIMIT ?"
         return [REBALANCE.unpack(row[0]) for row in self._all(query, *asked.values, limit)]
 
+    def knows(self, group: str) -> bool:
+        """Whether it was ever seen."""
+        return self.group(group) is not None or bool(self.rebalances(group, limit=1))
+
+    def each_rebalance(
+        self, group: str, since_ms: int | None = None, until_ms: int | None = None
+    ) -> Iterator[Rebalance]:
+        """As `rebalances`, one after the other: all of a group within the time."""
+        asked = _Where("at_ms", since_ms, until_ms)
+        asked.equal("grp", group)
+        query = f"SELECT value FROM rebalance{asked} ORDER BY at_ms, rowid"
+        return (REBALANCE.unpack(row[0]) for row in self._each(query, *asked.values))
+
     def rebalance(self, id: str) -> Rebalance | None:  # noqa: A002
         """None: there is none, or no longer."""
         found = self._all("SELECT value FROM rebalance WHERE id = ?", id)
@@ -160,6 +183,12 @@ class Queries:
         self, group: str, *, since_ms: int | None = None, until_ms: int | None = None
     ) -> list[MemberSpan]:
         """Members whose life touches the time."""
+        return [*self.each_member(group, since_ms, until_ms)]
+
+    def each_member(
+        self, group: str, since_ms: int | None = None, until_ms: int | None = None
+    ) -> Iterator[MemberSpan]:
+        """As `members`, one after the other."""
         asked = _Where("until_ms", since_ms, None)
         asked.equal("grp", group)
         asked.most("since_ms", until_ms)
@@ -167,11 +196,9 @@ class Queries:
             "SELECT since_ms, nullif(until_ms, ?), rebalance_id, value "
             f"FROM member{asked} ORDER BY since_ms, rowid"
         )
-        return [
-            MemberSpan(group, member, since, until, gone, rebalance_id)
-            for since, until, rebalance_id, value in self._all(query, FOREVER, *asked.values)
-            for member, gone in [MEMBER_AND_END.unpack(value)]
-        ]
+        for since, until, rebalance_id, value in self._each(query, FOREVER, *asked.values):
+            member, gone = MEMBER_AND_END.unpack(value)
+            yield MemberSpan(group, member, since, until, gone, rebalance_id)
 
     # ---- partitions ----
 
@@ -245,10 +272,16 @@ class Queries:
         self, group: str | None = None, *, since_ms: int | None = None, until_ms: int | None = None
     ) -> list[Event]:
         """Of one group, of the cluster as a whole (""), or all."""
+        return [*self.each_event(group, since_ms, until_ms)]
+
+    def each_event(
+        self, group: str | None = None, since_ms: int | None = None, until_ms: int | None = None
+    ) -> Iterator[Event]:
+        """As `events`, one after the other."""
         asked = _Where("at_ms", since_ms, until_ms)
         asked.equal("grp", group)
         query = f"SELECT id, grp, at_ms, kind, text FROM event{asked} ORDER BY at_ms, rowid"
-        return [_event(row) for row in self._all(query, *asked.values)]
+        return map(_event, self._each(query, *asked.values))
 
     def changes(self, after: int) -> tuple[int, list[Rebalance | Event | GroupState]]:
         """The entries since the cursor was `after`, in that order, and the cursor that goes on from there; of
@@ -279,8 +312,11 @@ class Queries:
         return next((row[0] for row in self._all("SELECT value FROM fact WHERE name = ?", name)), None)
 
     def _all(self, query: str, *values: Any) -> list[Any]:
+        return [*self._each(query, *values)]
+
+    def _each(self, query: str, *values: Any) -> Iterator[Any]:
         with self._saying():
-            return self._connection.execute(query, values).fetchall()
+            yield from self._connection.execute(query, values)
 
     @contextmanager
     def _saying(self) -> Iterator[None]:

@@ -22,7 +22,7 @@ from ringleader.cli.common import (
     fail,
     utf8,
 )
-from ringleader.cli.times import time_ms
+from ringleader.clients.times import time_ms
 
 if TYPE_CHECKING:
     from ringleader.cli.printing import Place

@@ -18,12 +18,12 @@ from ringleader.cli.looking_back import (
     UntilOption,
     UtcOption,
     doubt,
-    nearest,
     plain,
     say,
     view_of,
     where,
 )
+from ringleader.insight.names import nearest
 
 if TYPE_CHECKING:
     from rich.console import Console

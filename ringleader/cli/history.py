@@ -4,14 +4,25 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ringleader.cli.common import NONE, CommandConfigOption, JsonOption, complain, console, table
+from ringleader.cli.common import (
+    NONE,
+    WRONG_INPUT,
+    CommandConfigOption,
+    JsonOption,
+    complain,
+    console,
+    fail,
+    table,
+    utf8,
+)
+from ringleader.cli.history_files import export_history
 from ringleader.cli.looking_back import (
     ClusterOption,
-    GroupArgument,
     HistoryOption,
     ServerOption,
     SinceOption,
@@ -40,7 +51,8 @@ HELP = (
     "  ringleader history billing\n\n"
     "  ringleader history billing --since 2h --evidence --bootstrap-server prod:9092\n\n"
     "  ringleader history billing --since 7d --json | jq -r '.rebalances[].cause' | sort | uniq -c\n\n"
-    "  ringleader history billing --history prod.sqlite --since 2026-01-31T03:00 --until 2026-01-31T04:00"
+    "  ringleader history billing --history prod.sqlite --since 2026-01-31T03:00 --until 2026-01-31T04:00\n\n"
+    "  ringleader history --since 7d --export parquet -o out/history"
 )
 WIDE = 118
 """A terminal so wide has room for the three phases."""
@@ -55,11 +67,31 @@ EvidenceOption = Annotated[bool, typer.Option("--evidence", help="Show the evide
 
 def history(
     ctx: typer.Context,
-    group: GroupArgument,
+    group: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[GROUP]...",
+            parser=utf8,
+            help="Group; with --export any number of them, or none for all.",
+            show_default=False,
+        ),
+    ] = None,
     since: SinceOption = "24h",
     until: UntilOption = None,
     limit: LimitOption = 100,
     evidence: EvidenceOption = False,
+    export: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FORMAT",
+            help="Write files with columns into the directory --output instead: parquet.",
+            show_default=False,
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="DIR", help="Directory for --export.", show_default=False),
+    ] = None,
     history_file: HistoryOption = None,
     bootstrap_server: ServerOption = None,
     cluster: ClusterOption = None,
@@ -68,10 +100,22 @@ def history(
     as_json: JsonOption = False,
 ) -> None:
     """See `HELP`."""
+    groups = group or []
+    if export is not None:
+        export_history(ctx, groups, export, output)
+    elif output is not None:
+        fail("--output is for --export.", WRONG_INPUT)
+    elif len(groups) != 1:
+        fail("Name one group; --export takes several, or none for all.", WRONG_INPUT)
+    else:
+        _show(ctx, groups[0], limit, evidence=evidence, as_json=as_json)
+
+
+def _show(ctx: typer.Context, group: str, limit: int, *, evidence: bool, as_json: bool) -> None:
     from ringleader.insight.advice.deploys import deploys as deploys_of
     from ringleader.insight.advice.deploys import marks_of
 
-    with view_of(ctx) as view:
+    with view_of(ctx, group) as view:
         past, window, times = view.history, view.window, view.times
         between = {"since_ms": window.since_ms, "until_ms": window.until_ms}
         found = past.rebalances(group, **between, limit=limit + 1, newest_first=True)

@@ -9,7 +9,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,7 +16,8 @@ import typer
 
 from ringleader.cli.asking import NOWHERE, security_of, servers_of
 from ringleader.cli.common import BOOTSTRAP, WRONG_INPUT, complain, fail, utf8
-from ringleader.cli.times import duration_ms, time_ms
+from ringleader.clients.times import moment_ms
+from ringleader.insight.names import no_group
 from ringleader.insight.plain import iso, with_times
 from ringleader.insight.plain import plain as insight_plain
 
@@ -116,22 +116,26 @@ class View:
 
 
 @contextmanager
-def view_of(ctx: typer.Context, *, since: str = "since", until: str = "until") -> Iterator[View]:
-    """The group and window of a command's own parameters, in the history that its options name. `since` and
-    `until`: the names of the parameters of the window. An error ends the command with one sentence."""
+def view_of(
+    ctx: typer.Context, group: str | None = None, *, since: str = "since", until: str = "until"
+) -> Iterator[View]:
+    """The group and window of a command's own parameters, in the history that its options name. `group`:
+    instead of the parameter. `since` and `until`: the names of the parameters of the window. An error ends
+    the command with one sentence."""
     now, asked = now_ms(), ctx.params
+    group = asked["group"] if group is None else group
     names = (f"--{since.rstrip('_')}", f"--{until}")
     window = window_of(asked[since], asked[until], now, names)
     with history_of(ctx) as history:
-        must_know(history, asked["group"])
-        yield View(history, asked["group"], window, Times(now, utc=asked["utc"]), given(ctx, since))
+        must_know(history, group)
+        yield View(history, group, window, Times(now, utc=asked["utc"]), given(ctx, since))
 
 
 @contextmanager
 def history_of(ctx: typer.Context) -> Iterator[History]:
     """The history that a command's options name, open to be read: a file as it is, or a cluster's, caught up.
     An error ends the command with one sentence."""
-    from ringleader.insight.history import History, HistoryError
+    from ringleader.insight.history import FormatError, History, HistoryError
 
     file, config = ctx.params["history_file"], ctx.params["command_config"]
     bootstrap = cluster_of(ctx)
@@ -142,6 +146,8 @@ def history_of(ctx: typer.Context) -> Iterator[History]:
             found = History.open(file, read_only=True)
         else:
             found = _caught_up(file, bootstrap, config)
+    except FormatError as error:
+        fail(f"{str(error).rstrip('.')}.")
     except HistoryError as error:
         fail(f"{str(error).rstrip('.')}. `ringleader watch` begins one.")
     try:
@@ -252,15 +258,9 @@ def moment_of(text: str, now: int, option: str) -> int:
     """``2h`` or ``-2h``: that time ago; else a time. Ends the command for a text that is neither, or to
     come."""
     try:
-        found = now - duration_ms(text)
-    except ValueError:
-        try:
-            found = time_ms(text, now)
-        except ValueError:
-            fail(
-                f"{option}: a time is 2h, for two hours ago, or 2026-01-31T12:00:00Z, not {text!r}.",
-                WRONG_INPUT,
-            )
+        found = moment_ms(text, now)
+    except ValueError as error:
+        fail(f"{option}: {error}.", WRONG_INPUT)
     if found > now + 1_000:
         fail(f"{option}: {text} is still to come.", WRONG_INPUT)
     return max(found, 0)
@@ -268,23 +268,8 @@ def moment_of(text: str, now: int, option: str) -> int:
 
 def must_know(history: History, group: str) -> None:
     """Ends the command for a group that was never seen, with the name that is nearest."""
-    if history.group(group) is not None or history.rebalances(group, limit=1):
-        return
-    known = [one.group for one in history.groups()]
-    near = nearest(group, known)
-    if near:
-        fail(f"There is no group {group} in the history; did you mean {near}?")
-    some = f"it knows {', '.join(known[:5])}{', ...' if len(known) > 5 else ''}" if known else "it has none"
-    fail(f"There is no group {group} in the history: {some}.")
-
-
-def nearest(name: str, known: list[str]) -> str:
-    """The most similar one; "" for none."""
-    folded = {one.casefold(): one for one in known}
-    found = get_close_matches(name.casefold(), folded, 1, 0.6)
-    if found:
-        return folded[found[0]]
-    return next((one for one in known if name.casefold() in one.casefold()), "")
+    if not history.knows(group):
+        fail(no_group(group, [one.group for one in history.groups()]))
 
 
 def nothing_in(history: History, group: str, window: Window, times: Times) -> str:

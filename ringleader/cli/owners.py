@@ -25,9 +25,9 @@ from ringleader.cli.looking_back import (
     UtcOption,
     history_of,
     moment_of,
-    nearest,
     now_ms,
 )
+from ringleader.insight.names import nearest
 from ringleader.insight.plain import iso
 
 if TYPE_CHECKING:

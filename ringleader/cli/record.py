@@ -16,7 +16,7 @@ from urllib.parse import urlencode, urlsplit
 import typer
 
 from ringleader.cli.common import WRONG_INPUT, complain, fail, utf8
-from ringleader.cli.times import duration_ms
+from ringleader.clients.times import duration_ms
 
 if TYPE_CHECKING:
     from ringleader.coordinator.recording.file import RecordingFile

@@ -29,7 +29,7 @@ from ringleader.cli.common import (
     utf8,
 )
 from ringleader.cli.scope import Scope, parse_scope, partitions_of
-from ringleader.cli.times import duration_ms, time_ms
+from ringleader.clients.times import duration_ms, time_ms
 from ringleader.protocol import json_text
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from ringleader.cli.common import BOOTSTRAP, WRONG_INPUT, complain, fail, printa
 from ringleader.cli.flags import command_with
 from ringleader.cli.insight_settings import ConfigOption, Settings, flags, load_or_fail
 from ringleader.cli.lines import REMEMBERED, AsJson, AsText
-from ringleader.cli.times import duration_ms
+from ringleader.clients.times import duration_ms
 
 if TYPE_CHECKING:
     from ringleader.coordinator.security.tls import Tls

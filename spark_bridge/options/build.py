@@ -34,11 +34,12 @@ def build(
     refused: Mapping[str, str],
     ignored: Collection[str] = (),
     without_effect: Collection[str] = (),
+    form: str = "ringleader",
 ) -> M:
     """The checked options. ``refused`` has a sentence for each lower-case name; ``ignored`` are left out.
 
     So are settings of Kafka's clients ``without_effect``, and other names under ``kafka.`` that look like
-    nobody's slip of the pen, with one warning for all.
+    nobody's slip of the pen, with one warning for all. ``form``: the format.
 
     Raises OptionsError with one sentence for each reason.
     """
@@ -61,7 +62,7 @@ def build(
         elif name in without_effect or (name.startswith("kafka.") and not _near(name, kafkas)):
             idle.append(name)
         else:
-            reasons.append(_unknown(given, list(names.values())))
+            reasons.append(_unknown(given, list(names.values()), form))
     if security:
         values[SECURITY_FIELD] = security
     built = None
@@ -86,10 +87,10 @@ def _near(name: str, names: Collection[str]) -> bool:
     return bool(difflib.get_close_matches(name, names, n=1, cutoff=NEAR))
 
 
-def _unknown(given: str, names: list[str]) -> str:
+def _unknown(given: str, names: list[str], form: str) -> str:
     near = difflib.get_close_matches(given.lower(), [name.lower() for name in names], n=1)
     hint = f" Did you mean {next(name for name in names if name.lower() == near[0])!r}?" if near else ""
-    return f"The option {given!r} is not known to format ringleader.{hint}"
+    return f"The option {given!r} is not known to format {form}.{hint}"
 
 
 def _sentence(problem: Any) -> str:

@@ -10,6 +10,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from ringleader.spark_bridge.options import BatchOptions, StreamOptions
+from ringleader.spark_bridge.options.history import HistoryOptions
 from ringleader.spark_bridge.options.sink import SinkOptions
 
 
@@ -47,6 +48,7 @@ if __name__ == "__main__":
         "Streams": StreamOptions,
         "Batch reads": BatchOptions,
         "Sinks": SinkOptions,
+        "Histories": HistoryOptions,
     }
     for title, model in kinds.items():
         print(f"{title}:\n\n{table(model)}\n")

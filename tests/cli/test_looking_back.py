@@ -15,9 +15,10 @@ from typing import Any
 
 import pytest
 
-from ringleader.cli.looking_back import Times, moment_of, nearest
+from ringleader.cli.looking_back import Times, moment_of
 from ringleader.insight.advice.words import length, partition_time, rounded_up_ms, short
 from ringleader.insight.model import Cause, EventKind
+from ringleader.insight.names import nearest
 from tests.insight.made import Made
 from tests.support.command import PATIENCE_S, Done, command_line, run_here
 

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from ringleader.cli.times import duration_ms, time_ms
+from ringleader.clients.times import duration_ms, time_ms
 
 NOW_MS = 1_800_000_000_000
 

@@ -23,6 +23,8 @@ from tests.docs.surroundings import whole
 SHOWN = re.compile(r"(127\.0\.0\.1|localhost):9092")
 HTTP = "127.0.0.1:9464"
 """Health and metrics, as pages have it; here a port that is free."""
+LAKE = "/srv/lake"
+"""A directory that several machines see; here one of the page's."""
 GOES_ON = ("until shown", "beside")
 NO_PORT = 1
 """Nobody listens there: a page that has not started a daemon finds none."""
@@ -179,10 +181,15 @@ class Reader:
         return Process(command, self._directory, variables | more)
 
     def _ours(self, text: str) -> str:
-        return SHOWN.sub(rf"\1:{self._port}", text).replace(HTTP, self._http)
+        ours = SHOWN.sub(rf"\1:{self._port}", text).replace(HTTP, self._http)
+        return ours.replace(LAKE, str(self._directory / "lake"))
 
     def _theirs(self, lines: list[str]) -> list[str]:
-        return [line.replace(self._http, HTTP).replace(f":{self._port}", ":9092") for line in lines]
+        lake = str(self._directory / "lake")
+        return [
+            line.replace(self._http, HTTP).replace(f":{self._port}", ":9092").replace(lake, LAKE)
+            for line in lines
+        ]
 
     def _compare(self, shown: str, lines: list[str], how: str = "") -> None:
         found = self._theirs(lines)

@@ -21,7 +21,7 @@ from pathlib import Path
 home = Path(sys.argv[1])
 names = ["ringleader", "ringleader.cli", "ringleader.coordinator.groups", "ringleader.coordinator.storage"]
 names += ["ringleader.clients", "ringleader.spark_bridge", "ringleader.protocol.messages"]
-names += ["ringleader.report.command", "pyspark_ringleader"]
+names += ["ringleader.report.command", "pyspark_ringleader", "pyspark_ringleader_history"]
 for name in names:
     module = importlib.import_module(name)
     assert Path(module.__file__).is_relative_to(home), module.__file__
@@ -81,7 +81,8 @@ def test_wheel_installs_the_package_and_nothing_beside_it(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
     tops = {name.partition("/")[0] for name in names}
-    assert {top for top in tops if not top.endswith(".dist-info")} == {"ringleader", "pyspark_ringleader.py"}
+    modules = {"ringleader", "pyspark_ringleader.py", "pyspark_ringleader_history.py"}
+    assert {top for top in tops if not top.endswith(".dist-info")} == modules
     for room in ROOMS:
         in_tree = {
             f"ringleader/{room}/{path.relative_to(ROOT / room)}"

@@ -9,16 +9,21 @@ from pydantic import BaseModel
 
 from ringleader.spark_bridge.options import BatchOptions, StreamOptions
 from ringleader.spark_bridge.options.document import table
+from ringleader.spark_bridge.options.history import HistoryOptions
 from ringleader.spark_bridge.options.sink import SinkOptions
 from tools import spark_options_page, spark_versions
 from tools.wheels import CONSTRAINTS
 
 PAGE = Path(__file__).parents[2] / "docs" / "spark.md"
+HISTORIES = PAGE.with_name("history-data.md")
 
 
-@pytest.mark.parametrize("model", [StreamOptions, BatchOptions, SinkOptions])
-def test_the_page_shows_every_option(model: type[BaseModel]) -> None:
-    assert table(model) in PAGE.read_text(), (
+@pytest.mark.parametrize(
+    ("model", "page"),
+    [(StreamOptions, PAGE), (BatchOptions, PAGE), (SinkOptions, PAGE), (HistoryOptions, HISTORIES)],
+)
+def test_the_page_shows_every_option(model: type[BaseModel], page: Path) -> None:
+    assert table(model) in page.read_text(), (
         "run python -m ringleader.spark_bridge.options.document and paste"
     )
 

@@ -139,12 +139,16 @@ def test_sigterm_runs_stop_to_its_end_even_when_it_comes_twice() -> None:
         assert process.wait(30) == 128 + signal.SIGTERM
 
 
-def test_the_module_that_spark_finds_does_no_harm_without_spark() -> None:
-    script = """
+FOUND = ("pyspark_ringleader", "pyspark_ringleader_history")
+
+
+@pytest.mark.parametrize("module", FOUND)
+def test_the_module_that_spark_finds_does_no_harm_without_spark(module: str) -> None:
+    script = f"""
         import sys
         sys.modules["pyspark"] = None
-        import pyspark_ringleader
-        assert not hasattr(pyspark_ringleader, "DefaultSource")
+        import {module} as found
+        assert not hasattr(found, "DefaultSource")
         assert "pydantic" not in sys.modules and "ringleader.protocol" not in sys.modules
         print("fine")
     """
@@ -158,11 +162,12 @@ def test_the_module_that_spark_finds_does_no_harm_without_spark() -> None:
     assert done.stdout == "fine\n", done.stderr
 
 
-def test_the_module_that_spark_finds_is_light() -> None:
-    script = """
+@pytest.mark.parametrize("module", FOUND)
+def test_the_module_that_spark_finds_is_light(module: str) -> None:
+    script = f"""
         import sys
-        import pyspark_ringleader
-        assert pyspark_ringleader.DefaultSource.name() == "ringleader"
+        import {module} as found
+        assert "pyspark_" + found.DefaultSource.name().replace("-", "_") == "{module}"
         heavy = ("pydantic", "pyarrow", "ringleader.clients", "ringleader.protocol.messages")
         print([name for name in heavy if name in sys.modules])
     """

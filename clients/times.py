@@ -43,3 +43,13 @@ def time_ms(text: str, now_ms: int) -> int:
     if found.tzinfo is None:
         found = found.replace(tzinfo=UTC)
     return (found - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
+
+
+def moment_ms(text: str, now_ms: int) -> int:
+    """``2h`` or ``-2h``: that time ago; else as `time_ms`. Raises ValueError."""
+    with contextlib.suppress(ValueError):
+        return now_ms - duration_ms(text)
+    try:
+        return time_ms(text, now_ms)
+    except ValueError:
+        raise ValueError(f"a time is 2h, for two hours ago, or 2026-01-31T12:00:00Z, not {text!r}") from None
