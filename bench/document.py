@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench import consume, failover, processing, server_assignor, spark
+from bench import consume, failover, processing, produce, server_assignor, spark
 from bench.assignors import COLUMNS, TOPICS, cells
 from bench.build import OUT
 from bench.plan import RINGLEADER, Plan
@@ -291,6 +291,18 @@ def _processing(run: Run) -> list[str]:
     ]
 
 
+def _produce(run: Run) -> list[str]:
+    return [
+        f"### One producer writes {run['records']:,} records",
+        "",
+        "Without the first tenth, medians of the rounds; each round is a process of its own. Client and "
+        "broker have a CPU each; all clients have their default settings but for the codec, and look at "
+        "every outcome. Values have half to one and a half times the stated size.",
+        "",
+        *_table(produce.COLUMNS, produce.rows_of(run["results"])),
+    ]
+
+
 def _handover(run: Run) -> list[str]:
     rows = [
         [f"{library} on {broker}", *(f"{values[key] * 1000:,.0f}" for key in ("whole", "without owner"))]
@@ -380,6 +392,7 @@ SECTIONS = {
     "server_assignor": _server_assignor,
     "consume": _consume,
     "processing": _processing,
+    "produce": _produce,
     "handover": _handover,
     "failover": _failover,
     "node_commits": _node_commits,

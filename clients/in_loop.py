@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import threading
 from abc import ABC, abstractmethod
 from types import TracebackType
 from typing import ClassVar, Self
@@ -12,6 +13,20 @@ from ringleader.clients.errors import ClientError
 
 START_TIMEOUT_S = 10.0
 STOP_TIMEOUT_S = 30.0
+
+
+class _Here:
+    """This process. To ask the system would take as long as all else that is done for a record."""
+
+    process = os.getpid()
+
+    @classmethod
+    def forked(cls) -> None:
+        """It is a copy of another one."""
+        cls.process = os.getpid()
+
+
+os.register_at_fork(after_in_child=_Here.forked)
 
 
 class InLoop(ABC):
@@ -25,8 +40,8 @@ class InLoop(ABC):
         """`name` begins the sentences of errors."""
         self._name = name
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._process = 0
-        """The process and the loop of `start`."""
+        self._process = self._thread = 0
+        """The process, the thread and the loop of `start`."""
         self._stopping = False
 
     async def __aenter__(self) -> Self:
@@ -58,18 +73,32 @@ class InLoop(ABC):
 
     def _begin_here(self) -> asyncio.AbstractEventLoop:
         """It belongs to this loop and process from now on."""
-        self._loop, self._process = asyncio.get_running_loop(), os.getpid()
+        self._loop, self._process, self._thread = (
+            asyncio.get_running_loop(),
+            _Here.process,
+            threading.get_ident(),
+        )
         return self._loop
+
+    def _is_here(self) -> bool:
+        """Whether its loop runs the caller, without asking the system: false where that is not sure."""
+        loop = self._loop
+        return (
+            loop is not None
+            and self._thread == threading.get_ident()
+            and self._process == _Here.process
+            and loop.is_running()
+        )
 
     def _at_home(self) -> bool:
         """Whether this is the process that started it."""
-        return self._process in (0, os.getpid())
+        return self._process in (0, _Here.process)
 
     def _check_process(self) -> None:
         if not self._at_home():
             raise self._closed_error(
                 f"{self._name}: this {self._kind} runs in process {self._process}, and this is process "
-                f"{os.getpid()}, a copy of it (fork): make a new {self._kind} here"
+                f"{_Here.process}, a copy of it (fork): make a new {self._kind} here"
             )
 
     def _started_before(self) -> ClientError:

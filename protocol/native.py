@@ -10,7 +10,7 @@ import importlib
 import os
 from typing import Any
 
-INTERFACE = 1
+INTERFACE = 2
 """The interface number that `_native.c` has too: a file that an earlier build left is not used."""
 
 

@@ -7,13 +7,14 @@ epoch without touching the rest. Older formats (magic 0 and 1) are refused.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from struct import Struct
 from typing import Any, NamedTuple
 
 from crc32c import crc32c
 
+from ringleader.protocol import native
 from ringleader.protocol.compression import (
     Compression,
     CorruptBatchError,
@@ -314,7 +315,7 @@ def build_batch(
             raise ValueError(f"offset {record.offset} does not ascend")
         last = delta
         out.append(encode_record(record, delta, record.timestamp_ms - base_timestamp))
-    return _sealed(
+    return sealed(
         compress(compression, b"".join(out)),
         base_offset,
         leader_epoch,
@@ -347,20 +348,18 @@ def build_pairs(
         out += (varint(len(body)), body)
     producer = producer_id, producer_epoch, base_sequence
     body, count = compress(compression, b"".join(out)), len(pairs)
-    return _sealed(body, 0, -1, compression, count - 1, timestamp_ms, timestamp_ms, producer, count)
+    return sealed(body, 0, -1, compression, count - 1, timestamp_ms, timestamp_ms, producer, count)
 
 
 def empty_batch(first_offset: int, last_offset: int) -> bytes:
     """A batch without records, that leads readers over these offsets: what compaction leaves where nothing is
     left."""
     nobody = NO_PRODUCER_ID, -1, NO_SEQUENCE
-    return _sealed(
-        b"", first_offset, -1, 0, last_offset - first_offset, NO_TIMESTAMP, NO_TIMESTAMP, nobody, 0
-    )
+    return sealed(b"", first_offset, -1, 0, last_offset - first_offset, NO_TIMESTAMP, NO_TIMESTAMP, nobody, 0)
 
 
-def _sealed(
-    body: bytes,
+def sealed(
+    body: bytes | memoryview,
     base_offset: int,
     leader_epoch: int,
     attributes: int,
@@ -370,7 +369,7 @@ def _sealed(
     producer: tuple[int, int, int],
     count: int,
 ) -> bytes:
-    """Header and checksum to the records."""
+    """The batch of these records, compressed as the attributes say: header and checksum before them."""
     header = _HEADER.pack(
         base_offset,
         HEADER_BYTES - OVERHEAD_BYTES + len(body),
@@ -386,6 +385,27 @@ def _sealed(
     )
     crc = crc32c(body, crc32c(header[CRC_START:]))
     return b"".join((header[:17], _CRC.pack(crc), header[CRC_START:], body))
+
+
+def encode_records(
+    keys: list[bytes | None],
+    values: list[bytes | None],
+    headers: Mapping[int, Headers],
+    times_ms: list[int],
+) -> bytes:
+    """Records as they stand in a batch, at offsets from 0 on, with times after that of the first one.
+    `headers`: of the rows that have any."""
+    if native.compiled is not None:
+        found: bytes | None = native.compiled.write_records(keys, values, headers, times_ms)
+        if found is not None:
+            return found
+    base_ms = times_ms[0]
+    return b"".join(
+        [
+            encode_record(Record(key=key, value=value, headers=headers.get(row, ())), row, time_ms - base_ms)
+            for row, (key, value, time_ms) in enumerate(zip(keys, values, times_ms, strict=True))
+        ]
+    )
 
 
 def encode_record(record: Record, offset_delta: int, timestamp_delta: int) -> bytes:

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import bisect
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from struct import Struct
 from typing import Any, NamedTuple, Protocol, Self
 
-from crc32c import crc32c
-
 from ringleader.protocol.compression import Compression, compress
-from ringleader.protocol.records import CRC_START, HEADER_BYTES, MAGIC, OVERHEAD_BYTES, TRANSACTIONAL
+from ringleader.protocol.records import TRANSACTIONAL, Headers, encode_records, sealed
 
-_HEADER = Struct(">qiibIhiqqqhii")
-_CRC = Struct(">I")
 FRAME_BYTES = 20
 """The bytes of a record around key, value and headers: 5 at the least; with the time of its batch never
 more."""
@@ -64,44 +60,21 @@ class Rows(Protocol):
         """The records of all slices. ``now_ms``: the time of those that have none."""
 
 
-class BatchBuilder:
+class Builder(ABC):
     """Gathers the records of one partition until they fill a batch."""
 
     def __init__(self, limit_bytes: int, max_record_bytes: int) -> None:
         """``limit_bytes``: of a batch, unless one record is larger; ``max_record_bytes``: of one record."""
         self._limit = limit_bytes
         self._max_record = max_record_bytes
-        self._slices: list[Rows] = []
         self.count = 0
         self.size_bytes = 0
-
-    @property
-    def full(self) -> bool:
+        self.full = False
         """Whether the batch has to go before it takes more."""
-        return self.size_bytes >= self._limit or self.count >= MAX_BATCH_ROWS
 
-    def fill(self, rows: Rows, known: RowSizes, at: int) -> int:
-        """Take records from ``at`` on until the batch is full or they end; where it stopped.
-
-        Nothing is taken only when the next record does not fit beside what is there. Raises
-        RowTooLargeError.
-        """
-        if known.largest - FRAME_BYTES > self._max_record:
-            raise RowTooLargeError(known.largest)
-        sizes = known.running
-        done = sizes[at - 1] if at else 0
-        stop = bisect.bisect_right(sizes, done + self._limit - self.size_bytes, at)
-        stop = min(stop, at + MAX_BATCH_ROWS - self.count)
-        if stop == at and not self.count:
-            stop = at + 1
-        if stop > at:
-            self._slices.append(rows if stop - at == len(rows) else rows.slice(at, stop))
-            self.count += stop - at
-            self.size_bytes += sizes[stop - 1] - done
-        # A batch that did not take the next row is full, whatever its size.
-        if stop < len(sizes):
-            self.size_bytes = max(self.size_bytes, self._limit)
-        return stop
+    @abstractmethod
+    def _taken(self, timestamp_ms: int) -> Encoded:
+        """All records, which are in no later batch. ``timestamp_ms``: of those that have no time."""
 
     def build(
         self,
@@ -116,25 +89,89 @@ class BatchBuilder:
 
         ``timestamp_ms``: of the records that have none of their own.
         """
-        body, base_ms, max_ms = self._slices[0].encode(self._slices, timestamp_ms)
+        body, base_ms, max_ms = self._taken(timestamp_ms)
         count = self.count
-        self._slices, self.count, self.size_bytes = [], 0, 0
-        if codec is not Compression.NONE:
-            body = compress(codec, bytes(body))
-        header = _HEADER.pack(
+        self.count, self.size_bytes, self.full = 0, 0, False
+        return sealed(
+            compress(codec, bytes(body)) if codec is not Compression.NONE else body,
             0,
-            HEADER_BYTES - OVERHEAD_BYTES + len(body),
             -1,
-            MAGIC,
-            0,
             codec | (TRANSACTIONAL if transactional else 0),
             count - 1,
             base_ms,
             max_ms,
-            producer_id,
-            producer_epoch,
-            base_sequence,
+            (producer_id, producer_epoch, base_sequence),
             count,
         )
-        crc = crc32c(body, crc32c(header[CRC_START:]))
-        return b"".join((header[:17], _CRC.pack(crc), header[CRC_START:], body))
+
+
+class RecordBuilder(Builder):
+    """Is given records one by one, each with its time."""
+
+    def __init__(self, limit_bytes: int, max_record_bytes: int) -> None:
+        super().__init__(limit_bytes, max_record_bytes)
+        self._keys: list[bytes | None] = []
+        self._values: list[bytes | None] = []
+        self._headers: dict[int, Headers] = {}
+        """Of the records that have any: few do."""
+        self.times_ms: list[int] = []
+
+    def add(
+        self, key: bytes | None, value: bytes | None, headers: Headers, timestamp_ms: int, size_bytes: int
+    ) -> bool:
+        """Take a record; False when it has no room beside those that are in the batch. Raises
+        RowTooLargeError."""
+        if size_bytes - FRAME_BYTES > self._max_record:
+            raise RowTooLargeError(size_bytes)
+        count, size = self.count, self.size_bytes + size_bytes
+        if count and (size > self._limit or self.full):
+            return False
+        self._keys.append(key)
+        self._values.append(value)
+        self.times_ms.append(timestamp_ms)
+        if headers:
+            self._headers[count] = headers
+        self.count, self.size_bytes = count + 1, size
+        self.full = size >= self._limit or count + 1 >= MAX_BATCH_ROWS
+        return True
+
+    def _taken(self, timestamp_ms: int) -> Encoded:
+        keys, values, headers, times = self._keys, self._values, self._headers, self.times_ms
+        self._keys, self._values, self._headers, self.times_ms = [], [], {}, []
+        return Encoded(encode_records(keys, values, headers, times), times[0], max(times))
+
+
+class BatchBuilder(Builder):
+    """Is given runs of records in any form."""
+
+    def __init__(self, limit_bytes: int, max_record_bytes: int) -> None:
+        super().__init__(limit_bytes, max_record_bytes)
+        self._slices: list[Rows] = []
+
+    def fill(self, rows: Rows, known: RowSizes, at: int) -> int:
+        """Take records from ``at`` on until the batch is full or they end; where it stopped.
+
+        Nothing is taken only when the next record does not fit beside what is there. Raises
+        RowTooLargeError.
+        """
+        if self.full:
+            return at
+        if known.largest - FRAME_BYTES > self._max_record:
+            raise RowTooLargeError(known.largest)
+        sizes = known.running
+        done = sizes[at - 1] if at else 0
+        stop = bisect.bisect_right(sizes, done + self._limit - self.size_bytes, at)
+        stop = min(stop, at + MAX_BATCH_ROWS - self.count)
+        if stop == at and not self.count:
+            stop = at + 1
+        if stop > at:
+            self._slices.append(rows if stop - at == len(rows) else rows.slice(at, stop))
+            self.count += stop - at
+            self.size_bytes += sizes[stop - 1] - done
+        # A batch that did not take the next row is full, whatever its size.
+        self.full = stop < len(sizes) or self.size_bytes >= self._limit or self.count >= MAX_BATCH_ROWS
+        return stop
+
+    def _taken(self, timestamp_ms: int) -> Encoded:
+        slices, self._slices = self._slices, []
+        return slices[0].encode(slices, timestamp_ms)

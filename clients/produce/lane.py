@@ -3,34 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-import time
-from typing import NamedTuple, Self
+from typing import Self
 
 from ringleader.clients.model import TopicPartition
-from ringleader.clients.produce.batch_builder import BatchBuilder, RowSizes
+from ringleader.clients.produce.batch_builder import RecordBuilder
 from ringleader.clients.produce.model import RecordMetadata
 from ringleader.clients.produce.partition_queue import SEQUENCES, OutgoingBatch, PartitionQueue
-from ringleader.clients.produce.rows import Row, RowList
 from ringleader.protocol.compression import Compression
 from ringleader.protocol.records import stamp_producer
 
 MAX_EPOCH = 2**15 - 1
 
 
-class Pending(NamedTuple):
-    """A record that is not confirmed: where its outcome is told, its time, its bytes in memory, and how many
-    calls of `flush` were before it."""
-
-    outcome: asyncio.Future[RecordMetadata]
-    timestamp_ms: int
-    size_bytes: int
-    era: int
-
-
 class Parcel(OutgoingBatch):
-    """A batch on its way, with the records that wait for it."""
+    """A batch on its way, with the records that wait for it: where the outcome of each is told, and its time.
+    `size_bytes`: what they take of the memory; `era`: how many calls of `flush` were before the first."""
 
-    __slots__ = ("pending", "tries")
+    __slots__ = ("era", "outcomes", "size_bytes", "times_ms", "tries")
 
     def __init__(
         self,
@@ -40,33 +29,50 @@ class Parcel(OutgoingBatch):
         count: int,
         data: bytes,
         first_s: float,
-        pending: list[Pending],
+        outcomes: list[asyncio.Future[RecordMetadata]],
+        times_ms: list[int],
+        size_bytes: int,
+        era: int,
     ) -> None:
         super().__init__(topic, partition, first, count, data, first_s)
-        self.pending = pending
+        self.outcomes = outcomes
+        self.times_ms = times_ms
+        self.size_bytes = size_bytes
+        self.era = era
         self.tries = 0
 
     def _part(self, skipped: int, count: int, data: bytes) -> Self:
-        pending = self.pending[skipped : skipped + count]
+        stop = skipped + count
+        size = self.size_bytes // 2
         return type(self)(
-            self.topic, self.partition, self.first + skipped, count, data, self.first_s, pending
+            self.topic,
+            self.partition,
+            self.first + skipped,
+            count,
+            data,
+            self.first_s,
+            self.outcomes[skipped:stop],
+            self.times_ms[skipped:stop],
+            self.size_bytes - size if skipped else size,
+            self.era,
         )
 
 
-class Lane(PartitionQueue):
+class Lane(PartitionQueue[RecordBuilder]):
     """The way of one partition."""
 
     batches: list[Parcel]  # type: ignore[assignment]
 
-    def __init__(self, tp: TopicPartition, builder: BatchBuilder, producer: tuple[int, int]) -> None:
+    def __init__(self, tp: TopicPartition, builder: RecordBuilder, producer: tuple[int, int]) -> None:
         """`producer`: its id and epoch; the id is -1 for one that is not idempotent."""
         super().__init__(*tp, builder, producer[0] >= 0)
         self.topic_partition = tp
         self.producer = producer
-        self.pending: list[Pending] = []
-        """Of the batch that is being filled."""
+        self.outcomes: list[asyncio.Future[RecordMetadata]] = []
+        """Of the records in the batch that is being filled."""
         self.opened_s = 0.0
-        """When that had its first record."""
+        self.era = 0
+        """When that had its first record: the loop's time, and how many calls of `flush` had been."""
         self.not_before_s = 0.0
         """After a failure: when to try again."""
         self.tries = 0
@@ -78,25 +84,17 @@ class Lane(PartitionQueue):
     @property
     def empty(self) -> bool:
         """Whether there is nothing to send."""
-        return not self.batches and not self.pending
-
-    def fill(self, row: Row, size_bytes: int, pending: Pending, now_s: float) -> bool:
-        """Take a record into the batch; False when it has no room beside those that are in it. Raises
-        RowTooLargeError."""
-        if not self.builder.fill(RowList([row]), RowSizes([size_bytes], size_bytes), 0):
-            return False
-        if not self.pending:
-            self.opened_s = now_s
-        self.pending.append(pending)
-        return True
+        return not self.batches and not self.outcomes
 
     def close_open(self, codec: Compression, transactional: bool) -> None:
         """The batch that is being filled goes to the end of the queue."""
-        pending, self.pending = self.pending, []
-        first, count = self._rows, len(pending)
+        outcomes, self.outcomes = self.outcomes, []
+        times, size = self.builder.times_ms, self.builder.size_bytes
+        first, count = self._rows, len(outcomes)
         sequence = (first - self._base) % SEQUENCES if self.producer[0] >= 0 else -1
-        data = self.builder.build(int(time.time() * 1000), codec, *self.producer, sequence, transactional)
-        self.batches.append(Parcel(self.topic, self.partition, first, count, data, self.opened_s, pending))
+        data = self.builder.build(times[0], codec, *self.producer, sequence, transactional)
+        here, whence = (self.topic, self.partition), (data, self.opened_s)
+        self.batches.append(Parcel(*here, first, count, *whence, outcomes, times, size, self.era))
         self._rows += count
 
     def confirmed(self) -> None:

@@ -19,9 +19,13 @@ class Memory:
         """Whether a record waits for room."""
         return bool(self._waiting)
 
+    def has_room(self, size_bytes: int) -> bool:
+        """Whether there is room, and nobody before."""
+        return not self._waiting and self.used_bytes + size_bytes <= self.limit_bytes
+
     def take_now(self, size_bytes: int) -> bool:
         """Whether there was room, and nobody before."""
-        if self._waiting or self.used_bytes + size_bytes > self.limit_bytes:
+        if not self.has_room(size_bytes):
             return False
         self.used_bytes += size_bytes
         return True

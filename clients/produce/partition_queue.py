@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import bisect
 from collections.abc import Sequence
-from typing import NamedTuple, Self
+from typing import Generic, NamedTuple, Self, TypeVar
 
-from ringleader.clients.produce.batch_builder import BatchBuilder
+from ringleader.clients.produce.batch_builder import Builder
 from ringleader.protocol.compression import Compression
 from ringleader.protocol.records import Record, build_batch, iter_batches
 
+B = TypeVar("B", bound=Builder)
 SEQUENCES = 2**31
 """Sequence numbers start at 0 again after the highest int32."""
 
@@ -65,11 +66,11 @@ class OutgoingBatch:
         return type(self)(self.topic, self.partition, self.first + skipped, count, data, self.first_s)
 
 
-class PartitionQueue:
+class PartitionQueue(Generic[B]):
     """The batches of one partition. Once one comes back, nothing goes out before all others are answered:
     what a broker refuses for the gap before it would only come back too."""
 
-    def __init__(self, topic: str, partition: int, builder: BatchBuilder, idempotent: bool) -> None:
+    def __init__(self, topic: str, partition: int, builder: B, idempotent: bool) -> None:
         self.topic = topic
         self.partition = partition
         self.builder = builder

@@ -13,6 +13,8 @@ from functools import lru_cache
 from struct import Struct
 from typing import Any
 
+from ringleader.protocol import native
+
 _M = 0x5BD1E995
 _MASK = 0xFFFFFFFF
 _SEED = 0x9747B28C
@@ -26,6 +28,9 @@ def _words(length: int) -> Struct:
 
 def murmur2(data: bytes) -> int:
     """The 32-bit hash of ``org.apache.kafka.common.utils.Utils.murmur2``, signed as in Java."""
+    if native.compiled is not None:
+        found: int = native.compiled.murmur2(data)
+        return found - (1 << 32) if found & 0x80000000 else found
     length = len(data)
     whole = length & ~3
     h = _SEED ^ length
@@ -41,7 +46,8 @@ def murmur2(data: bytes) -> int:
 
 def partition_of_key(key: bytes, partitions: int) -> int:
     """The partition of a key among that number, as ``BuiltInPartitioner.partitionForKey``."""
-    return (murmur2(key) & 0x7FFFFFFF) % partitions
+    found: int = murmur2(key) if native.compiled is None else native.compiled.murmur2(key)
+    return (found & 0x7FFFFFFF) % partitions
 
 
 def partitions_of_keys(keys: Any, partitions: int) -> Any:

@@ -85,9 +85,9 @@ class Producer:
         self._settings = settings
         self._cluster = cluster
         self._topics: dict[str, _Target] = {}
-        self._queues: dict[TopicPartition, PartitionQueue] = {}
+        self._queues: dict[TopicPartition, PartitionQueue[BatchBuilder]] = {}
         # Queues with batches to send, and what each node has been sent and not answered.
-        self._waiting: dict[TopicPartition, PartitionQueue] = {}
+        self._waiting: dict[TopicPartition, PartitionQueue[BatchBuilder]] = {}
         self._in_flight: dict[int, deque[list[OutgoingBatch]]] = {}
         self._identity: tuple[int, int] | None = None
         self._failures = Failures()
@@ -142,14 +142,14 @@ class Producer:
                 self._close(queue)
                 known.sticky.move_on()
 
-    def _fill(self, queue: PartitionQueue, rows: Rows) -> None:
+    def _fill(self, queue: PartitionQueue[BatchBuilder], rows: Rows) -> None:
         sizes, at = rows.sizes(), 0
         while at < len(rows):
             at = self._take(queue, rows, sizes, at)
             if queue.builder.full:
                 self._close(queue)
 
-    def _take(self, queue: PartitionQueue, rows: Rows, sizes: RowSizes, at: int) -> int:
+    def _take(self, queue: PartitionQueue[BatchBuilder], rows: Rows, sizes: RowSizes, at: int) -> int:
         try:
             return queue.builder.fill(rows, sizes, at)
         except RowTooLargeError as error:
@@ -159,7 +159,7 @@ class Producer:
                 f"{self._settings.max_request_bytes}. Raise it, and the topic's max.message.bytes with it."
             ) from None
 
-    def _queue(self, tp: TopicPartition) -> PartitionQueue:
+    def _queue(self, tp: TopicPartition) -> PartitionQueue[BatchBuilder]:
         found = self._queues.get(tp)
         if found is None:
             settings = self._settings
@@ -168,7 +168,7 @@ class Producer:
             found = self._queues[tp] = PartitionQueue(*tp, builder, settings.idempotent)
         return found
 
-    def _close(self, queue: PartitionQueue) -> None:
+    def _close(self, queue: PartitionQueue[BatchBuilder]) -> None:
         """A batch is full: it may go."""
         identity = self._identify() if self._settings.idempotent else (-1, -1)
         batch = queue.close(int(time.time() * 1000), self._settings.codec, *identity, time.monotonic())
@@ -285,7 +285,10 @@ class Producer:
             self._refresh(refused)
 
     def _refused(
-        self, queue: PartitionQueue, batch: OutgoingBatch, answer: ProduceResponsePartitionProduceResponse
+        self,
+        queue: PartitionQueue[BatchBuilder],
+        batch: OutgoingBatch,
+        answer: ProduceResponsePartitionProduceResponse,
     ) -> bool:
         """Decide about a batch that was not stored; whether to look for leaders again. Raises
         ProduceError."""
@@ -310,7 +313,7 @@ class Producer:
         self._again(queue, batch)
         return True
 
-    def _again(self, queue: PartitionQueue, *batches: OutgoingBatch) -> None:
+    def _again(self, queue: PartitionQueue[BatchBuilder], *batches: OutgoingBatch) -> None:
         queue.back(*batches)
         self._waiting[queue.topic, queue.partition] = queue
 

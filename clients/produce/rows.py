@@ -12,6 +12,8 @@ from ringleader.protocol.records import Record, encode_record
 
 _OWN_TIME_BYTES = 9
 """A record with a time of its own has a varint more that may be long."""
+PLAIN_BYTES = FRAME_BYTES + _OWN_TIME_BYTES
+"""As `size_bytes` of a record with a time, and nothing else."""
 
 
 @dataclass(slots=True)

@@ -24,24 +24,30 @@ logger = logging.getLogger("ringleader.clients.produce")
 
 
 class _Sticky:
-    """Where records without a key go: to one partition until a batch's bytes are in it (KIP-794)."""
+    """Where records without a key go: to one partition until a batch's bytes are in it (KIP-794). `filled` is
+    told of the partition then: its batch waits for no more."""
 
-    def __init__(self, known: TopicMetadata) -> None:
-        self._available = _available(known)
+    def __init__(self, known: TopicMetadata, batch_bytes: int, filled: Callable[[int], None]) -> None:
+        self.known, self._available = known, _available(known)
+        self._batch_bytes, self._filled = batch_bytes, filled
         self._order = StickyPartitions(self._available, random.Random())
+        self._current = self._order.current
         self._bytes = 0
 
     def fits(self, known: TopicMetadata) -> bool:
         """Whether the partitions that have a leader are still those."""
-        return self._available == _available(known)
+        if known is not self.known and self._available == _available(known):
+            self.known = known
+        return known is self.known
 
-    def take(self, size_bytes: int, batch_bytes: int) -> int:
+    def take(self, size_bytes: int) -> int:
         """The partition of a record."""
-        if self._bytes >= batch_bytes:
-            self._order.move_on()
-            self._bytes = 0
         self._bytes += size_bytes
-        return self._order.current
+        if self._bytes > self._batch_bytes and self._bytes > size_bytes:
+            self._filled(self._current)
+            self._order.move_on()
+            self._current, self._bytes = self._order.current, size_bytes
+        return self._current
 
 
 def _available(known: TopicMetadata) -> list[int]:
@@ -50,12 +56,21 @@ def _available(known: TopicMetadata) -> list[int]:
 
 
 class Topics:
-    """Belongs to one event loop. `run` keeps what is known up to date; `changed` is called then."""
+    """Belongs to one event loop. `run` keeps what is known up to date; `changed` is called then. `filled`
+    is called with a partition that gets no more records without a key for now."""
 
-    def __init__(self, cluster: Cluster, settings: ProducerSettings, changed: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        settings: ProducerSettings,
+        changed: Callable[[], None],
+        filled: Callable[[TopicPartition], None],
+    ) -> None:
+        self._by_murmur2 = settings.partitioner == "murmur2"
         self._cluster = cluster
         self._settings = settings
         self._changed = changed
+        self._filled = filled
         self._known: dict[str, TopicMetadata] = {}
         self._nodes: dict[int, Node] = {}
         self._sticky: dict[str, _Sticky] = {}
@@ -135,6 +150,18 @@ class Topics:
                 backoff.reset()
             await asyncio.sleep(backoff.next_ms() / 1000)
 
+    def partition_now(self, topic: str, key: bytes | None, size_bytes: int) -> int | None:
+        """The partition of a record that names none, where that takes but a look; None: `partition` tells."""
+        known = self._known.get(topic)
+        if known is None:
+            return None
+        if key is not None:
+            return partition_of_key(key, len(known.partitions)) if self._by_murmur2 else None
+        sticky = self._sticky.get(topic)
+        if sticky is None or sticky.known is not known:
+            return None
+        return sticky.take(size_bytes)
+
     async def partition(
         self, topic: str, key: bytes | None, named: int | None, size_bytes: int, deadline_s: float
     ) -> int:
@@ -166,5 +193,7 @@ class Topics:
             return zlib.crc32(key) % count
         sticky = self._sticky.get(topic)
         if sticky is None or not sticky.fits(known):
-            sticky = self._sticky[topic] = _Sticky(known)
-        return sticky.take(size_bytes, self._settings.batch_size)
+            filled, size = self._filled, self._settings.batch_size
+            sticky = _Sticky(known, size, lambda partition: filled((topic, partition)))
+            self._sticky[topic] = sticky
+        return sticky.take(size_bytes)

@@ -160,6 +160,13 @@ class Transactions:
         """Whether there is one that can be aborted."""
         return self.phase is not Phase.NONE and self.fatal is None and not self._told
 
+    def check_accepts(self) -> None:
+        """Raises what keeps a record from being sent."""
+        if self.fatal is not None:
+            raise self.fatal
+        if self.id is not None:
+            self.check_open()
+
     def check_open(self) -> None:
         """Raises what keeps a record from being a part of the transaction."""
         if self.fatal is not None:

@@ -13,6 +13,7 @@ from bench.consume import CODECS, READERS, RECORDS, SIZES
 from bench.document import numbers
 from bench.filesystem import MemoryFileSystemError
 from bench.plan import KAFKA, KFAKE, RINGLEADER, quick_plan
+from bench.produce import CASES, PRODUCERS
 
 pytestmark = pytest.mark.bench
 
@@ -126,6 +127,15 @@ def test_processing(tmp_path: Path) -> None:
     assert saved["records"] == 200
     assert saved["medians"].keys() == {"plain tasks", "consumer.process"}
     assert all(rate > 0 for rate in saved["medians"].values())
+
+
+def test_produce(tmp_path: Path) -> None:
+    saved = run("produce", tmp_path)
+    assert [one["case"] for one in saved["results"]] == [case.name for case in CASES]
+    for result in saved["results"]:
+        assert result["medians"].keys() == set(PRODUCERS)
+        assert all(one["per_cpu_s"] > 0 for rounds in result["rounds"].values() for one in rounds)
+    assert {goal["wanted"] for goal in saved["goals"]} == {"at least 3", "at least 1"}
 
 
 def test_mixed(tmp_path: Path) -> None:

@@ -16,6 +16,8 @@ from ringleader.clients.produce.partitioner import (
     partitions_of_keys,
 )
 
+pytestmark = pytest.mark.usefixtures("both_ways")
+
 
 @pytest.mark.parametrize(
     ("key", "wanted"),

@@ -84,6 +84,18 @@ async def test_a_batch_that_is_full_to_the_byte_goes_at_once(coordinator: Coordi
         assert (await asyncio.wait_for(last, PATIENCE_S)).offset == 9
 
 
+async def test_a_partition_that_was_left_does_not_linger(coordinator: Coordinator) -> None:
+    """Without a key: seven records of 129 bytes fill a batch, and the eighth goes to another partition."""
+    async with Producer(coordinator.bootstrap, batch_size=1_000, linger_ms=60_000, **PATIENT) as producer:
+        sent = [await producer.send("t", bytes(100)) for _ in range(8)]
+        first = [await found for found in sent[:7]]
+        assert len({found.partition for found in first}) == 1
+        assert not sent[7].done()
+        await producer.flush()
+        assert sent[7].result().partition != first[0].partition
+        assert producer.metrics().buffered_bytes == 0
+
+
 async def test_batches_of_several_partitions_go_together_as_far_as_a_request_may_be(
     coordinator: Coordinator,
 ) -> None:

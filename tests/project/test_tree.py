@@ -56,6 +56,7 @@ def test_links_to_rooms_are_relative_and_whole(room: str) -> None:
 
 
 ONE_CONCEPT = {
+    "bench/document.py": "one page: a section for each benchmark, a few lines each",
     "clients/admin.py": "calls of one class, a few lines each",
     "clients/fetch/reader.py": "one class: partitions come, are read, and are handed out",
     "tests/clients/process/test_process.py": "one call, by what may happen to it",

@@ -11,7 +11,7 @@ from ringleader.clients.connection.metadata import ClusterMetadata, PartitionMet
 from ringleader.coordinator.topics.transactional import marker
 from ringleader.protocol import messages as kafka
 from ringleader.protocol.errors import ErrorCode
-from ringleader.protocol.records import BatchView, _sealed, encode_record, iter_batches
+from ringleader.protocol.records import BatchView, encode_record, iter_batches, sealed
 from tests.simulation.nodes.kafka import _FOR_NOW, TOPIC, Kafka, Partition
 from tests.simulation.transactions.coordination import STATE_PARTITIONS, STATE_TOPIC, Coordination
 
@@ -81,7 +81,7 @@ def _thinned(view: BatchView, left: list[Any]) -> bytes:
         encode_record(one, one.offset - header.base_offset, one.timestamp_ms - header.base_timestamp)
         for one in left
     )
-    return _sealed(
+    return sealed(
         body,
         header.base_offset,
         header.leader_epoch,
