@@ -182,6 +182,7 @@ class _SliceFetcher:
                 partition=part.partition, fetch_offset=part.position, partition_max_bytes=part.max_bytes
             )
             topics.setdefault(part.topic, []).append(entry)
+        # No session (KIP-227): each answer moves all that it names, and the next task asks for other ranges.
         return FetchRequest(
             replica_id=-1,
             max_wait_ms=self._settings.fetch_max_wait_ms,
