@@ -125,10 +125,13 @@ def test_filters_that_are_pushed_change_no_row(
 ) -> None:
     path = {"store": store, "lake": lake / "all"}[where]
     at = f"timestamp_millis({START_MS + 60_000})"
+    with History.open(store, read_only=True) as history:
+        end = f"timestamp_millis({history.rebalances('orders')[2].at_ms})"
     for table, condition in [
         ("rebalances", "`group` = 'orders'"),
         ("rebalances", f"`group` in ('orders', 'audit') and at > {at}"),
         ("rebalances", f"at <= {at}"),
+        ("rebalances", f"at <= {end}"),
         ("members", f"since <= {at} and until >= {at}"),
         ("members", "until is null"),
         ("moves", f"topic = 'orders' and not at < {at}"),
