@@ -1,5 +1,5 @@
 """Fetch (1) v4-18: v5 log start offset, v7 sessions, v9 leader epoch, v11 rack, v12 flexible, v13 topic ids.
-What v14-18 add is for brokers that follow, and about leaders elsewhere.
+The fields of v14-18 are for brokers that follow, and about leaders elsewhere.
 
 A client may keep the partitions of its requests here, in a session (see `fetch_sessions`).
 Readers of committed records get what is before the last stable offset, and which transactions in it were
