@@ -62,15 +62,20 @@ def check_fields(settings: Any) -> None:
             wire_text(name, value)
 
 
+def utf8_size(what: str, text: str) -> int:
+    """The bytes of a text. Raises ValueError for one that cannot be sent."""
+    try:
+        return len(text.encode())
+    except UnicodeEncodeError as error:
+        why = f"character {error.start} is half of a surrogate pair"
+        raise ValueError(f"{what} cannot be sent as UTF-8: {why}") from None
+
+
 def wire_text(what: str, text: object) -> str:
     """Raises ValueError for what is no text, or none that every version of every request has room for."""
     check(what, text, str)
     assert isinstance(text, str)
-    try:
-        size = len(text.encode())
-    except UnicodeEncodeError as error:
-        why = f"character {error.start} is half of a surrogate pair"
-        raise ValueError(f"{what} cannot be sent as UTF-8: {why}") from None
+    size = utf8_size(what, text)
     if size > MAX_INT16:
         raise ValueError(f"{what} has to be at most {MAX_INT16} bytes of UTF-8, not {size}")
     return text

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from ringleader.clients.checks import MAX_INT32, MAX_INT64, in_range, wire_text
+from ringleader.clients.checks import MAX_INT32, MAX_INT64, in_range, utf8_size, wire_text
 from ringleader.clients.produce.errors import SerializationError
 from ringleader.clients.produce.model import ProducerSettings, Serializer
 from ringleader.clients.produce.rows import Row
@@ -114,4 +114,5 @@ def _checked(headers: Any) -> Headers:
         right = isinstance(one, tuple | list) and len(one) == 2 and isinstance(one[0], str)
         if not right or not isinstance(one[1], bytes | None):
             raise ValueError(f'headers are [("name", b"value"), ...], not {one!r}')
+        utf8_size("the name of a header", one[0])
     return tuple((name, value) for name, value in headers)

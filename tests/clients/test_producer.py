@@ -179,6 +179,8 @@ async def test_what_is_wrong_with_a_record_keeps_no_other(coordinator: Coordinat
             await producer.send("t", "text")
         with pytest.raises(ValueError, match="headers are"):
             await producer.send("t", b"", headers=[("a", "b")])  # type: ignore[list-item]
+        with pytest.raises(ValueError, match="the name of a header cannot be sent as UTF-8: character 1"):
+            await producer.send("t", b"", headers=[("a\ud800", b"")])
         with pytest.raises(ValueError, match="timestamp_ms has to be 0"):
             await producer.send("t", b"", timestamp_ms=-1)
         with pytest.raises(BrokerError, match="cannot be written to: INVALID_TOPIC_EXCEPTION"):
