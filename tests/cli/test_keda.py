@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,9 +15,9 @@ from ringleader.insight.history import History
 from ringleader.insight.scaler.serving import asked
 from ringleader.insight.scaler.wire import SERVICE, message
 from ringleader.testing.coordinator import Coordinator
-from tests.cli.test_watch import free_address, watching
+from tests.cli.test_watch import free_address, running, watching
 from tests.support.certificates import Certificates
-from tests.support.command import PATIENCE_S, command_line, environment, run_here
+from tests.support.command import PATIENCE_S, environment, run_here
 
 TOPIC = "orders"
 
@@ -93,28 +92,14 @@ def trigger(**metadata: str) -> Any:
 
 @contextmanager
 def scaling(history: Path, *arguments: str, tls: grpc.ChannelCredentials | None = None) -> Iterator[Keda]:
-    """Ends with SIGTERM, in order."""
-    process = subprocess.Popen(
-        command_line("keda", "--history", str(history), "--listen", free_address(), *arguments),
-        env=environment(""),
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        assert process.stderr is not None
-        line = process.stderr.readline()
-        assert "listens on 127.0.0.1:" in line
-        keda = Keda(line.partition("listens on ")[2].partition(";")[0], tls)
+    """The command, and a client of it."""
+    given = ["--history", str(history), "--listen", free_address(), *arguments]
+    with running(environment(""), "keda", *given) as one:
+        keda = Keda(one.says("listens on 127.0.0.1:").partition("listens on ")[2].partition(";")[0], tls)
         try:
             yield keda
         finally:
             keda.close()
-        process.terminate()
-        assert process.wait(PATIENCE_S) == 0
-        assert "Traceback" not in process.stderr.read()
-    finally:
-        process.kill()
-        process.communicate()
 
 
 def until(keda: Keda, wanted: int, **metadata: str) -> None:

@@ -10,7 +10,7 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -42,6 +42,8 @@ class Running:
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self.process = process
+        self.rest = ""
+        """The lines of both outputs that nobody had read when it ended."""
 
     def says(self, text: str) -> str:
         """The next line of complaints and notes that has this in it."""
@@ -61,22 +63,28 @@ class Running:
 
 
 @contextmanager
-def watching(coordinator: Coordinator | Daemon, history: Path, *arguments: str) -> Iterator[Running]:
-    """Ends with Ctrl-C, in order."""
+def running(env: Mapping[str, str], *arguments: str) -> Iterator[Running]:
+    """A command that goes on until it is ended: with Ctrl-C, in order."""
     process = subprocess.Popen(
-        command_line("watch", "--history", str(history), *arguments),
-        env=environment(coordinator.bootstrap),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
+        command_line(*arguments), env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
+    one = Running(process)
     try:
-        yield Running(process)
+        yield one
         process.send_signal(signal.SIGINT)
-        assert process.wait(PATIENCE_S) == 0
+        one.rest = "".join(process.communicate(timeout=PATIENCE_S))
+        assert process.returncode == 0, one.rest
+        assert "Traceback" not in one.rest
     finally:
         process.kill()
         process.communicate()
+
+
+@contextmanager
+def watching(coordinator: Coordinator | Daemon, history: Path, *arguments: str) -> Iterator[Running]:
+    """The command over a history in that file."""
+    with running(environment(coordinator.bootstrap), "watch", "--history", str(history), *arguments) as one:
+        yield one
 
 
 class Member:

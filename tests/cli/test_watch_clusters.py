@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
-import subprocess
 import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -16,30 +14,19 @@ import pytest
 
 from ringleader.cli.clusters import CLUSTERS_MAX
 from ringleader.insight.history.paths import last_watched
-from tests.cli.test_watch import TOPIC, Member, Running, free_address, health
-from tests.support.command import PATIENCE_S, command_line, run_here
+from tests.cli.test_watch import TOPIC, Member, Running, free_address, health, running
+from tests.support.command import PATIENCE_S, run_here
 from tests.support.daemon import Daemon
 from tests.support.receivers import Webhook
 
 
 @contextmanager
 def watching(clusters: Mapping[str, str], *arguments: str) -> Iterator[Running]:
-    """Ends with Ctrl-C, in order."""
+    """The command over several clusters."""
     named = [word for name, servers in clusters.items() for word in ("-b", f"{name}={servers}")]
-    process = subprocess.Popen(
-        command_line("watch", *named, *arguments),
-        env={name: value for name, value in os.environ.items() if not name.startswith("RINGLEADER_")},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        yield Running(process)
-        process.send_signal(signal.SIGINT)
-        assert process.wait(PATIENCE_S) == 0
-    finally:
-        process.kill()
-        process.communicate()
+    bare = {name: value for name, value in os.environ.items() if not name.startswith("RINGLEADER_")}
+    with running(bare, "watch", *named, *arguments) as one:
+        yield one
 
 
 def metrics(url: str) -> str:
