@@ -44,7 +44,7 @@ def build(services: Services, relay: Relay, *more: Family) -> dict[int, Handler]
     if relay.versions.get(MetadataRequest.API_KEY, (0, 0))[1] < METADATA_BY_ID_VERSION:
         for request in OffsetCommitRequest, OffsetFetchRequest:
             narrowed[request.API_KEY] = request.MIN_VERSION, TOPIC_IDS_VERSION - 1
-        least, most = narrowed[FetchRequest.API_KEY]
+        least, most = narrowed.get(FetchRequest.API_KEY, (FetchRequest.MIN_VERSION, FetchRequest.MAX_VERSION))
         narrowed[FetchRequest.API_KEY] = least, min(most, data.TOPIC_IDS_VERSION - 1)
     table.update(of_every_node(services))
     find_coordinator = table[FindCoordinatorRequest.API_KEY]

@@ -108,13 +108,15 @@ async def until(holds: Callable[[], bool]) -> None:
 
 
 def fetched_offsets(coordinator: Coordinator, place: TopicPartition) -> list[int]:
-    """The offsets that clients asked for, of one partition."""
+    """The offsets that clients asked for, of one partition, by name or by id."""
+    topic = coordinator.node.topics.describe(place[0])
+    assert topic is not None
     return [
         part.fetch_offset
         for seen in coordinator.faults.seen("Fetch")
-        for topic in seen.request.topics
-        for part in topic.partitions
-        if (topic.topic, part.partition) == place
+        for asked in seen.request.topics
+        for part in asked.partitions
+        if (asked.topic == topic.name or asked.topic_id == topic.id) and part.partition == place[1]
     ]
 
 
