@@ -424,3 +424,4 @@ def test_one_chooses_among_several_clusters(tmp_path: Path, open_page: Open) -> 
         expect(page.get_by_role("row").filter(has_text="eu/test")).to_contain_text("since 14 Nov 2023")
         page.get_by_role("link", name="eu/test & more").click()
         expect(page.get_by_role("alert")).to_contain_text("has not answered since 14 Nov 2023")
+        page.close()  # before its server goes
