@@ -238,7 +238,10 @@ async def test_a_regex_and_a_classic_member_are_reported(broker: KafkaBroker, or
 def test_a_share_group_is_said_to_be_one(broker: KafkaBroker, orders: str) -> None:
     asked = ("--bootstrap-server", broker.bootstrap, "--topic", orders, "--group", "shared")
     tool(f"{TOOLS}consumer.ConsoleShareConsumer", *asked, "--timeout-ms", "1000")
-    done = run_command(broker.bootstrap, "groups", "describe", "shared")
+    assert ok(broker, "groups", "describe", "shared").splitlines()[0] == "Share group shared: Empty"
+    done = run_command(
+        broker.bootstrap, "groups", "reset", "shared", "--topic", orders, "--to-earliest", "--execute"
+    )
     assert (done.code, done.out) == (1, "")
     assert done.err == (
         "ringleader: Group shared is of type share; this command knows classic and consumer groups.\n"
