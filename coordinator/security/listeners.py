@@ -10,6 +10,8 @@ from enum import StrEnum
 from ipaddress import ip_address
 from typing import Any, NamedTuple
 
+from ringleader.host.addresses import address_text
+
 EVERYWHERE = "0.0.0.0"
 MAX_LISTENERS = 100
 
@@ -52,7 +54,7 @@ class Address(NamedTuple):
     port: int
 
     def __str__(self) -> str:
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+        return address_text(self.host, self.port)
 
     @property
     def is_loopback(self) -> bool:

@@ -24,6 +24,7 @@ from crc32c import crc32c
 from ringleader.coordinator.storage import wal
 from ringleader.coordinator.storage.base import Batch, Failure, Row, StorageError
 from ringleader.coordinator.storage.writer import WriterThread
+from ringleader.host.durable import sync_path
 
 FORMAT_VERSION = 2
 """In the file's header (`user_version`). Raise it with every change of the tables, and write the step up:
@@ -244,9 +245,9 @@ class SqliteStorage:
             connection.execute("PRAGMA journal_mode = WAL")
         finally:
             connection.close()
-        _sync(fresh)
+        sync_path(fresh)
         fresh.rename(self._path)
-        _sync(self._path.parent)
+        sync_path(self._path.parent)
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(
@@ -477,11 +478,3 @@ class SqliteStorage:
 def _checksum(partition: int, epoch: int, position: int, key: bytes, value: bytes) -> int:
     """Over all that a row says: CRC-32C of key and value, begun with the partition; then the numbers."""
     return int(crc32c(value, crc32c(key, partition))) ^ position ^ epoch
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

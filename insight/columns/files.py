@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
+from ringleader.host.durable import sync_path
 from ringleader.host.lock_file import HeldError, LockFile
 from ringleader.insight.columns.arrow import batches, schema_of
 from ringleader.insight.columns.model import TABLES, Table
@@ -75,11 +76,7 @@ def _write(history: Queries, directory: Path, asked: Asked) -> list[Written]:
     finally:
         for path in aside.values():
             path.unlink(missing_ok=True)
-    descriptor = os.open(directory, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    sync_path(directory)
     return made
 
 

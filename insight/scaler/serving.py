@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import grpc
 
+from ringleader.host.addresses import address_text
 from ringleader.insight.advice.demand import Demand, demand
 from ringleader.insight.history import History, HistoryError
 from ringleader.insight.scaler.wire import SERVICE, message
@@ -101,7 +102,7 @@ async def serve(
         options=[("grpc.max_receive_message_length", REQUEST_MAX_BYTES), ("grpc.so_reuseport", 0)],
     )
     server.add_generic_rpc_handlers((_handlers(_Scaler(desk)),))
-    address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    address = address_text(host, port)
     try:
         try:
             plain = tls is None

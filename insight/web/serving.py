@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from ringleader.coordinator.security.tls import Tls
+from ringleader.host.addresses import address_text
 from ringleader.host.http_server import HttpServer, bound
 from ringleader.insight.advice.thresholds import DEFAULT, Thresholds
 from ringleader.insight.web.app import application
@@ -81,8 +82,7 @@ async def page(
     ]
     serving = asyncio.create_task(server.serve(), name="insight page")
     try:
-        shown = f"[{host}]" if ":" in host else host
-        yield f"{'http' if tls is None else 'https'}://{shown}:{bound_port}/"
+        yield f"{'http' if tls is None else 'https'}://{address_text(host, bound_port)}/"
     finally:
         for place in places.all:
             place.live.end()

@@ -49,10 +49,17 @@ async def group_of(admin: Admin, group: str) -> GroupDescription | None:
     (found,) = await admin.describe_groups([group])
     if found.state != "Dead":
         return found
-    seen = await listed(admin, group)
-    if seen is not None and seen.group_type not in ("", "classic", "consumer"):
-        fail(f"Group {group} is of type {seen.group_type}; this command knows classic and consumer groups.")
+    refuse_other_type(await listed(admin, group))
     return None
+
+
+def refuse_other_type(seen: GroupListing | None) -> None:
+    """Ends the command for a group that is neither classic nor of the consumer protocol."""
+    if seen is not None and seen.group_type not in ("", "classic", "consumer"):
+        fail(
+            f"Group {seen.group_id} is of type {seen.group_type}; "
+            "this command knows classic and consumer groups."
+        )
 
 
 async def listed(admin: Admin, group: str) -> GroupListing | None:

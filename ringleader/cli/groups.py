@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ringleader.cli.asking import ask, group_of, listed
+from ringleader.cli.asking import ask, listed, refuse_other_type
 from ringleader.cli.common import (
     BOOTSTRAP,
     NONE,
@@ -208,7 +208,7 @@ async def _described(admin: Admin, group: str) -> dict[str, Any]:
         seen = await listed(admin, group)
         if seen is not None and seen.group_type == "share":
             return await _share_described(admin, group, seen.state)
-        await group_of(admin, group)  # ends the command for another type
+        refuse_other_type(seen)
         fail(f"There is no group {group}.")
     members: list[dict[str, Any]] = [
         {
