@@ -76,7 +76,7 @@ def dotted(field: str) -> str:
 
 def options_of(model: type[BaseModel], prefix: str = "") -> list[Option]:
     """Every field of the model as an option, its own first, each in the order of declaration. `prefix` stands
-    before each of its names, the field's, too."""
+    before each of its names, the field's, too. A secret has no flag: others can see a command line."""
     own = [name for name in model.__annotations__ if name in model.model_fields]
     names = dict.fromkeys([*own, *model.model_fields])
     fields = model.model_fields
@@ -95,7 +95,7 @@ def _option(own: str, info: FieldInfo, prefix: str) -> Option:
     return Option(
         field=name,
         key=dotted(name),
-        flag="--" + name.replace("_", "-"),
+        flag="" if name.endswith(SECRETS) else "--" + name.replace("_", "-"),
         env=ENV_PREFIX + name.upper(),
         description=f"Deprecated. {info.description}" if name in DEPRECATED else info.description or "",
         unit=next((unit for suffix, unit in _UNITS.items() if name.endswith(suffix)), ""),

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from ringleader.cli.common import complain
+from ringleader.cli.common import HELP_FLAGS, complain
 
 __all__ = ["app", "main"]
 
@@ -98,7 +98,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
     add_completion=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings=HELP_FLAGS,
 )
 
 

@@ -17,6 +17,8 @@ NONE = "-"
 # Exit codes: the input was wrong; the input was right, but it could not be done.
 WRONG_INPUT = 2
 FAILED = 1
+# Also of a command that is made by itself, without its parent.
+HELP_FLAGS = {"help_option_names": ["-h", "--help"]}
 # Tables that are piped somewhere are not cut to the width of a terminal that is not there.
 PIPE_WIDTH = 240
 

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
+from ringleader.cli.common import HELP_FLAGS
+
 if TYPE_CHECKING:
     from ringleader.coordinator.config_text import Option
 
@@ -25,7 +27,7 @@ def command_with(name: str, text: str, command: Callable[..., None], flags: Flag
     @functools.cache
     def with_all_flags() -> Any:
         made = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich")
-        made.command(name, help=text)(_with_flags(command, flags()))
+        made.command(name, help=text, context_settings=HELP_FLAGS)(_with_flags(command, flags()))
         return typer.main.get_command(made)
 
     class Command(TyperCommand):
@@ -44,7 +46,7 @@ def _with_flags(command: Callable[..., None], flags: Iterable[tuple[Option, str]
         for parameter in inspect.signature(command, eval_str=True).parameters.values()
         if parameter.kind is not inspect.Parameter.VAR_KEYWORD
     ]
-    parameters = [*own, *(_parameter(option, panel) for option, panel in flags)]
+    parameters = [*own, *(_parameter(option, panel) for option, panel in flags if option.flag)]
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return command

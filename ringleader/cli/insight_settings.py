@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
 
@@ -44,20 +43,18 @@ class Settings(NamedTuple):
 
 
 def options() -> list[Option]:
-    """Every setting with its names; a secret has no flag."""
-    from ringleader.coordinator.config_text import SECRETS, options_of
+    """Every setting with its names."""
+    from ringleader.coordinator.config_text import options_of
     from ringleader.insight.advice import Thresholds
     from ringleader.insight.notices.settings import NoticeSettings
 
-    every = [*options_of(Thresholds, ADVICE), *options_of(NoticeSettings, NOTIFY)]
-    return [replace(one, flag="") if one.field.endswith(SECRETS) else one for one in every]
+    return [*options_of(Thresholds, ADVICE), *options_of(NoticeSettings, NOTIFY)]
 
 
 def flags() -> Iterator[tuple[Option, str]]:
     """For the command line, each with its part of the help."""
     for option in options():
-        if option.flag:
-            yield option, "Thresholds of advice" if option.field.startswith(ADVICE) else "Notices"
+        yield option, "Thresholds of advice" if option.field.startswith(ADVICE) else "Notices"
 
 
 def flags_of_advice() -> Iterator[tuple[Option, str]]:

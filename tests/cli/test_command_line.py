@@ -81,7 +81,11 @@ def test_every_setting_is_a_flag_of_serve(capsys: Capture, monkeypatch: pytest.M
     monkeypatch.setenv("COLUMNS", "200")
     assert run(["serve", "--help"]) == 0
     words = capsys.readouterr().out.split()
-    assert {option.flag for option in options()} <= set(words)
+    flags = {option.key: option.flag for option in options()}
+    assert {flag for flag in flags.values() if flag} <= set(words)
+    secrets = {"http.ssl.key.password", "ssl.key.password", "ssl.keystore.key"}
+    assert {key for key, flag in flags.items() if not flag} == secrets
+    assert not any(word.startswith(("--ssl-key-", "--ssl-keystore-key", "--http-ssl-key-")) for word in words)
     for panel in ("node", "Connections", "Groups", "Topics"):
         assert panel in words
 
