@@ -314,9 +314,10 @@ class Classic(Restorable):
         latest_ms = at_ms
         earliest_ms = max(since_ms, self._went_after_ms(at_ms, last_ms, stayed, others, alone))
         polls = self._polls
-        if member.member_id in polls.there:
-            latest_ms = max(since_ms, min(latest_ms, polls.missing.get(member.member_id, at_ms)))
-            earliest_ms = min(latest_ms, max(earliest_ms, polls.there[member.member_id]))
+        gone_ms = polls.gone_ms(member.member_id)
+        if gone_ms is not None:
+            latest_ms = max(since_ms, min(latest_ms, gone_ms))
+        earliest_ms = min(latest_ms, max(earliest_ms, polls.there.get(member.member_id, 0)))
         waited_ms = None
         if polls.began_ms is not None:
             waited_ms = (polls.completing_ms or at_ms) - polls.began_ms

@@ -28,6 +28,9 @@ EXPIRY_LATE_MS = 1_000
 POLL_LATE_MS = 3_500
 """A poll interval that is exceeded is noticed within a heartbeat interval; 3 s is what clients have."""
 
+_WAITED_EARLY_MS = 700
+"""The beginning of a wait lies between two polls: it may have lasted longer by that."""
+
 _REVOKED_LATE_MS = 500
 """The broker ends a member that does not give partitions up about that early."""
 
@@ -281,6 +284,14 @@ def _sure_of_expiry(silence: _Silence) -> Confidence:
     return silence.best if narrow and (silence.active or silence.alone) else Confidence.POSSIBLE
 
 
+def _sure_of_waiting(silence: _Silence) -> Confidence:
+    """A member that was killed is waited for until its session ends, which is at most a session's length."""
+    waited_ms, limit_ms = silence.seen.waited_ms or 0, silence.seen.rebalance_timeout_ms or 0
+    left_ms = (silence.seen.session_timeout_ms or waited_ms) - waited_ms
+    exact = -_WAITED_EARLY_MS <= waited_ms - limit_ms <= EXPIRY_LATE_MS and left_ms > EXPIRY_LATE_MS
+    return Confidence.LIKELY if exact or left_ms < -EXPIRY_LATE_MS else Confidence.POSSIBLE
+
+
 def _sure_of_poll(silence: _Silence) -> Confidence:
     return silence.best if silence.active or silence.alone else Confidence.POSSIBLE
 
@@ -383,7 +394,7 @@ RULES = (
             "nothing",
         ),
     ),
-    _Rule(_kept_waiting, Departure.NOT_REJOINED, Confidence.LIKELY, _kept_waiting_text),
+    _Rule(_kept_waiting, Departure.NOT_REJOINED, _sure_of_waiting, _kept_waiting_text),
     _Rule(_too_young_to_expire, Departure.LEFT, Confidence.LIKELY, _too_young_text),
     _Rule(
         lambda s: s.silent_ms is None,

@@ -23,9 +23,11 @@ class Polls:
     completing_ms: int | None = None
     """first seen waiting for its leader,"""
     settled_ms: int | None = None
-    """first seen at rest again,"""
+    """first seen at rest again."""
+    first_ms: int | None = None
+    """First seen at all,"""
     last_ms: int | None = None
-    """and last seen at all."""
+    """and last."""
     there: dict[str, int] = field(default_factory=dict)
     """When each member was last seen,"""
     missing: dict[str, int] = field(default_factory=dict)
@@ -36,6 +38,7 @@ class Polls:
     def see(self, fact: Described) -> None:
         """An answer."""
         at_ms, self.state, self.last_ms = fact.at_ms, fact.state, fact.at_ms
+        self.first_ms = self.first_ms or at_ms
         if fact.state in MOVING:
             if self.settled_ms is not None:
                 self.rest_ms, self.moving_ms, self.completing_ms = self.settled_ms, None, None
@@ -58,6 +61,10 @@ class Polls:
         for member_id in self.there:
             if member_id not in now:
                 self.missing.setdefault(member_id, at_ms)
+
+    def gone_ms(self, member_id: str) -> int | None:
+        """When it was first missed: a member that no poll saw was gone before the first of them."""
+        return self.missing.get(member_id) if member_id in self.there else self.first_ms
 
     def end(self, at_ms: int) -> Polls:
         """A record has come, with what polls saw. Returns the beginning of the time until the next one."""
