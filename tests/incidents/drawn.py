@@ -117,7 +117,7 @@ async def _join(team: Team, order: random.Random) -> Deed:
     return Deed(
         f"{team.client_id('n')} joins",
         [team.client_id("n")],
-        [Cause.MEMBER_JOINED],
+        [Cause.MEMBER_JOINED, Cause.MEMBER_RESTARTED],  # it may have been drawn before, and stopped just now
         lambda: team.start("n"),
         after=lambda: _deed(team, "stop", [_stopping(team, "n")]),
     )
