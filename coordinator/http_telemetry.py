@@ -17,7 +17,8 @@ from itertools import islice
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 
-from ringleader.coordinator.telemetry import INSTANCES_MAX, MEASURES, Telemetry, Told
+from ringleader.coordinator.journal.entries import Told
+from ringleader.coordinator.telemetry import INSTANCES_MAX, MEASURES, Telemetry
 from ringleader.protocol.errors import error_name
 
 MEMBERS_MAX = 1_000

@@ -88,7 +88,9 @@ class Node(ServingNode):
             authorizer_of(settings),
             quotas_of(settings),
         )
-        self.journal = JournalWriter(wall_ms, self.log)
+        self.journal = JournalWriter(wall_ms, self.log, reports=self.telemetry)
+        if self.telemetry is not None:
+            self.telemetry.on_told = self.journal.add
         self.runtime.on_journal = self.journal.add
         self.server = Server(
             settings,

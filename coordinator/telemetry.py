@@ -8,12 +8,13 @@ holds for all clients. No clock, no randomness: a caller gives both.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from crc32c import crc32c
 
+from ringleader.coordinator.journal.entries import ClientTold, Told
 from ringleader.protocol.compression import Compression, decompress
 from ringleader.protocol.errors import ErrorCode, KafkaError, MalformedError
 from ringleader.protocol.messages import (
@@ -34,6 +35,17 @@ KEPT_INTERVALS: Final = 3
 COMPRESSIONS: Final = (Compression.ZSTD, Compression.LZ4, Compression.GZIP, Compression.SNAPPY)
 """The preferred one first. None is accepted as well, as in Kafka."""
 RESERVED: Final = (ZERO_UUID, bytes(15) + b"\1")
+JOURNAL_EVERY_MS: Final = 600_000
+"""A member that tells nothing new is in the journal at most so often."""
+NEWS: Final = ("poll_interval_max_seconds", "callback_max_seconds")
+NEWS_RATIO: Final = 2.0
+NEWS_LEAST_S: Final = 1.0
+"""It is new that one of these is so many times as long as in the journal, and at least so long."""
+LATER_REPORTS: Final = 3
+"""Reports of a client after its member went that stand in the journal: a gap between polls is told only when
+it is over."""
+DEPARTED_MAX: Final = 8
+"""Members of one client whose departure is waited for to be explained."""
 _OPEN_TO_GET: Final = (ErrorCode.UNKNOWN_SUBSCRIPTION_ID, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
 """After these errors a client may ask for its subscription at once."""
 
@@ -68,29 +80,31 @@ MEASURES: Final = {
     "fetch_latency_max_seconds": Measure(
         f"{_CONSUMER}.fetch.manager.fetch.latency.max", 1_000, "Longest request for records"
     ),
+    "heartbeat_latency_max_seconds": Measure(
+        f"{_CONSUMER}.coordinator.heartbeat.response.time.max", 1_000, "Longest answer to a heartbeat"
+    ),
+    "poll_interval_limit_seconds": Measure(
+        "ringleader.poll.interval.limit", 1, "Its max_poll_interval_ms (this package's clients)"
+    ),
+    "callback_max_seconds": Measure(
+        "ringleader.callback.time.max", 1, "Longest callback of the application (this package's clients)"
+    ),
 }
 """By our name, with its unit."""
+LEFT_AGO: Final = "ringleader.left.seconds.ago"
+"""How long ago this package's client gave up a membership by itself."""
+_LEFT_AGO_MAX_S: Final = 86_400
 _WANTED: Final = {one.name: key for key, one in MEASURES.items()}
-REQUESTED: Final = sorted(_WANTED)
+REQUESTED: Final = sorted((*_WANTED, LEFT_AGO))
 """The subscription: these names, and those that begin so."""
 
 
+ERROR_ATTRIBUTE: Final = "ringleader_error"
+LEFT_ID_ATTRIBUTE: Final = "ringleader_left_member_id"
+LEFT_REASON_ATTRIBUTE: Final = "ringleader_left_reason"
+"""The words that this package's clients tell."""
 MEMBER_ATTRIBUTES: Final = ("group_member_id", "member_id")
 """The member id, as KIP-714 and Java's clients call it, and librdkafka. Both say `group_id`."""
-
-
-class Told(NamedTuple):
-    """The values that a client told last as a member of a group."""
-
-    group_id: str
-    member_id: str
-    client_id: str
-    client_host: str
-    """Java's form, `/127.0.0.1`."""
-    at_ms: int
-    """Unix time."""
-    values: dict[str, float]
-    """By the names of `MEASURES`."""
 
 
 @dataclass(slots=True)
@@ -103,6 +117,12 @@ class _Instance:
     terminating: bool = False
     error: int = ErrorCode.NONE
     told: Told | None = None
+    before: Told | None = None
+    """Its last report as another member than now."""
+    departed: dict[tuple[str, str], int] = field(default_factory=dict)
+    """Group and id of members that it was and that went: how many more reports are of interest."""
+    written: Told | None = None
+    """The report that stands in the journal."""
 
 
 class Caller(NamedTuple):
@@ -127,6 +147,8 @@ class Telemetry:
         """Group and member id -> the instance that told of it last."""
         self.pushes: Counter[int] = Counter()
         """By error code."""
+        self.on_told: Callable[[ClientTold], None] | None = None
+        """Gets what is worth a record of the journal."""
 
     # ---- requests ----
 
@@ -193,15 +215,34 @@ class Telemetry:
     def _keep(self, request: PushTelemetryRequest, instance: _Instance, caller: Caller, at_ms: int) -> None:
         try:
             inflated = decompress(request.compression_type, request.metrics, self._max_bytes)
-            found = read_metrics(inflated, _WANTED)
+            found = read_metrics(inflated, REQUESTED)
         except MalformedError as error:
             raise KafkaError(ErrorCode.INVALID_RECORD, str(error)) from None
-        told = _told(found, caller, at_ms)
+        told = _told(found, caller, request, at_ms)
         if told is None:
             return
-        self._forget_member(request.client_instance_id, instance)
+        self._remember(request.client_instance_id, instance, told)
+        for (group_id, member_id), left in list(instance.departed.items()):
+            if group_id == told.group_id:
+                self._say(ClientTold(told, member_id))
+                instance.departed[group_id, member_id] = left - 1
+                if left == 1:
+                    del instance.departed[group_id, member_id]
+        if _is_news(told, instance.written):
+            instance.written = told
+            self._say(ClientTold(told))
+
+    def _say(self, said: ClientTold) -> None:
+        if self.on_told is not None:
+            self.on_told(said)
+
+    def _remember(self, instance_id: bytes, instance: _Instance, told: Told) -> None:
+        last = instance.told
+        if last is not None and _member(last) != _member(told):
+            self._forget_member(instance_id, instance.before)
+            instance.before = last
         instance.told = told
-        self._members[told.group_id, told.member_id] = request.client_instance_id
+        self._members[_member(told)] = instance_id
 
     # ---- instances ----
 
@@ -228,12 +269,13 @@ class Telemetry:
             self._forget(oldest)
 
     def _forget(self, instance_id: bytes) -> None:
-        self._forget_member(instance_id, self._instances.pop(instance_id))
+        found = self._instances.pop(instance_id)
+        self._forget_member(instance_id, found.told)
+        self._forget_member(instance_id, found.before)
 
-    def _forget_member(self, instance_id: bytes, instance: _Instance) -> None:
-        told = instance.told
-        if told is not None and self._members.get((told.group_id, told.member_id)) == instance_id:
-            del self._members[told.group_id, told.member_id]
+    def _forget_member(self, instance_id: bytes, told: Told | None) -> None:
+        if told is not None and self._members.get(_member(told)) == instance_id:
+            del self._members[_member(told)]
 
     # ---- what is known ----
 
@@ -246,29 +288,86 @@ class Telemetry:
         """The values that a client told last as this member; None: nothing, or too long ago."""
         self._expire(now_ms)
         instance_id = self._members.get((group_id, member_id))
-        return None if instance_id is None else self._instances[instance_id].told
+        return None if instance_id is None else _as(self._instances[instance_id], (group_id, member_id))
 
     def of_groups(self, group_ids: Collection[str], now_ms: int) -> Iterator[Told]:
         """The values that clients told last as members of these groups."""
         self._expire(now_ms)
-        for (group_id, _), instance_id in self._members.items():
+        for key, instance_id in self._members.items():
             told = self._instances[instance_id].told
-            if group_id in group_ids and told is not None:
+            if key[0] in group_ids and told is not None and _member(told) == key:
                 yield told
 
+    def gone(self, group_id: str, member_ids: Iterable[str]) -> dict[str, Told]:
+        """The last reports of the clients of these members, by member id. They are in the group no more: what
+        their clients tell next is for the journal (`on_told`)."""
+        found = {}
+        for member_id in member_ids:
+            instance_id = self._members.get((group_id, member_id))
+            if instance_id is None:
+                continue
+            instance = self._instances[instance_id]
+            if (told := _as(instance, (group_id, member_id))) is not None:
+                found[member_id] = told
+            if not instance.terminating:
+                instance.departed[group_id, member_id] = LATER_REPORTS
+                if len(instance.departed) > DEPARTED_MAX:
+                    del instance.departed[next(iter(instance.departed))]
+        return found
 
-def _told(found: Metrics, caller: Caller, at_ms: int) -> Told | None:
+
+def _as(instance: _Instance, member: tuple[str, str]) -> Told | None:
+    """Its last report as this member."""
+    both = (instance.told, instance.before)
+    return next((one for one in both if one is not None and _member(one) == member), None)
+
+
+def _member(told: Told) -> tuple[str, str]:
+    return told.group_id, told.member_id
+
+
+def _is_news(told: Told, written: Told | None) -> bool:
+    """Whether this is worth a record, after that."""
+    if written is None or _member(written) != _member(told) or told.terminating:
+        return True
+    if (told.error, told.left_id) != (written.error, written.left_id):
+        return True
+    if told.at_ms - written.at_ms >= JOURNAL_EVERY_MS:
+        return True
+    return any(
+        told.values.get(name, 0.0) >= max(NEWS_LEAST_S, NEWS_RATIO * written.values.get(name, 0.0))
+        for name in NEWS
+    )
+
+
+def _told(found: Metrics, caller: Caller, request: PushTelemetryRequest, at_ms: int) -> Told | None:
     """None: of no member, or of a group that is not the caller's business."""
     group_id = found.attributes.get("group_id", "")
     member_id = next(filter(None, map(found.attributes.get, MEMBER_ATTRIBUTES)), "")
     values = {
         _WANTED[name]: value / MEASURES[_WANTED[name]].per
         for name, value in found.values.items()
-        if value >= 0
+        if value >= 0 and name in _WANTED
     }
     if not (group_id and member_id and values and caller.may_read(group_id)):
         return None
-    return Told(group_id, member_id, caller.client_id, caller.client_host, at_ms, values)
+    of = found.attributes
+    left_ago_s = found.values.get(LEFT_AGO, -1.0)
+    has_left = 0 <= left_ago_s <= _LEFT_AGO_MAX_S
+    return Told(
+        group_id,
+        member_id,
+        caller.client_id,
+        caller.client_host,
+        at_ms,
+        values,
+        request.client_instance_id.hex(),
+        request.terminating,
+        of.get(ERROR_ATTRIBUTE, ""),
+        of.get(LEFT_ID_ATTRIBUTE, "") if has_left else "",
+        of.get(LEFT_REASON_ATTRIBUTE, "") if has_left else "",
+        at_ms - int(left_ago_s * 1000) if has_left else -1,
+    )
 
 
 def subscription_id(instance_id: bytes, interval_ms: int) -> int:

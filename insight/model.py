@@ -291,6 +291,8 @@ class EventKind(StrEnum):
     DEPLOY_BEGAN = "deploy began"
     """Somebody said so (`ringleader deploy`), likewise of DEPLOY_ENDED; the text is the label."""
     DEPLOY_ENDED = "deploy ended"
+    CLIENT_TOLD = "client told"
+    """The last report of a member's client about itself (KIP-714). One event for each member."""
     INCIDENT = "incident"
     """A problem that is told to people (`insight.notices`)."""
 
@@ -305,6 +307,11 @@ class Event(NamedTuple):
     kind: EventKind
     text: str
     """One sentence."""
+
+
+def report_id(group: str, member_id: str) -> str:
+    """The id of the event that has what the client of a member told last."""
+    return f"told-{group}-{member_id}"
 
 
 class GroupState(NamedTuple):

@@ -155,6 +155,8 @@ class JournalEntry:
     """Unix time of the group's last commit before the assignment was stored; -1: none is known."""
     first_commit_ms: int = -1
     """Likewise of the first one after; -1: none by the end."""
+    told: Mapping[str, Told] = field(default_factory=dict)
+    """The last reports of the clients of those of `gone`."""
 
     def until(self, ended_ms: int, now_ms: int) -> JournalEntry:
         """The same, when what it says has become durable at `now_ms`: the third phase lasts until then."""
@@ -259,6 +261,7 @@ class EpochEntry:
     topics: dict[bytes, str]
     """The names of the topics in it that exist."""
     last_commit_ms: int = -1
+    told: Mapping[str, Told] = field(default_factory=dict)
 
     def render(self) -> str:
         """One readable line, as `JournalEntry.render`."""
@@ -345,6 +348,51 @@ class Incident:
     """Unix time; likewise: since when."""
     reason: str = ""
     """Of ASSIGNOR_FELL_BACK."""
+
+
+class Told(NamedTuple):
+    """The values that a client told last of itself, as a member of a group (KIP-714)."""
+
+    group_id: str
+    member_id: str
+    client_id: str
+    client_host: str
+    """Java's form, `/127.0.0.1`."""
+    at_ms: int
+    """Unix time."""
+    values: dict[str, float]
+    """By the names of `coordinator.telemetry.MEASURES`."""
+    instance_id: str = ""
+    """Of the client (KIP-714), in hexadecimal: the same for all its memberships."""
+    terminating: bool = False
+    """It said that it ends."""
+    error: str = ""
+    """The last error that it met. Only this package's clients tell it, as what follows."""
+    left_id: str = ""
+    """The member that it was, and gave up by itself,"""
+    left_reason: str = ""
+    """why,"""
+    left_ms: int = -1
+    """and when; -1: it told of none."""
+
+
+@dataclass(slots=True, frozen=True)
+class ClientTold:
+    """The report of a client, as an event of its group."""
+
+    told: Told
+    gone_id: str = ""
+    """A member that this client was, and whose departure is in the journal: this came after it."""
+
+    @property
+    def group_id(self) -> str:
+        """The group."""
+        return self.told.group_id
+
+    @property
+    def at_ms(self) -> int:
+        """Unix time."""
+        return self.told.at_ms
 
 
 class ChangeKind(StrEnum):

@@ -29,7 +29,11 @@ rebalance begins, or 10 seconds after the assignment was stored, whichever comes
   they cannot be read (another protocol type than "consumer"), `assigned` of a superseded rebalance too;
 - `before`: the members as the last stored generation had them, likewise, without `joined_ms` and `synced_ms`;
 - `left`: {member_id: {`why` (words of `Departure`), `at_ms`, `last_heard_ms`, `silent_ms` (at `at_ms`),
-  `client_id`, `client_host`, `principal`, `group_instance_id`}};
+  `client_id`, `client_host`, `principal`, `group_instance_id`, `told`}}. `told`: what its client told last
+  of itself as this member (KIP-714, with `telemetry.enable`), or null: {`at_ms`, `member_id`,
+  `client_instance_id` (hexadecimal), `terminating` (it said that it ends), `values` ({name: number}, names of
+  `coordinator.telemetry.MEASURES`), `error` (the last one that it met; "": none), `left_member_id`,
+  `left_reason`, `left_ms` (the membership that it gave up last by itself: "", "", null: none)};
 - `moves`: [[topic, partition, giver, heir, unowned_ms], ...], sorted: every partition that another member has
   than in the last stored generation. Giver and heir are member ids, or null for nobody. `unowned_ms`: how
   long nobody had it when the heir got its share; null where there is no heir, or its beginning is not known;
@@ -77,6 +81,9 @@ it was done to and what became of it, "" where the other fields say it.
 - "assignor fell back" (likewise): no member computed the assignment that members are to compute
   (`client:NAME`), so the coordinator did; `detail`: the reason, `member_id`: the last member that was asked
   and gave no good answer, else the one whose heartbeat it was;
+- "client told": a client told of itself as `member_id`, in `told` as in `left`: the first time, when
+  something in it is new, and every ten minutes. `old_member_id`, where it is not "": the member that this
+  client was, and that is in `left` of an earlier record; then `told` is what the client told after that;
 - "offsets reset": somebody who is no member committed for a group that had members and has none now;
 - "offsets deleted", "group deleted": by a tool; "offsets expired", "group expired": by retention;
 - "refused": the ACLs did not let the `principal` do that. `subject`: the resource ("TOPIC orders"), `detail`:
@@ -100,6 +107,7 @@ from typing import Any
 
 from ringleader.coordinator.journal.entries import (
     ChangeRecord,
+    ClientTold,
     DepartedMember,
     Departure,
     EpochEntry,
@@ -109,6 +117,7 @@ from ringleader.coordinator.journal.entries import (
     Outcome,
     Present,
     Seated,
+    Told,
 )
 from ringleader.protocol.embedded import Assignment, Subscription
 from ringleader.protocol.errors import MalformedError, error_name
@@ -130,7 +139,7 @@ UNOWNED_MAX = 1_000_000
 Row = tuple[int, bytes, bytes]
 """Timestamp, key and value of a record."""
 
-Message = JournalEntry | EpochEntry | FirstCommit | Incident | ChangeRecord
+Message = JournalEntry | EpochEntry | FirstCommit | Incident | ChangeRecord | ClientTold
 
 _Partitions = dict[tuple[str, int], str]
 """Partition -> whose it is."""
@@ -175,7 +184,10 @@ class JournalRecords:
                     "after_ms": said.after_ms,
                 },
             )
-        value = _change(said, count) if isinstance(said, ChangeRecord) else _incident(said, count)
+        if isinstance(said, ClientTold):
+            value = _client_told(said)
+        else:
+            value = _change(said, count) if isinstance(said, ChangeRecord) else _incident(said, count)
         return _row(said.at_ms, said.group_id, value)
 
     def _rebalance(self, entry: JournalEntry) -> Row:
@@ -205,7 +217,7 @@ class JournalRecords:
             "synced": entry.synced,
             "members": [_present(one, entry, is_consumer) for one in entry.members],
             "before": [_member(one, is_consumer, True) for one in before],
-            "left": {member_id: _gone(gone) for member_id, gone in entry.gone.items()},
+            "left": _left(entry),
             "moves": moves,
             "unowned_ms": unowned_ms,
             "waits": [],
@@ -308,7 +320,7 @@ def _epoch(entry: EpochEntry) -> Row:
             "synced": sum(one.epoch == entry.generation for one in entry.members),
             "members": [_seated(one, names) for one in entry.members],
             "before": [_seated(one, names) for one in entry.before],
-            "left": {member_id: _gone(gone) for member_id, gone in entry.gone.items()},
+            "left": _left(entry),
             "moves": moves,
             "unowned_ms": sum(gaps),
             "waits": waits,
@@ -498,6 +510,39 @@ def _present(one: Present, entry: JournalEntry, is_consumer: bool) -> dict[str, 
         **_member(one, is_consumer, entry.outcome is not Outcome.SUPERSEDED),
         "joined_ms": _known(one.joined_ms),
         "synced_ms": _known(one.synced_ms),
+    }
+
+
+def _client_told(said: ClientTold) -> dict[str, Any]:
+    told = said.told
+    return {
+        **_event("client told", told.at_ms, told.group_id),
+        "member_id": told.member_id,
+        "client_id": told.client_id,
+        "client_host": told.client_host,
+        "old_member_id": said.gone_id,
+        "told": _told(told),
+    }
+
+
+def _told(told: Told | None) -> dict[str, Any] | None:
+    return None if told is None else {
+        "at_ms": told.at_ms,
+        "member_id": told.member_id,
+        "client_instance_id": told.instance_id,
+        "terminating": told.terminating,
+        "values": told.values,
+        "error": told.error,
+        "left_member_id": told.left_id,
+        "left_reason": told.left_reason,
+        "left_ms": _known(told.left_ms),
+    }  # fmt: skip
+
+
+def _left(entry: JournalEntry | EpochEntry) -> dict[str, Any]:
+    return {
+        member_id: {**_gone(gone), "told": _told(entry.told.get(member_id))}
+        for member_id, gone in entry.gone.items()
     }
 
 

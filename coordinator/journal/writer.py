@@ -7,11 +7,23 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, deque
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Protocol
 
 from ringleader.coordinator.clock import WallClock
 from ringleader.coordinator.journal import record
-from ringleader.coordinator.journal.entries import ChangeKind, ChangeRecord, Incident, IncidentKind, printable
+from ringleader.coordinator.journal.entries import (
+    ChangeKind,
+    ChangeRecord,
+    ClientTold,
+    EpochEntry,
+    Incident,
+    IncidentKind,
+    JournalEntry,
+    Told,
+    printable,
+)
 from ringleader.coordinator.journal.record import TOPIC, JournalRecords, Message, Row
 from ringleader.coordinator.logs import Log
 from ringleader.protocol.errors import KafkaError, error_name
@@ -37,7 +49,8 @@ FOLDED_MAX = 10_000
 
 HOUR_MS = 3_600_000
 CHANGES_PER_HOUR = 1_000
-"""Records of refusals, and as many of changes: who is refused things must not push out what is kept."""
+"""Records of refusals, as many of changes, and as many of reports of clients: none of these must push out
+what is kept."""
 
 BATCH_BYTES = 900_000
 """A batch is closed above it."""
@@ -61,11 +74,22 @@ class JournalTopic(Protocol):
         """Written and synced on return. Raises KafkaError."""
 
 
+class Reports(Protocol):
+    """The reports of clients about themselves (`coordinator.telemetry`)."""
+
+    def gone(self, group_id: str, member_ids: Iterable[str]) -> Mapping[str, Told]:
+        """The last reports of the clients of these members, which are in the group no more, by member id."""
+
+
 class JournalWriter:
     """The way of what the groups tell to the topic. For one loop's thread."""
 
-    def __init__(self, wall_ms: WallClock, log: Log, *, has_topic: bool = True) -> None:
-        """Without a topic there are log lines only; `start` is not called."""
+    def __init__(
+        self, wall_ms: WallClock, log: Log, *, has_topic: bool = True, reports: Reports | None = None
+    ) -> None:
+        """Without a topic there are log lines only; `start` is not called. `reports`: None where clients are
+        not asked."""
+        self._reports = reports
         self._has_topic = has_topic
         self._wall_ms = wall_ms
         self._log = log
@@ -75,7 +99,7 @@ class JournalWriter:
         self._folded: dict[tuple[object, ...], int] = {}
         """Incident -> how often since its last record."""
         self._last: dict[tuple[object, ...], Message] = {}
-        self._changes: Counter[ChangeKind] = Counter()
+        self._changes: Counter[str] = Counter()
         """Records of this hour."""
         self._hour = 0
         self._second = 0
@@ -113,6 +137,8 @@ class JournalWriter:
 
     def add(self, said: Message) -> None:
         """Something to be written."""
+        if self._reports is not None and isinstance(said, JournalEntry | EpochEntry) and said.gone:
+            said = replace(said, told=self._reports.gone(said.group_id, said.gone))
         key = _fold_key(said)
         if key is not None:
             if key in self._folded:
@@ -129,7 +155,8 @@ class JournalWriter:
     def _tell(self, said: Message, count: int) -> None:
         if isinstance(said, Incident) and said.kind in LOGGED:
             self._say(said, count)
-        if not isinstance(said, ChangeRecord) or self._has_room(said):
+        kind = _limited(said)
+        if kind is None or self._has_room(kind, said.at_ms):
             self._put((said, count))
 
     def _say(self, said: Incident, count: int) -> None:
@@ -153,17 +180,17 @@ class JournalWriter:
             **more,
         )
 
-    def _has_room(self, change: ChangeRecord) -> bool:
-        hour = change.at_ms // HOUR_MS
+    def _has_room(self, kind: str, at_ms: int) -> bool:
+        hour = at_ms // HOUR_MS
         if hour != self._hour:
             self._hour = hour
             self._changes.clear()
-        self._changes[change.kind] += 1
-        if self._changes[change.kind] == CHANGES_PER_HOUR + 1:
+        self._changes[kind] += 1
+        if self._changes[kind] == CHANGES_PER_HOUR + 1:
             self._log.warning(
-                "journal takes no more of a kind in this hour", kind=change.kind.value, most=CHANGES_PER_HOUR
+                "journal takes no more of a kind in this hour", kind=kind, most=CHANGES_PER_HOUR
             )
-        return self._changes[change.kind] <= CHANGES_PER_HOUR
+        return self._changes[kind] <= CHANGES_PER_HOUR
 
     def _put(self, one: tuple[Message, int] | Row) -> None:
         if not self._has_topic:
@@ -239,6 +266,14 @@ class JournalWriter:
         if isinstance(said, Incident) and said.kind in ENDS:
             self._records.forget(said.group_id)
         return self._records.row(said, count)
+
+
+def _limited(said: Message) -> str | None:
+    """The kind of which an hour has a limit. The reports about members that went have none: as few come for
+    each departure."""
+    if isinstance(said, ChangeRecord):
+        return said.kind.value
+    return "client told" if isinstance(said, ClientTold) and not said.gone_id else None
 
 
 def _fold_key(said: Message) -> tuple[object, ...] | None:

@@ -22,6 +22,7 @@ from ringleader.insight.model import (
     Ownership,
     Rebalance,
     TopicPartition,
+    report_id,
 )
 
 CHANGES_AT_ONCE = 1_000
@@ -282,6 +283,14 @@ class Queries:
         asked.equal("grp", group)
         query = f"SELECT id, grp, at_ms, kind, text FROM event{asked} ORDER BY at_ms, rowid"
         return map(_event, self._each(query, *asked.values))
+
+    def reports(self, group: str) -> dict[str, Event]:
+        """The last reports of the clients of members about themselves (KIP-714), by member id."""
+        first = report_id(group, "")
+        # The character after "-", which ends `first`.
+        query = "SELECT id, grp, at_ms, kind, text FROM event WHERE id >= ? AND id < ? AND grp = ?"
+        found = map(_event, self._all(query, first, f"{first[:-1]}.", group))
+        return {one.id.removeprefix(first): one for one in found}
 
     def changes(self, after: int) -> tuple[int, list[Rebalance | Event | GroupState]]:
         """The entries since the cursor was `after`, in that order, and the cursor that goes on from there; of

@@ -29,7 +29,10 @@ _YOUNG = 5
 _AGAIN_MS = 2 * 60_000
 """The second half of a cooperative rebalance comes within this."""
 
-_BY_DEPARTURE = {
+_WAITED_MS = 5_000
+"""Of a group whose join phase was longer, it is not known what it began with."""
+
+BY_DEPARTURE = {
     Departure.LEFT: Cause.MEMBER_LEFT,
     Departure.SESSION_EXPIRED: Cause.SESSION_EXPIRED,
     Departure.POLL_INTERVAL_EXCEEDED: Cause.POLL_INTERVAL_EXCEEDED,
@@ -113,7 +116,7 @@ def _outage(change: Change) -> str:
 
 
 def _departure_cause(change: Change) -> Cause:
-    return _BY_DEPARTURE.get(change.gone.why, Cause.UNKNOWN)
+    return BY_DEPARTURE.get(change.gone.why, Cause.UNKNOWN)
 
 
 def _sure_of_departure(change: Change) -> Confidence:
@@ -122,9 +125,26 @@ def _sure_of_departure(change: Change) -> Confidence:
     confidence = change.gone.confidence
     if change.gone.why is Departure.NOT_REJOINED:
         return Confidence.POSSIBLE
-    if len(change.went_alike) != len(change.missing) and confidence is Confidence.LIKELY:
+    if len(change.went_alike) != len(change.missing) and confidence in (
+        Confidence.LIKELY,
+        Confidence.CERTAIN,
+    ):
         return Confidence.POSSIBLE
+    if confidence is Confidence.CERTAIN and not departures_alone(change):
+        return Confidence.LIKELY
     return confidence
+
+
+def departures_alone(change: Change) -> bool:
+    """Whether nothing else than that members went can have begun it. A member may go while the group waits
+    for it, for another reason."""
+    if change.joined or change.changed or change.taken or change.touched or change.matched:
+        return False
+    if change.hash_changed or len(change.went_alike) != len(change.missing):
+        return False
+    if not change.classic or not change.members:
+        return True
+    return change.waited_ms is not None and change.waited_ms <= _WAITED_MS
 
 
 def _departure_text(change: Change) -> Sequence[str]:

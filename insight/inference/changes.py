@@ -100,6 +100,8 @@ class Change:
     """Patterns that match other topics than before."""
     topics_known: Set[str] = frozenset()
     """All topics of the cluster when it was last asked."""
+    waited_ms: int | None = None
+    """How long the group had waited in its join phase, where that is known."""
     hash_changed: bool = False
     """The hash of the topics' partitions, which the broker keeps, is another one."""
 

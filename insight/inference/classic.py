@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from ringleader.insight.inference.causes import verdict
+from ringleader.insight.inference.causes import departures_alone, verdict
 from ringleader.insight.inference.changes import RETURN_MS, Change, Departed, departed, returned
 from ringleader.insight.inference.commits import Commits, Slot, newest_ms, usual_gap_ms
 from ringleader.insight.inference.departures import Absence, why_gone
-from ringleader.insight.inference.facts import ClassicGroup, Described, Output, Source
+from ringleader.insight.inference.facts import ClassicGroup, Described, Output, Source, Told
+from ringleader.insight.inference.heard import Heard, Went
 from ringleader.insight.inference.hindsight import Hindsight
 from ringleader.insight.inference.holders import Holders
 from ringleader.insight.inference.kept import Kept, Restorable
@@ -65,6 +66,7 @@ class Classic(Restorable):
     _departed: Kept[list[Departed]]
     _takeovers: Kept[Takeovers]
     _hindsight: Kept[Hindsight]
+    _heard: Kept[Heard]
     _counts: Kept[dict[str, int]]
     """Topic -> the number of partitions that assignments have had."""
     _visible_ms: Kept[int | None]
@@ -85,6 +87,7 @@ class Classic(Restorable):
         self._departed, self._counts, self._stopped = [], {}, {}
         self._takeovers = Takeovers(commits, out)
         self._hindsight = Hindsight(out)
+        self._heard = Heard(group, out)
         self._made = self._cooperative = False
         commits.on_first = self._first_commit
 
@@ -136,6 +139,10 @@ class Classic(Restorable):
         """Topics were seen to change: whether that explains what was told before."""
         changes = self._world.topic_changes(at_ms, at_ms)
         return self._corrected(self._hindsight.topics_changed(at_ms, changes))
+
+    def client_told(self, told: Told) -> None:
+        """A client told of itself."""
+        self._corrected(self._hindsight.told_later(self._heard.add(told)))
 
     def _corrected(self, found: Mapping[str, Rebalance]) -> bool:
         if self._last is not None:
@@ -190,6 +197,8 @@ class Classic(Restorable):
         old, new = by_id(before.members if before else ()), by_id(members)
         change = self._change(source, at_ms, value, old, new)
         left = dict(change.left)
+        if departures_alone(change):
+            self._heard.alone(left)
         said = verdict(change)
         self._corrected(self._hindsight.came(change))
         if change.taken:
@@ -252,6 +261,22 @@ class Classic(Restorable):
             source.partition, recent_ms if taken else max(since_ms, recent_ms), at_ms
         )
         other_cause = bool(joined or changed or taken)
+
+        def left(one: Member) -> Gone:
+            seen = self._absence(one, at_ms, since_ms, stayed, len(missing) == 1, other_cause)
+            seen = seen._replace(coordinator_changed=coordinator_ms is not None)
+            return self._heard.went(
+                Went(
+                    one,
+                    self._holders.there_since_ms(one.member_id),
+                    seen.earliest_ms,
+                    seen.latest_ms,
+                    why_gone(seen),
+                    f"offsets-{source.partition}-{source.offset}",
+                    at_ms,
+                )
+            )
+
         return Change(
             kind=Kind.CLASSIC,
             at_ms=at_ms,
@@ -261,14 +286,8 @@ class Classic(Restorable):
             members=tuple(new.values()),
             joined=joined,
             missing=missing,
-            left={
-                one.member_id: why_gone(
-                    self._absence(one, at_ms, since_ms, stayed, len(missing) == 1, other_cause)._replace(
-                        coordinator_changed=coordinator_ms is not None
-                    )
-                )
-                for one in missing
-            },
+            left={one.member_id: left(one) for one in missing},
+            waited_ms=self._waited_ms(at_ms, stayed),
             changed=changed,
             # Clients look at metadata every five minutes at the latest.
             topic_changes=self._world.topic_changes(
@@ -318,11 +337,6 @@ class Classic(Restorable):
         if gone_ms is not None:
             latest_ms = max(since_ms, min(latest_ms, gone_ms))
         earliest_ms = min(latest_ms, max(earliest_ms, polls.there.get(member.member_id, 0)))
-        waited_ms = None
-        if polls.began_ms is not None:
-            waited_ms = (polls.completing_ms or at_ms) - polls.began_ms
-        elif not self._cooperative and others:
-            waited_ms = max(at_ms - max(slot.at_ms for slot in of) for of in others)
         other_slots = [slot for of in others for slot in of]
         gap_ms = usual_gap_ms(slots)
         # It was there when the last record was written.
@@ -341,11 +355,21 @@ class Classic(Restorable):
             session_timeout_ms=member.session_timeout_ms,
             rebalance_timeout_ms=member.rebalance_timeout_ms,
             other_cause=other_cause,
-            waited_ms=waited_ms,
+            waited_ms=self._waited_ms(at_ms, stayed),
             there_last=polls.began_ms is not None
             and polls.there.get(member.member_id, 0) >= max(polls.began_ms, at_ms - _NEAR_MS),
             static=member.instance_id is not None,
         )
+
+    def _waited_ms(self, at_ms: int, stayed: list[Member]) -> int | None:
+        """How long the group had waited in its join phase, where that is known."""
+        polls = self._polls
+        if polls.began_ms is not None:
+            return (polls.completing_ms or at_ms) - polls.began_ms
+        others = [of for one in stayed if (of := list(self._commits.of(one.assigned)))]
+        if self._cooperative or not others:
+            return None
+        return max(at_ms - max(slot.at_ms for slot in of) for of in others)
 
     def _went_after_ms(
         self, at_ms: int, last_ms: int | None, stayed: list[Member], others: list[list[Slot]], alone: bool

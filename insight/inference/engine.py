@@ -30,6 +30,8 @@ from ringleader.insight.inference.facts import (
     Output,
     SessionTimeouts,
     StaticReturned,
+    Told,
+    ToldLater,
     TopicsSeen,
 )
 from ringleader.insight.inference.modern import MODERN, Modern
@@ -116,6 +118,10 @@ class Inference:
             self._journalled(fact)
         elif not fact.group:
             return
+        elif isinstance(fact, Told):
+            if (teller := self._groups.get(fact.group)) is not None:
+                teller.client_told(fact)
+                self._changed.add(fact.group)
         elif isinstance(fact, OffsetCommitted):
             commits = self._commits_of(fact.group)
             commits.commit(commits.slot(fact.topic, fact.partition), *fact.source, fact.at_ms, fact.offset)
@@ -313,7 +319,9 @@ class Inference:
             self._groups[said.group] = found
         self._changed.add(said.group)
         if isinstance(said, Rebalance):
-            found.told(said)
+            found.told(said, fact.told, fact.left_ms)
+        elif isinstance(said, Told | ToldLater):
+            found.client_told(said)
         elif isinstance(said, FirstCommit):
             found.committed(said)
         elif isinstance(said, StaticReturned):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from ringleader.insight.inference.commits import Commits
@@ -11,7 +12,11 @@ from ringleader.insight.inference.facts import (
     Output,
     Source,
     StaticReturned,
+    Told,
+    ToldLater,
 )
+from ringleader.insight.inference.heard import Heard, Went
+from ringleader.insight.inference.hindsight import Hindsight, with_departure
 from ringleader.insight.inference.holders import Holders
 from ringleader.insight.inference.kept import Kept, Restorable
 from ringleader.insight.inference.words import seconds
@@ -38,6 +43,8 @@ class Exact(Restorable):
     _last: Kept[Rebalance | None]
     _taken: Kept[dict[str, Rebalance]]
     """Static members whose place was taken: old member id -> where that stands."""
+    _heard: Kept[Heard]
+    _hindsight: Kept[Hindsight]
 
     def __init__(self, group: str, commits: Commits, out: list[Output]) -> None:
         self.group = group
@@ -46,11 +53,16 @@ class Exact(Restorable):
         self._holders = Holders(group, out)
         self._last = None
         self._taken = {}
+        self._heard, self._hindsight = Heard(group, out), Hindsight(out)
 
-    def told(self, said: Rebalance) -> None:
-        """An entry."""
+    def told(
+        self, said: Rebalance, reports: Iterable[Told] = (), left_ms: Mapping[str, int] | None = None
+    ) -> None:
+        """An entry, with what clients of members that went had told, and when those went."""
+        said = self._with_reports(said, {one.member_id: one for one in reports}, left_ms or {})
         self._commits.generation((one.topic, one.partition) for one in said.moves)
         self._last = said
+        self._hindsight.add(said)
         self._out.append(said)
         # Members of the consumer protocol have what a superseded rebalance gave them so far.
         if said.outcome is not Outcome.SUPERSEDED or said.kind is Kind.CONSUMER:
@@ -75,7 +87,34 @@ class Exact(Restorable):
         last = self._last
         if last is not None and last.generation == said.generation and last.first_commit_ms is None:
             self._last = replace(last, first_commit_ms=said.at_ms)
+            self._hindsight.add(self._last)
             self._out.append(self._last)
+
+    def client_told(self, said: Told | ToldLater) -> None:
+        """A client told of itself."""
+        if isinstance(said, Told):
+            found = self._heard.add(said)
+        else:
+            found = self._heard.later(said.gone_id, said.told)
+        corrected = self._hindsight.told_later(found)
+        if self._last is not None:
+            self._last = corrected.get(self._last.id, self._last)
+
+    def _with_reports(
+        self, said: Rebalance, reports: Mapping[str, Told], left_ms: Mapping[str, int]
+    ) -> Rebalance:
+        members = {one.member_id: one for one in (*said.before, *said.members)}
+        for member_id, gone in said.left.items():
+            at_ms = left_ms.get(member_id)
+            if at_ms is None or member_id not in members:
+                continue
+            since_ms = self._holders.there_since_ms(member_id)
+            # The journal knows which departure began it.
+            went = Went(members[member_id], since_ms, at_ms, at_ms, gone, said.id, said.at_ms, alone=True)
+            now = self._heard.went(went, reports.get(member_id))
+            if now != gone:
+                said = with_departure(said, went, now)
+        return said
 
     def returned(self, source: Source, at_ms: int, said: StaticReturned) -> None:
         """A static member came back: the same generation again, as it stands in `__consumer_offsets`."""

@@ -181,14 +181,53 @@ class InstanceFenced(NamedTuple):
     times: int
 
 
+class Told(NamedTuple):
+    """A report of a client about itself, as a member of a group (KIP-714): from Ringleader's journal, or from
+    what a Kafka's reporter exports."""
+
+    at_ms: int
+    """When the broker got it."""
+    group: str
+    member_id: str
+    """That it was then."""
+    values: Mapping[str, float]
+    """By the names of the journal, which end in the unit: `poll_interval_max_seconds`."""
+    instance_id: str = ""
+    """Of the client: the same for all its memberships. "": not known."""
+    client_id: str = ""
+    host: str = ""
+    terminating: bool = False
+    """It said that it ends."""
+    error: str = ""
+    """The last one that it met; only this package's clients say so, as what follows."""
+    left_id: str = ""
+    """The membership that it gave up by itself,"""
+    left_reason: str = ""
+    """why,"""
+    left_ms: int | None = None
+    """and when."""
+
+
+class ToldLater(NamedTuple):
+    """A report of a client after the departure of a member that it was."""
+
+    group: str
+    gone_id: str
+    told: Told
+
+
 class Journalled(NamedTuple):
     """An entry of Ringleader's own journal, which knows."""
 
     source: Source
     at_ms: int
-    said: Rebalance | Event | FirstCommit | StaticReturned | InstanceFenced
+    said: Rebalance | Event | FirstCommit | StaticReturned | InstanceFenced | Told | ToldLater
     topic: str = ""
     """That an event is about: polls see what becomes of topics, too."""
+    told: tuple[Told, ...] = ()
+    """With a rebalance: what the clients of members that went told last, as these members."""
+    left_ms: Mapping[str, int] = {}
+    """With a rebalance: when each member went."""
 
 
 class DescribedMember(NamedTuple):
@@ -258,4 +297,4 @@ RecordFact = (
     | RegexResolved
     | Journalled
 )
-Fact = RecordFact | Described | TopicsSeen | CoordinatorSeen | SessionTimeouts
+Fact = RecordFact | Told | Described | TopicsSeen | CoordinatorSeen | SessionTimeouts

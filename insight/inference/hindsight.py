@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
+from ringleader.insight.inference.causes import BY_DEPARTURE
 from ringleader.insight.inference.changes import Change, back_at_once, subscription_changes
 from ringleader.insight.inference.facts import Output
+from ringleader.insight.inference.heard import Went
 from ringleader.insight.inference.kept import Kept, Restorable
 from ringleader.insight.inference.words import seconds
 from ringleader.insight.inference.world import change_text
@@ -64,10 +66,40 @@ class Hindsight(Restorable):
                 )
         return self._correct(found)
 
+    def told_later(self, found: Iterable[tuple[Went, Gone]]) -> dict[str, Rebalance]:
+        """Clients told how members went: by id, the rebalances in which these did, corrected."""
+        told = {one.id: one for one in self._told}
+        now: dict[str, Rebalance] = {}
+        for went, gone in found:
+            one = now.get(went.rebalance_id) or told.get(went.rebalance_id)
+            if one is not None:
+                now[one.id] = with_departure(one, went, gone)
+        return self._correct(now)
+
     def _correct(self, found: dict[str, Rebalance]) -> dict[str, Rebalance]:
         self._told = [found.get(one.id, one) for one in self._told]
         self._out += found.values()
         return found
+
+
+def with_departure(told: Rebalance, went: Went, gone: Gone) -> Rebalance:
+    """The same, with a member that went otherwise than was told."""
+    member_id = went.member.member_id
+    exact = told.confidence is Confidence.EXACT
+    by_it = told.cause_members == (member_id,) and told.cause in BY_DEPARTURE.values()
+    unknown = told.cause is Cause.UNKNOWN and told.left.keys() == {member_id} and not told.joined
+    now = replace(
+        told,
+        left={**told.left, member_id: gone},
+        evidence=(*told.evidence, f"{went.member.name}: {gone.evidence[-1]}"),
+    )
+    cause = BY_DEPARTURE.get(gone.why, Cause.UNKNOWN)
+    if not (by_it or unknown) or (exact and cause is told.cause) or gone.why is Departure.NOT_REJOINED:
+        return now  # that it was waited for does not show what began it
+    sure = gone.confidence
+    if sure is Confidence.CERTAIN and not (exact or went.alone):
+        sure = Confidence.LIKELY
+    return replace(now, cause=cause, confidence=sure, cause_members=(member_id,))
 
 
 def _explained(told: Rebalance, changes: Mapping[str, tuple[int, int]]) -> set[str]:

@@ -24,6 +24,11 @@ class Holders(Restorable):
         self._out = out
         self._spans, self._held, self._free = {}, {}, {}
 
+    def there_since_ms(self, member_id: str) -> int | None:
+        """Since when a member is there; None if it is not."""
+        found = self._spans.get(member_id)
+        return None if found is None else found[1]
+
     def free_since_ms(self, partition: TopicPartition) -> int | None:
         """Since when nobody has a partition that somebody had; None if somebody has it, or never had."""
         return self._free.get(partition)

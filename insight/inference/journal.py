@@ -16,7 +16,10 @@ from ringleader.insight.inference.facts import (
     Journalled,
     Source,
     StaticReturned,
+    Told,
+    ToldLater,
 )
+from ringleader.insight.inference.heard import POLL_EXPIRED
 from ringleader.insight.inference.words import count, listed, seconds
 from ringleader.insight.model import (
     Cause,
@@ -64,9 +67,6 @@ _EVENTS = {
     "stopped": EventKind.COORDINATOR_AWAY,
 }
 
-_POLL_TIMEOUT = "consumer poll timeout has expired"
-"""How the reason begins with which Java clients leave when `max.poll.interval.ms` is over (KIP-800)."""
-
 _WAITS_MAX = 5
 """Waits of a rebalance that its evidence names, the longest first."""
 
@@ -92,7 +92,15 @@ def decode(
         told = _TOLD.get(said["kind"])
         found = None if told is None else told(source, said)
         topic = said["subject"] if said.get("event") in _TOPIC_EVENTS else ""
-        return None if found is None else Journalled(source, int(said["at_ms"]), found, topic)
+        if found is None:
+            return None
+        at_ms = int(said["at_ms"])
+        if isinstance(found, Rebalance):
+            left = said["left"]
+            reports = [_report(one["told"], found.group, one) for one in left.values() if one.get("told")]
+            left_ms = {member_id: one["at_ms"] for member_id, one in left.items()}
+            return Journalled(source, at_ms, found, topic, tuple(reports), left_ms)
+        return Journalled(source, at_ms, found, topic)
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
         raise MalformedError("journal record", FORMAT, "value", 0, repr(error)) from error
 
@@ -107,7 +115,7 @@ def _rebalance(source: Source, said: Mapping[str, Any]) -> Rebalance:
     evidence = [f"the journal says: {said['cause']}"]
     if who in names:
         evidence = [f"the journal says: {said['cause']}, {names[who].name}"]
-    if who in left and left[who].why is Departure.LEFT and said["reason"].startswith(_POLL_TIMEOUT):
+    if who in left and left[who].why is Departure.LEFT and said["reason"].startswith(POLL_EXPIRED):
         left[who] = _busy(left[who], names.get(who))
         cause, confidence = Cause.POLL_INTERVAL_EXCEEDED, Confidence.CERTAIN
     for member_id, gone in left.items():
@@ -170,8 +178,32 @@ def _first_commit(source: Source, said: Mapping[str, Any]) -> FirstCommit:
     return FirstCommit(said["group"], said["generation"], said["at_ms"])
 
 
-def _event(source: Source, said: Mapping[str, Any]) -> Event | StaticReturned | InstanceFenced | None:
+def _report(told: Mapping[str, Any], group: str, who: Mapping[str, Any]) -> Told:
+    left_ms = told["left_ms"]
+    return Told(
+        int(told["at_ms"]),
+        group,
+        str(told["member_id"]),
+        {str(name): float(value) for name, value in told["values"].items()},
+        str(told["client_instance_id"]),
+        who["client_id"],
+        who["client_host"],
+        bool(told["terminating"]),
+        str(told["error"]),
+        str(told["left_member_id"]),
+        str(told["left_reason"]),
+        None if left_ms is None else int(left_ms),
+    )
+
+
+def _event(
+    source: Source, said: Mapping[str, Any]
+) -> Event | StaticReturned | InstanceFenced | Told | ToldLater | None:
     word = said["event"]
+    if word == "client told":
+        told = _report(said["told"], said["group"], said)
+        gone_id = said["old_member_id"]
+        return ToldLater(told.group, gone_id, told) if gone_id else told
     who = Member(said["member_id"], said["client_id"], said["client_host"], said["group_instance_id"])
     if word == "static member returned":
         principal = _principal(said)
@@ -278,7 +310,7 @@ def _word(words: type[_Word], text: str) -> _Word:
         return words("unknown")
 
 
-_Said = Rebalance | Event | FirstCommit | StaticReturned | InstanceFenced
+_Said = Rebalance | Event | FirstCommit | StaticReturned | InstanceFenced | Told | ToldLater
 _TOLD: dict[str, Callable[[Source, Mapping[str, Any]], _Said | None]] = {
     "rebalance": _rebalance,
     "first-commit": _first_commit,

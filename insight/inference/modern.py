@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from ringleader.insight.inference.causes import verdict
+from ringleader.insight.inference.causes import departures_alone, verdict
 from ringleader.insight.inference.changes import RETURN_MS, Change, Departed, departed, returned
 from ringleader.insight.inference.commits import Commits, usual_gap_ms
 from ringleader.insight.inference.departures import Absence, why_gone
@@ -25,7 +25,10 @@ from ringleader.insight.inference.facts import (
     RegexResolved,
     Source,
     TargetEpoch,
+    Told,
 )
+from ringleader.insight.inference.heard import Heard, Went
+from ringleader.insight.inference.hindsight import Hindsight
 from ringleader.insight.inference.kept import Kept, Restorable
 from ringleader.insight.inference.words import seconds
 from ringleader.insight.inference.world import World
@@ -88,6 +91,8 @@ class Modern(Restorable):
     _open: Kept[Rebalance | None]
     _closed: Kept[Rebalance | None]
     """The one before, until something is committed."""
+    _heard: Kept[Heard]
+    _hindsight: Kept[Hindsight]
     _target_ms: Kept[int | None]
     """When the assignor had computed for the open one."""
     _last_id: Kept[str]
@@ -104,6 +109,7 @@ class Modern(Restorable):
         self._held, self._free, self._regexes = {}, {}, {}
         self._came, self._gone, self._changed, self._joins = {}, {}, {}, {}
         self._matched, self._lately = [], []
+        self._heard, self._hindsight = Heard(group, out), Hindsight(out)
         commits.on_first = self._first_commit
 
     # ---- facts ----
@@ -238,6 +244,15 @@ class Modern(Restorable):
             MemberSpan(self.group, member._replace(assigned=()), since_ms, at_ms, gone, rebalance_id)
         )
 
+    def client_told(self, told: Told) -> None:
+        """A client told of itself."""
+        found = self._hindsight.told_later(self._heard.add(told))
+        if self._open is not None:
+            self._open = found.get(self._open.id, self._open)
+        if self._closed is not None:
+            self._closed = found.get(self._closed.id, self._closed)
+        self._joins = {one: found.get(made.id, made) for one, made in self._joins.items()}
+
     # ---- epochs ----
 
     def _begin(self, fact: GroupEpoch) -> None:
@@ -247,6 +262,8 @@ class Modern(Restorable):
             self._close(at_ms, Outcome.SUPERSEDED)
         rebalance_id = f"offsets-{fact.source.partition}-{fact.source.offset}"
         change = self._change(fact)
+        if departures_alone(change):
+            self._heard.alone(change.left)
         left, said = change.left, verdict(change)
         self._correct_restarts(change)
         for one in change.missing:
@@ -279,6 +296,7 @@ class Modern(Restorable):
         self._epoch, self._hash = fact.epoch, fact.metadata_hash
         self._came, self._gone, self._changed, self._matched = {}, {}, {}, []
         self._out.append(self._open)
+        self._hindsight.add(self._open)
         if self._members:
             self._out.append(self._state("Assigning", at_ms))
         else:
@@ -304,7 +322,7 @@ class Modern(Restorable):
             members=now,
             joined=joined,
             missing=missing,
-            left={one: self._why_gone(member, at_ms, since) for one, (member, since) in self._gone.items()},
+            left={one: self._why_gone(member, fact, since) for one, (member, since) in self._gone.items()},
             changed=changed,
             topic_changes=self._world.topic_changes(at_ms - 10 * 60_000, at_ms + 30_000),
             returned=returned(joined, self._lately, at_ms),
@@ -327,12 +345,13 @@ class Modern(Restorable):
             found[topic] = max(found.get(topic, 0), number + 1)
         return found
 
-    def _why_gone(self, member: Member, at_ms: int, revoking_since_ms: int | None) -> Gone:
+    def _why_gone(self, member: Member, fact: GroupEpoch, revoking_since_ms: int | None) -> Gone:
+        at_ms = fact.at_ms
         slots = list(self._commits.of(member.assigned))
         others = [slot for one in self._members.values() for slot in self._commits.of(one.assigned)]
         gap_ms = usual_gap_ms(slots)
         session_ms = member.session_timeout_ms or self._world.session_timeout_ms(self.kind)
-        return why_gone(
+        gone = why_gone(
             Absence(
                 at_ms=at_ms,
                 since_ms=self._since.get(member.member_id, at_ms),
@@ -356,6 +375,9 @@ class Modern(Restorable):
                 can_commit=self.kind is Kind.CONSUMER,
             )
         )
+        rebalance_id = f"offsets-{fact.source.partition}-{fact.source.offset}"
+        since_ms = self._since.get(member.member_id)
+        return self._heard.went(Went(member, since_ms, at_ms, at_ms, gone, rebalance_id, at_ms))
 
     def _correct_restarts(self, change: Change) -> None:
         """A member that joined while one of the same client id and host was silent took its place: that shows
@@ -518,6 +540,7 @@ class Modern(Restorable):
             sync_ms=sync_ms,
         )
         self._out.append(made)
+        self._hindsight.add(made)
         for member_id in made.joined:
             self._joins[member_id] = made
         while len(self._joins) > _JOINS_MAX:
@@ -541,6 +564,7 @@ class Modern(Restorable):
         elif self._open is None and self._closed is not None:
             known, self._closed = replace(self._closed, first_commit_ms=at_ms), None
             self._out.append(known)
+            self._hindsight.add(known)
             self._joins = {one: known if made.id == known.id else made for one, made in self._joins.items()}
         else:
             return False

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from ringleader.insight.history import Away, History, HistoryError
-from ringleader.insight.model import Event, GroupState, Rebalance
+from ringleader.insight.model import Event, EventKind, GroupState, Rebalance
 from ringleader.insight.plain import Json
 from ringleader.insight.web.board import HOUR_MS, HOURS, Board, pages
 from ringleader.insight.web.desk import BusyError, Desk
@@ -164,7 +164,7 @@ class Live:
             self._keep("rebalance", line(change))
         elif isinstance(change, GroupState):
             self._keep("group", self.board.row(change.group, _now_ms()))
-        else:
+        elif change.kind is not EventKind.CLIENT_TOLD:
             self._keep("event", event_line(change))
 
     def _keep(self, kind: str, data: Json | None) -> None:

@@ -11,7 +11,7 @@ from ringleader.insight.advice.deploys import deploys as deploys_of
 from ringleader.insight.advice.deploys import marks_of
 from ringleader.insight.advice.thresholds import DEFAULT
 from ringleader.insight.history import History
-from ringleader.insight.model import Lag, Rebalance, TopicPartition
+from ringleader.insight.model import EventKind, Lag, Rebalance, TopicPartition
 from ringleader.insight.plain import Json, plain
 from ringleader.insight.web import lanes
 from ringleader.insight.web.params import AskedWronglyError, Params
@@ -54,7 +54,16 @@ def group(history: History, params: Params, _now_ms: int) -> Json:
     if found is None:
         raise NotFoundError(f"No group {name!r} was seen.")
     known = {member.member_id: member.name for member in found.members}
-    return {**plain(found), "leader_name": known.get(found.leader, found.leader)}
+    told = history.reports(name)
+    return {
+        **plain(found),
+        "leader_name": known.get(found.leader, found.leader),
+        "told": [
+            {"member_id": one, "at_ms": told[one].at_ms, "text": told[one].text}
+            for one in known
+            if one in told
+        ],
+    }
 
 
 def rebalances(history: History, params: Params, _now_ms: int) -> Json:
@@ -191,7 +200,9 @@ def lag(history: History, params: Params, now_ms: int) -> Json:
 def events(history: History, params: Params, _now_ms: int) -> Json:
     """Events other than rebalances, the newest first: of one group, or of everything."""
     since_ms, until_ms = _window(params)
-    found = history.events(params.optional("group"), since_ms=since_ms, until_ms=until_ms)[::-1]
+    every = history.events(params.optional("group"), since_ms=since_ms, until_ms=until_ms)[::-1]
+    # Reports of clients stand with their members: see `group`.
+    found = [one for one in every if one.kind is not EventKind.CLIENT_TOLD]
     return {"events": plain(found[:EVENTS_MAX]), "more": len(found) > EVENTS_MAX}
 
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ringleader.insight.advice.fall_backs import FallBack
     from ringleader.insight.advice.findings import Change, Saving
     from ringleader.insight.advice.past import Past
-    from ringleader.insight.model import MemberSpan
+    from ringleader.insight.model import Event, MemberSpan
 
 HELP = (
     "Tell why members are no longer in a group: when, why, how long they had been silent, from"
@@ -80,6 +80,7 @@ def explain(
 
     with view_of(ctx) as view:
         past, window, times = view.past(), view.window, view.times
+        reports = view.history.reports(group)
         view.warn_of_gaps()
     spans: list[MemberSpan] = []
     error = None
@@ -95,6 +96,7 @@ def explain(
         return
     found = explaining.of_members(past, spans) if about is not None else explaining.incidents(past)
     computed = fall_backs(past) if about is None else []
+    ids = list(dict.fromkeys(one.member.member_id for one in spans))
     if as_json:
         print(
             json.dumps(
@@ -103,6 +105,7 @@ def explain(
                     **plain(window),
                     "incidents": plain(found),
                     "members": plain(spans),
+                    "told": plain([one for one in map(reports.get, ids) if one is not None]),
                     "fall_backs": plain(computed),
                 }
             )
@@ -118,11 +121,13 @@ def explain(
         )
     _say_incidents(out, found, times)
     _say_fall_backs(out, computed, times)
-    _say_present(out, past, spans, times)
+    _say_present(out, past, spans, reports, times)
 
 
-def _say_present(out: Console, past: Past, spans: list[MemberSpan], times: Times) -> None:
-    """Members that are still there."""
+def _say_present(
+    out: Console, past: Past, spans: list[MemberSpan], reports: dict[str, Event], times: Times
+) -> None:
+    """Members that are still there, with what their clients told of themselves."""
     members = {one.member_id: one for one in (past.state.members if past.state else ())}
     for span in spans:
         if span.until_ms is None:
@@ -130,6 +135,8 @@ def _say_present(out: Console, past: Past, spans: list[MemberSpan], times: Times
             since, has = times.point(span.since_ms), _partitions(here.assigned)
             host = f" ({where(here)})" if here.instance_id else ""
             out.print(f"{here.name}{host} is in the group since {since}, with {has}.", markup=False)
+            if (told := reports.get(here.member_id)) is not None:
+                say(out, f"{times.point(told.at_ms)}: {told.text}", style="dim")
 
 
 def _say_fall_backs(out: Console, found: list[FallBack], times: Times) -> None:

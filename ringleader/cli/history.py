@@ -140,6 +140,8 @@ def _show(ctx: typer.Context, group: str, limit: int, *, evidence: bool, as_json
         if not found and not events and not started:
             complain(nothing_in(past, group, window, times))
             return
+    # The last report of a client is no event of the group: `explain` has it beside its member.
+    events = [one for one in events if one.kind != "client told"]
     out = console()
     if more:
         complain(f"there are more than {limit}: the last {limit} are shown; --limit shows more.")

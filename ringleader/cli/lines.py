@@ -56,7 +56,7 @@ class AsText:
 
     def __call__(self, one: Any) -> str | None:
         kind = type(one).__name__
-        if kind == "GroupState":
+        if kind == "GroupState" or getattr(one, "kind", "") == "client told":
             return None
         told = _rebalance(one) if kind == "Rebalance" else _event(one)
         line = f"{_clock(one.at_ms, self._utc)}  {self._cluster}{told}"

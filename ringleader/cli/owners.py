@@ -152,6 +152,9 @@ def _show_owners(out: Console, rows: list[dict[str, Any]], times: Times) -> None
             times.point(row["committed_ms"]),
         )
     out.print(shown)
+    for row in rows:
+        if row["told"] is not None:
+            out.print(f"{times.point(row['told_ms'])}: {row['told']}", style="dim", markup=False)
 
 
 def _show_resets(out: Console, rows: list[dict[str, Any]], place: str) -> None:
@@ -203,6 +206,9 @@ def _row(
         lives = history.members(group, since_ms=one.since_ms, until_ms=at_ms)
         member = next((span.member for span in lives if span.member.member_id == one.member_id), None)
     committed = history.offsets_at(group, at_ms).get((topic, number))
+    told = history.reports(group).get(one.member_id) if one is not None else None
+    if told is not None and told.at_ms > at_ms:
+        told = None
     free = [span.until_ms for span in spans if span.until_ms is not None and span.until_ms <= at_ms]
     since_ms = max(free, default=None)
     if one is not None:
@@ -218,6 +224,8 @@ def _row(
         "offset": committed.offset if committed else None,
         "committed_ms": committed.at_ms if committed else None,
         "committed": iso(committed.at_ms) if committed else None,
+        "told": None if told is None else told.text,
+        "told_ms": None if told is None else told.at_ms,
     }
 
 

@@ -13,8 +13,9 @@ import pytest
 
 from ringleader.coordinator import http_telemetry
 from ringleader.coordinator.config import Settings
+from ringleader.coordinator.journal.entries import Told
 from ringleader.coordinator.node import Node
-from ringleader.coordinator.telemetry import REQUESTED, Told, subscription_id
+from ringleader.coordinator.telemetry import REQUESTED, subscription_id
 from ringleader.protocol import messages as kafka
 from ringleader.protocol.errors import ErrorCode
 from tests.coordinator.test_http import _get, _metrics

@@ -27,6 +27,7 @@ from ringleader.insight.inference.facts import (
     SessionTimeouts,
     Source,
     TargetEpoch,
+    Told,
     Topic,
     TopicsSeen,
 )
@@ -37,6 +38,13 @@ from ringleader.protocol.messages import GroupMetadataValue, GroupMetadataValueM
 
 START_MS = 1_700_000_000_000
 GROUP = "g"
+_MEASURES = {
+    "polled": "last_poll_ago_seconds",
+    "gap": "poll_interval_max_seconds",
+    "limit": "poll_interval_limit_seconds",
+    "callback": "callback_max_seconds",
+    "heartbeat": "last_heartbeat_ago_seconds",
+}
 SCENARIOS = Path(__file__).with_name("scenarios")
 
 Hook = Callable[[Inference, int], Inference]
@@ -201,6 +209,28 @@ class World:
         some = [DescribedMember(one, self._clients[one].client_id, self._clients[one].host) for one in names]
         self._tell(Described(self._now_ms, GROUP, state, tuple(some)))
 
+    def _report(self, arguments: Sequence[str]) -> None:
+        (name, *flags), options = _split(arguments)
+        client = self._clients[options.get("by", name)]
+        values = {full: _ms(options[short]) / 1000 for short, full in _MEASURES.items() if short in options}
+        left_ago = options.get("left-ago")
+        self._tell(
+            Told(
+                self._now_ms,
+                GROUP,
+                name,
+                values,
+                options.get("instance", f"i-{name}"),
+                client.client_id,
+                client.host,
+                "ends" in flags,
+                options.get("error", ""),
+                options.get("left", ""),
+                options.get("reason", "").replace("_", " "),
+                None if left_ago is None else self._now_ms - _ms(left_ago),
+            )
+        )
+
     def _topics(self, arguments: Sequence[str]) -> None:
         _, options = _split(arguments)
         found = {name: Topic(int(count), _topic_id(name)) for name, count in options.items()}
@@ -331,8 +361,8 @@ class World:
     def _tell_rebalance(self, one: Rebalance) -> None:
         had = self._said.get(one.id)
         self._said[one.id] = one
-        if had is not None and (had.cause, had.outcome, had.at_ms, had.moves) == (
-            one.cause, one.outcome, one.at_ms, one.moves,
+        if had is not None and (had.cause, had.confidence, had.outcome, had.at_ms, had.moves) == (
+            one.cause, one.confidence, one.outcome, one.at_ms, one.moves,
         ):  # fmt: skip
             return
         again = "" if had is None else "again: "
@@ -343,7 +373,7 @@ class World:
             f"{self._time(one.at_ms)} {again}{word} {one.generation}{ends}: {one.cause} "
             f"({one.confidence}){who}"
         )
-        if had is None or had.cause is not one.cause:
+        if had is None or (had.cause, had.confidence) != (one.cause, one.confidence):
             self._story += [f"  {text}" for text in one.evidence]
             self._story += [f"  {name} {gone.why} ({gone.confidence})" for name, gone in one.left.items()]
         phases = {"join": one.join_ms, "leader": one.leader_ms, "sync": one.sync_ms}

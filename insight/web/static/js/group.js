@@ -33,6 +33,7 @@ export function groupView(place, [name], query, signal) {
   const chips = h("div", { class: "chips", role: "group", "aria-label": "Show only one cause" });
   const findings = h("section", { hidden: true });
   const happened = h("section", { hidden: true });
+  const clients = h("section", { hidden: true });
   const deployed = h("section", { hidden: true });
   const count = h("span", { class: "muted" });
   const timeline = new Timeline({ move: (since, until) => { fix(since, until); changed(); }, open: (id) => open(id, timeline.area), signal });
@@ -68,7 +69,7 @@ export function groupView(place, [name], query, signal) {
             h("button", { type: "button", "aria-label": "Later", onclick: () => timeline.pan(0.5) }, "›")),
           h("div", { class: "segmented spans", role: "group", "aria-label": "How much time" }, spans), now)),
       h("div", { class: "card" }, timeline.element, asTable, lagTable)),
-    findings, deployed, happened,
+    findings, deployed, happened, clients,
     h("section", { "aria-labelledby": "list-title" }, h("div", { class: "section-head" }, h("h2", { id: "list-title" }, "Rebalances"), count, h("div", { class: "tools" }, chips)), table.element));
 
   // ---- the time that is shown ----
@@ -134,6 +135,7 @@ export function groupView(place, [name], query, signal) {
       timeline.set({ data: lanes, lag, events: events.events });
       showState(state, report);
       showEvents(events.events);
+      showTold(state.told);
       showDeploys(rolled.deploys);
       await readRows(window_, mine);
       fillLanes();
@@ -193,6 +195,12 @@ export function groupView(place, [name], query, signal) {
   function showEvents(events) {
     happened.hidden = !events.length;
     if (events.length) happened.replaceChildren(h("div", { class: "section-head" }, h("h2", null, "Also happened")), h("ul", { class: "card happened" }, events.slice(0, 20).map((event) => eventItem({ ...event, group: "" }))));
+  }
+
+  function showTold(told) {
+    clients.hidden = !told.length;
+    const newest = [...told].sort((a, b) => b.at_ms - a.at_ms);
+    clients.replaceChildren(h("div", { class: "section-head" }, h("h2", null, "What its clients told of themselves")), h("ul", { class: "card happened" }, newest.slice(0, 20).map((one) => eventItem({ ...one, kind: "told", group: "" }))));
   }
 
   function showRows() {
