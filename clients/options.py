@@ -70,6 +70,7 @@ class MembershipOptions(CoordinatorOptions, ConnectionOptions, total=False):
     retry_backoff_max_ms: int
     quiesce_timeout_ms: int | None
     auto_commit_timeout_ms: int
+    enable_metrics_push: bool
 
 
 class MemberOptions(MembershipOptions, total=False):

@@ -27,6 +27,7 @@ from ringleader.clients.errors import (
     CoordinatorUnavailableError,
     RequestTimedOutError,
     RetriableError,
+    UnsupportedVersionError,
     is_retriable,
 )
 from ringleader.clients.model import Node
@@ -207,6 +208,18 @@ class Cluster:
         else:
             connection = await self._connected([(node.host, node.port)], purpose, deadline_s)
         return await connection.ask(request, deadline_s - now_s(), request_timeout_s=timeout_s)
+
+    def offers(self, node: Node, purpose: str, message: Any) -> bool:
+        """Whether that node serves this request, as its open connection of that purpose knows; without one:
+        no."""
+        connection = self._connections.get((node.host, node.port, purpose))
+        if connection is None or connection.ended.is_set():
+            return False
+        try:
+            connection.version_for(Request(message, message))
+        except UnsupportedVersionError:
+            return False
+        return True
 
     async def ready(self, timeout_s: float) -> None:
         """Wait until a broker answers, and one that coordinates groups, trying all bootstrap addresses again

@@ -39,6 +39,8 @@ from ringleader.clients.group.machine.actions import (
     TellRevoked,
 )
 from ringleader.clients.group.machine.machine import MemberMachine
+from ringleader.clients.group.machine.phases import Phase
+from ringleader.clients.group.telling import Telling
 from ringleader.clients.metrics import MemberMetrics, member_metrics
 from ringleader.clients.model import MemberInfo, Node, OffsetAndMetadata, TopicPartition, checked_partitions
 from ringleader.clients.offsets.member_offsets import MemberOffsets, Progress
@@ -105,7 +107,8 @@ class Driver:
         machine.state.prepares = before_join is not None or settings.cooperative
         self._client_id = client_id
         self.gate = WorkGate()
-        self._callbacks = Callbacks(self._name, listener, self.gate, self._step)
+        self.telling = Telling(self.metrics, settings.max_poll_interval_ms, self.now_ms)
+        self._callbacks = Callbacks(self._name, listener, self.gate, self._step, self.telling)
         self.offsets = MemberOffsets(self, self._name, self._callbacks.post, consumed)
         self._leader = leader
         self._delegate = delegate
@@ -169,7 +172,9 @@ class Driver:
 
     def polled(self) -> None:
         """The application makes progress."""
-        self.machine.state.poll.polled(self.now_ms())
+        now_ms = self.now_ms()
+        self.machine.state.poll.polled(now_ms)
+        self.telling.polled(now_ms)
         # The machine looks for progress after it has set its reason: one of the two sees the other.
         if self.machine.state.rest_reason and not self._waking:
             self._waking = True
@@ -264,7 +269,11 @@ class Driver:
             self._ready.set()
             if self._watch is not None:
                 self._spawn(self._watch(self, cluster))
+            if self.settings.enable_metrics_push:
+                link = self.machine.state.link
+                self._spawn(self.telling.run(cluster.groups, lambda: link.coordinator, GROUP))
             await self._over.wait()
+            await self.telling.end(cluster.groups)
             with self._lock:
                 self._closed = True
             self.offsets.queue.close()
@@ -350,6 +359,9 @@ class Driver:
         assert self._over is not None
         match action:
             case Send():
+                state = self.machine.state
+                if state.phase is Phase.LEAVING:
+                    self.telling.left(state.member_id, state.rest_reason or state.leave_reason or "")
                 self._spawn(self._send(self._cluster, action))
             case Disconnect():
                 self._cluster.groups.disconnect(action.node, GROUP)
@@ -372,6 +384,7 @@ class Driver:
                     self._revoking = None
             case TellLost():
                 self.offsets.gone(action.lost)
+                self.telling.met(action.lost.reason)
                 self._callbacks.lost(action.lost)
             case Say():
                 logger.log(action.level, "%s: %s", self._name, action.text)
@@ -390,6 +403,7 @@ class Driver:
         except (UnsupportedVersionError, AuthenticationError) as error:
             self.machine.refuse(action.ticket, error, self.now_ms())
         except (ClientError, OSError) as error:
+            self.telling.met(str(error))
             self.machine.fail(action.ticket, str(error), self.now_ms())
         else:
             self.machine.answer(action.ticket, response, self.now_ms())

@@ -71,6 +71,8 @@ class MemberSettings:
     None: not at all."""
     auto_commit_timeout_ms: int = 5_000
     """Before a rejoin, a revocation's end and leaving, commits get at most this time."""
+    enable_metrics_push: bool = True
+    """Whether the member tells a coordinator that asks for it how the application polls (KIP-714)."""
     leave_timeout_ms: int = 5_000
     """How long leaving waits for the coordinator's answer; without it the session timeout does the rest."""
 

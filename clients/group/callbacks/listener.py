@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from ringleader.clients.errors import MembershipError
 from ringleader.clients.group.callbacks.callers import Caller, CallerGoneError, Job
@@ -31,12 +31,28 @@ class Listener:
     assign: Callable[[str, list[MemberInfo]], Any] | None
 
 
+class Clock(Protocol):
+    """Measures callbacks. From any thread."""
+
+    def callback_began(self) -> None:
+        """One runs from now on."""
+
+    def callback_ended(self) -> None:
+        """It has ended, or does not matter any more."""
+
+
 class Callbacks:
     """Belongs to the driver's loop. `step` runs a function there, from any thread."""
 
     def __init__(
-        self, name: str, listener: Listener, gate: WorkGate, step: Callable[[Callable[[], None]], None]
+        self,
+        name: str,
+        listener: Listener,
+        gate: WorkGate,
+        step: Callable[[Callable[[], None]], None],
+        clock: Clock,
     ) -> None:
+        self._clock = clock
         self.caller: Caller | None = None
         self._name = name
         self._listener = listener
@@ -84,6 +100,7 @@ class Callbacks:
         except asyncio.CancelledError:
             assert self.caller is not None
             self.caller.cancel(job)
+            self._clock.callback_ended()
             raise
 
     async def _quiesce(self, revoked: Revoked, bound_s: float) -> None:
@@ -112,6 +129,17 @@ class Callbacks:
 
     def _post(self, job: Job) -> None:
         assert self.caller is not None
+        run, done = job.run, job.done
+
+        def timed() -> Any:
+            self._clock.callback_began()
+            return run()
+
+        def ended(result: Any, error: BaseException | None) -> None:
+            self._clock.callback_ended()
+            done(result, error)
+
+        job.run, job.done = timed, ended
         self.caller.post(job)
 
     def _log(self, name: str, error: BaseException | None) -> None:

@@ -1,0 +1,107 @@
+"""Reports of clients about themselves reach the journal, the history of a watcher, and what is said of a
+departure."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+import confluent_kafka
+import pytest
+
+from ringleader import GroupConsumer
+from ringleader.insight.feed.watcher import Watcher
+from ringleader.insight.model import Cause, Confidence, Departure, Rebalance
+from tests.support.daemon import Daemon
+
+PATIENCE_S = 60
+T = TypeVar("T")
+
+
+@pytest.fixture
+def daemon(tmp_path: Path) -> Iterator[Daemon]:
+    """A daemon to which clients tell of themselves ten times a second."""
+    options = ["--group-initial-rebalance-delay-ms", "0", "--telemetry-interval-ms", "100"]
+    options += ["--telemetry-enable"]
+    with Daemon(tmp_path, topics=["orders:2"], options=options) as running:
+        yield running
+
+
+async def until(watcher: Watcher, found: Callable[[], T | None]) -> T:
+    """The thing that is looked for in the history, as soon as it is there."""
+    async with asyncio.timeout(PATIENCE_S):
+        while True:
+            await watcher.caught_up(PATIENCE_S)
+            if (one := found()) is not None:
+                return one
+
+
+def departure(watcher: Watcher) -> Rebalance | None:
+    """The rebalance in which a member went because it did not poll."""
+    for one in watcher.history.rebalances("billing"):
+        if any(gone.why is Departure.POLL_INTERVAL_EXCEEDED for gone in one.left.values()):
+            return one
+    return None
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+async def test_a_callback_that_takes_too_long_is_told_by_the_client(
+    daemon: Daemon, tmp_path: Path, protocol: Literal["classic", "consumer"]
+) -> None:
+    free, lost = asyncio.Event(), asyncio.Event()
+
+    async def slow(_partitions: Any) -> None:
+        await free.wait()
+
+    async with GroupConsumer(
+        daemon.bootstrap,
+        "billing",
+        ["orders"],
+        group_protocol=protocol,
+        client_id="busy",
+        max_poll_interval_ms=1_000,
+        on_assigned=slow,
+        on_lost=lambda _: lost.set(),
+    ) as consumer:
+        async with Watcher(daemon.bootstrap, tmp_path / "history.sqlite") as watcher:
+            left = await until(watcher, lambda: departure(watcher))
+            [(member_id, gone)] = left.left.items()
+            assert (left.cause, left.confidence) == (Cause.POLL_INTERVAL_EXCEEDED, Confidence.CERTAIN)
+            assert gone.confidence is Confidence.CERTAIN
+            said = await until(
+                watcher,
+                lambda: next(
+                    (
+                        text
+                        for text in (departure(watcher) or left).left[member_id].evidence
+                        if text.startswith("its client said")
+                    ),
+                    None,
+                ),
+            )
+            assert "poll" in said
+            told = watcher.history.reports("billing")[member_id]
+            assert told.text.startswith("busy@127.0.0.1 told of itself: ")
+            assert "longest callback" in told.text
+        free.set()
+    del consumer
+
+
+async def test_what_librdkafka_tells_stands_in_the_history(daemon: Daemon, tmp_path: Path) -> None:
+    consumer = confluent_kafka.Consumer(
+        {"bootstrap.servers": daemon.bootstrap, "group.id": "billing", "client.id": "teller"}
+    )
+    consumer.subscribe(["orders"])
+    try:
+        async with Watcher(daemon.bootstrap, tmp_path / "history.sqlite") as watcher:
+            async with asyncio.timeout(PATIENCE_S):
+                while not (told := watcher.history.reports("billing")):
+                    await asyncio.to_thread(consumer.poll, 0.05)
+            [(member_id, event)] = told.items()
+            assert member_id.startswith("teller-")
+            assert event.text.startswith("teller@127.0.0.1 told of itself: ")
+            assert "of its time in poll()" in event.text
+    finally:
+        await asyncio.to_thread(consumer.close)
