@@ -125,10 +125,7 @@ def _sure_of_departure(change: Change) -> Confidence:
     confidence = change.gone.confidence
     if change.gone.why is Departure.NOT_REJOINED:
         return Confidence.POSSIBLE
-    if len(change.went_alike) != len(change.missing) and confidence in (
-        Confidence.LIKELY,
-        Confidence.CERTAIN,
-    ):
+    if len(change.went_alike) != len(change.missing) and confidence is not Confidence.UNKNOWN:
         return Confidence.POSSIBLE
     if confidence is Confidence.CERTAIN and not departures_alone(change):
         return Confidence.LIKELY

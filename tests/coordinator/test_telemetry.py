@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from ringleader.coordinator import telemetry
+from ringleader.coordinator.journal.entries import ClientTold
 from ringleader.coordinator.telemetry import REQUESTED, Caller, Telemetry, subscription_id
 from ringleader.protocol.compression import Compression, compress
 from ringleader.protocol.errors import ErrorCode
@@ -255,3 +256,66 @@ def test_the_one_that_was_silent_for_longest_gives_way(monkeypatch: pytest.Monke
         "m-2",
         "m-3",
     ]
+
+
+def journal_of(client: Client) -> list[ClientTold]:
+    """What is for the journal, as it comes."""
+    said: list[ClientTold] = []
+    client.telemetry.on_told = said.append
+    return said
+
+
+def test_the_journal_has_what_is_new_in_reports() -> None:
+    client = Client()
+    said = journal_of(client)
+    for value in (100.0, 150.0, 900.0, 2_500.0, 2_600.0, 5_300.0):
+        assert client.tells({POLLED: value}) == 0
+        client.now_ms += INTERVAL_MS
+    assert [one.told.values["poll_interval_max_seconds"] for one in said] == [0.1, 2.5, 5.3]
+    client.now_ms += telemetry.JOURNAL_EVERY_MS
+    assert client.tells({POLLED: 100.0}) == 0
+    assert len(said) == 4
+    assert {one.gone_id for one in said} == {""}
+
+
+def test_a_departure_has_the_last_report_as_that_member_and_some_that_come_later() -> None:
+    client = Client()
+    said = journal_of(client)
+    assert client.tells({POLLED: 100.0}) == 0
+    client.now_ms = INTERVAL_MS
+    assert client.tells({POLLED: 200.0}, {**MEMBER, "group_member_id": "m-2"}) == 0
+    told = client.telemetry.gone("billing", ["m-1", "m-9"])
+    assert {one: it.values for one, it in told.items()} == {"m-1": {"poll_interval_max_seconds": 0.1}}
+    assert told["m-1"].instance_id == AN_ID.hex()
+    said.clear()
+    for _ in range(telemetry.LATER_REPORTS + 2):
+        client.now_ms += INTERVAL_MS
+        assert client.tells({POLLED: 200.0}, {**MEMBER, "group_member_id": "m-2"}) == 0
+    assert [(one.gone_id, one.told.member_id) for one in said] == [("m-1", "m-2")] * telemetry.LATER_REPORTS
+
+
+def test_a_member_of_another_group_is_not_explained() -> None:
+    client = Client()
+    assert client.tells({POLLED: 100.0}) == 0
+    client.telemetry.gone("billing", ["m-1"])
+    said = journal_of(client)
+    client.now_ms = INTERVAL_MS
+    assert client.tells({POLLED: 100.0}, {"group_id": "other", "group_member_id": "m-1"}) == 0
+    assert [one.gone_id for one in said] == [""]
+
+
+@pytest.mark.parametrize(("ago_s", "left"), [(2.0, ("m-0", "busy", -2_000)), (1e308, ("", "", None))])
+def test_the_words_of_this_packages_clients(ago_s: float, left: tuple[str, str, int | None]) -> None:
+    client = Client()
+    words = {
+        "ringleader_error": "TIMEOUT",
+        "ringleader_left_member_id": "m-0",
+        "ringleader_left_reason": "busy",
+    }
+    values = {telemetry.LEFT_AGO: ago_s, "ringleader.callback.time.max": 3.0}
+    assert client.tells(values, {**MEMBER, **words}) == 0
+    [told] = client.telemetry.of_groups({"billing"}, 0)
+    assert (told.error, told.values) == ("TIMEOUT", {"callback_max_seconds": 3.0})
+    member_id, reason, ago_ms = left
+    at_ms = -1 if ago_ms is None else AT_MS + ago_ms
+    assert (told.left_id, told.left_reason, told.left_ms) == (member_id, reason, at_ms)
