@@ -106,6 +106,14 @@ class PartitionLag:
         return None if position is None else max(0, self.end - position)
 
 
+def members_in_words(group: GroupDescription) -> str:
+    """How many members there are, and which clients."""
+    count = len(group.members)
+    clients = sorted({f"{one.client_id} on {one.client_host.lstrip('/')}" for one in group.members})
+    who = f" ({', '.join(clients[:3])}{', ...' if len(clients) > 3 else ''})" if clients else ""
+    return f"{count} member{'' if count == 1 else 's'}{who}" if count else "members"
+
+
 def described_config(config: Any) -> TopicConfig:
     """A setting of an answer to DescribeConfigs (API 32)."""
     return TopicConfig(config.name, config.value, _SOURCES.get(config.config_source, "default"))

@@ -13,7 +13,7 @@ from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import FileResponse, Response, StreamingResponse
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
@@ -28,11 +28,11 @@ from ringleader.insight.web.live import VIEWERS_MAX
 from ringleader.insight.web.metrics import exposition
 from ringleader.insight.web.params import AskedWronglyError, Params, mark_of
 from ringleader.insight.web.questions import QUESTIONS, SLOW, NotFoundError, Question, deploys, findings
+from ringleader.insight.web.requests import json_body
+from ringleader.insight.web.resets import Resets
 from ringleader.insight.web.sources import CLUSTER, Place, Places
 
 STATIC = Path(__file__).parent / "static"
-
-MARK_MAX_BYTES = 4_096
 
 Handler = Callable[[Request], Awaitable[Response]]
 Asked = Mapping[str, str]
@@ -47,9 +47,11 @@ def application(
     token: str | None = None,
     names: Iterable[str] = (),
     thresholds: Thresholds = DEFAULT,
+    locked: str = "",
 ) -> Starlette:
     """Answers from `places`. `names`: host names that it may be asked for, beside localhost, this machine's
-    and addresses. `thresholds`: of findings."""
+    and addresses. `thresholds`: of findings. `locked`: the sentence why offsets cannot be reset here."""
+    resets = Resets(locked)
     set_up = {
         "findings": partial(findings, thresholds=thresholds),
         "deploys": partial(deploys, thresholds=thresholds),
@@ -67,6 +69,8 @@ def application(
             Route("/api/groups", _of_one(places, _groups)),
             Route("/api/live", _of_one(places, partial(_live, places))),
             Route("/api/deploys", _of_one(places, _mark), methods=["POST"]),
+            Route("/api/reset", _of_one(places, resets.look)),
+            Route("/api/reset", _of_one(places, resets.carry_out), methods=["POST"]),
             *(Route(f"/api/{name}", _of_one(places, handler)) for name, handler in asked.items()),
             Route("/api/{rest:path}", _nothing),
             Mount("/static", StaticFiles(directory=STATIC)),
@@ -95,7 +99,7 @@ def _answering(handler: Handler) -> Handler:
         try:
             return await handler(request)
         except AskedWronglyError as error:
-            return refusal(400, str(error))
+            return refusal(error.status, str(error))
         except NotFoundError as error:
             return refusal(404, str(error))
         except HistoryError as error:
@@ -122,18 +126,7 @@ async def _mark(place: Place, asked: Asked, request: Request) -> Response:
     Params(asked, ())
     if (note := place.source.note) is None:
         return refusal(403, "No watcher runs with this page, so nothing can be written.")
-    # Another site's page cannot send this type without asking first.
-    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
-        return refusal(415, "Send JSON, as application/json.")
-    body = b""
-    try:
-        async for chunk in request.stream():
-            body += chunk
-            if len(body) > MARK_MAX_BYTES:
-                return refusal(413, f"A mark is sent in at most {MARK_MAX_BYTES} bytes.")
-    except ClientDisconnect:
-        return refusal(400, "The mark did not come as a whole.")  # nobody reads it
-    kind, group, label = mark_of(body)
+    kind, group, label = mark_of(await json_body(request, ("what", "group", "label")))
     if group and await place.desk.ask(lambda history: history.group(group)) is None:
         raise NotFoundError(f"No group {group!r} was seen.")
     at_ms = _now_ms()
@@ -215,7 +208,8 @@ async def _page(_request: Request) -> Response:
 
 
 async def _nothing(_request: Request) -> Response:
-    return refusal(404, f"There is nothing here; there are: clusters, groups, live, {', '.join(QUESTIONS)}.")
+    there = ", ".join(QUESTIONS)
+    return refusal(404, f"There is nothing here; there are: clusters, groups, live, reset, {there}.")
 
 
 def _json(body: bytes) -> Response:

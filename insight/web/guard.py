@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Literal
+from urllib.parse import urlsplit
 
 from starlette.datastructures import MutableHeaders
 from starlette.requests import ClientDisconnect, Request
@@ -18,10 +19,11 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ringleader.coordinator.security.listeners import is_loopback
+from ringleader.coordinator.security.names import subject_of
 from ringleader.coordinator.security.settings import TlsSettings
 from ringleader.coordinator.security.tls import Tls
 from ringleader.host import http_server
-from ringleader.host.http_server import SAFE_HEADERS, asks_for, bears, checked_token
+from ringleader.host.http_server import CERTIFIED, SAFE_HEADERS, asks_for, bears, checked_token
 
 TOKEN_VARIABLE = "RINGLEADER_PAGE_TOKEN"
 COOKIE = "ringleader_page"
@@ -81,12 +83,43 @@ def page_tls(certificate: Path | None, client_authority: Path | None = None) -> 
 def check_address(host: str, token: str | None, tls: Tls | None = None) -> None:
     """Raises ValueError where `host` is more than loopback and nobody is asked for a token or a
     certificate."""
-    asks = token is not None or (tls is not None and tls.settings.ssl_client_auth == "required")
-    if not asks and not is_loopback(host):
+    if not _asks(token, tls) and not is_loopback(host):
         raise ValueError(
             f"{host} can be reached from other machines: give --token-file FILE (or {TOKEN_VARIABLE}), "
             f"or listen on 127.0.0.1"
         )
+
+
+def why_locked(host: str, token: str | None, tls: Tls | None = None) -> str:
+    """The sentence why nothing of a cluster may be changed from a page at `host`; "" where it may: it asks
+    who one is, and nobody on the way can read or change what is sent."""
+    if not _asks(token, tls):
+        return (
+            "Offsets can be reset here once the page has a login: start it with --token-file FILE, or with "
+            "--page-certificate and --page-client-authority (of ringleader serve: --ui-...)."
+        )
+    if tls is None and not is_loopback(host):
+        return (
+            "Offsets can be reset here once nobody can listen on the way: start the page with "
+            "--page-certificate FILE (of ringleader serve: --ui-certificate), or on 127.0.0.1."
+        )
+    return ""
+
+
+def _asks(token: str | None, tls: Tls | None) -> bool:
+    """Whether the page asks for a token or a certificate."""
+    return token is not None or (tls is not None and tls.settings.ssl_client_auth == "required")
+
+
+def principal(request: Request) -> str:
+    """The client that has come in, as logs name it: by its certificate, where it has shown one."""
+    certificate = request.scope.get(CERTIFIED)
+    if certificate is None:
+        return "the holder of the page's token"
+    try:
+        return f"User:{subject_of(certificate)}"
+    except ValueError:
+        return "a certificate that cannot be read"
 
 
 class Guard:
@@ -130,6 +163,8 @@ class Guard:
         asks = path.startswith("/api/") or path == "/metrics"
         if asks and request.headers.get("sec-fetch-site") in ("cross-site", "same-site"):
             return refusal(403, "Another site's page may not ask here.")
+        if request.method not in ("GET", "HEAD") and not _from_here(request):
+            return refusal(403, "Another site's page may not change anything here.")
         if path == SIGN_IN and request.method == "POST":
             return await self._sign_in(request)
         if asks and self._token is not None and not self._knows(request, self._token):
@@ -173,6 +208,19 @@ class Guard:
             secure=request.scope["scheme"] == "https",
         )
         return answer
+
+
+def _from_here(request: Request) -> bool:
+    """Whether what changes something comes from a page of ours, or from a program. A browser names the origin
+    of each such request, so that one with a cookie and none comes from nowhere. The scheme is not compared: a
+    proxy in front may have TLS."""
+    origin = request.headers.get("origin")
+    if origin is None:
+        return COOKIE not in request.cookies
+    try:
+        return urlsplit(origin).netloc.lower() == request.headers.get("host", "").lower()
+    except ValueError:
+        return False
 
 
 def _mac(token: str, until: str) -> str:

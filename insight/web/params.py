@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from typing import Any
 
 from ringleader.insight.model import EventKind
 
@@ -18,6 +18,11 @@ MARKS = {"begin": EventKind.DEPLOY_BEGAN, "end": EventKind.DEPLOY_ENDED}
 
 class AskedWronglyError(Exception):
     """The text says what to change."""
+
+    def __init__(self, sentence: str, status: int = 400) -> None:
+        """`status`: of the answer."""
+        super().__init__(sentence)
+        self.status = status
 
 
 class Params:
@@ -77,14 +82,8 @@ class Params:
         return round((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp() * 1000)
 
 
-def mark_of(body: bytes) -> tuple[EventKind, str, str]:
-    """Kind, group ("" for all) and label of the mark of a deploy, from JSON. Raises AskedWronglyError."""
-    try:
-        told = json.loads(body)
-    except (ValueError, RecursionError):
-        raise AskedWronglyError("The mark of a deploy is a JSON object.") from None
-    if not isinstance(told, dict) or told.keys() - {"what", "group", "label"}:
-        raise AskedWronglyError("The mark of a deploy has what, group and label.")
+def mark_of(told: Mapping[str, Any]) -> tuple[EventKind, str, str]:
+    """Kind, group ("" for all) and label of the mark of a deploy. Raises AskedWronglyError."""
     what, group, label = told.get("what"), told.get("group", ""), told.get("label", "")
     if what not in MARKS:
         raise AskedWronglyError("what is begin or end.")

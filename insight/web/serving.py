@@ -14,7 +14,7 @@ from ringleader.host.addresses import address_text
 from ringleader.host.http_server import HttpServer, bound
 from ringleader.insight.advice.thresholds import DEFAULT, Thresholds
 from ringleader.insight.web.app import application
-from ringleader.insight.web.guard import HEADERS, check_address
+from ringleader.insight.web.guard import HEADERS, check_address, why_locked
 from ringleader.insight.web.live import VIEWERS_MAX
 from ringleader.insight.web.sources import Note, Places, Source
 
@@ -69,7 +69,13 @@ async def page(
     listening = bound(host, port, BACKLOG)
     bound_port = listening.getsockname()[1]
     server = HttpServer(
-        application(places, token=token, names=(host, *names), thresholds=thresholds),
+        application(
+            places,
+            token=token,
+            names=(host, *names),
+            thresholds=thresholds,
+            locked=why_locked(host, token, tls),
+        ),
         listening,
         connections_max=CONNECTIONS_MAX,
         headers=HEADERS,

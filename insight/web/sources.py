@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from ringleader.clients.admin import Admin
 from ringleader.insight.history import Away
 from ringleader.insight.model import Event
 from ringleader.insight.web.desk import Desk
@@ -33,6 +34,8 @@ class Source:
     """Puts marks into the history; None: nothing can be written."""
     away: Away | None = None
     """The cluster has no watcher now: since when, and why."""
+    admin: Callable[[], Admin] | None = None
+    """Makes a connection that can change the cluster, with the rights of its watcher; None: nothing can."""
 
 
 class Place:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ringleader.clients.admin import Admin
     from ringleader.clients.blocking.cluster import BlockingCluster
     from ringleader.clients.connection.security import ClientSecurity
-    from ringleader.clients.descriptions import GroupDescription, GroupListing
+    from ringleader.clients.descriptions import GroupDescription
 
 # A person waits: shorter than what a service would grant.
 TIMEOUT_MS = 5_000
@@ -46,33 +46,12 @@ def ask(bootstrap: str, question: Callable[[Admin], Awaitable[T]], command_confi
 
 async def group_of(admin: Admin, group: str) -> GroupDescription | None:
     """The group; None if there is none. Ends the command for one of a type that cannot be described here."""
-    (found,) = await admin.describe_groups([group])
-    if found.state != "Dead":
-        return found
-    refuse_other_type(await listed(admin, group))
-    return None
+    from ringleader.clients.offsets import reset_plan
 
-
-def refuse_other_type(seen: GroupListing | None) -> None:
-    """Ends the command for a group that is neither classic nor of the consumer protocol."""
-    if seen is not None and seen.group_type not in ("", "classic", "consumer"):
-        fail(
-            f"Group {seen.group_id} is of type {seen.group_type}; "
-            "this command knows classic and consumer groups."
-        )
-
-
-async def listed(admin: Admin, group: str) -> GroupListing | None:
-    """The group as ListGroups has it, of any type; None if there is none."""
-    return next((one for one in await admin.list_groups() if one.group_id == group), None)
-
-
-def members_in_words(group: GroupDescription) -> str:
-    """How many members there are, and which clients."""
-    count = len(group.members)
-    clients = sorted({f"{one.client_id} on {one.client_host.lstrip('/')}" for one in group.members})
-    who = f" ({', '.join(clients[:3])}{', ...' if len(clients) > 3 else ''})" if clients else ""
-    return f"{count} member{'' if count == 1 else 's'}{who}" if count else "members"
+    try:
+        return await reset_plan.group_of(admin, group)
+    except reset_plan.ResetError as error:
+        fail(str(error))
 
 
 @contextmanager

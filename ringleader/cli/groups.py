@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ringleader.cli.asking import ask, listed, refuse_other_type
+from ringleader.cli.asking import ask
 from ringleader.cli.common import (
     BOOTSTRAP,
     NONE,
@@ -203,13 +203,14 @@ async def _share_described(admin: Admin, group: str, state: str) -> dict[str, An
 
 
 async def _described(admin: Admin, group: str) -> dict[str, Any]:
+    from ringleader.clients.offsets.reset_plan import listed, other_type
+
     (found,) = await admin.describe_groups([group])
     if found.state == "Dead":
         seen = await listed(admin, group)
         if seen is not None and seen.group_type == "share":
             return await _share_described(admin, group, seen.state)
-        refuse_other_type(seen)
-        fail(f"There is no group {group}.")
+        fail(other_type(seen) or f"There is no group {group}.")
     members: list[dict[str, Any]] = [
         {
             "member": one.member_id,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-from ringleader.cli.asking import NOWHERE, members_in_words, security_of, servers_of
+from ringleader.cli.asking import NOWHERE, security_of, servers_of
 from ringleader.cli.common import (
     BOOTSTRAP,
     NONE,
@@ -260,6 +260,8 @@ class _Import:
 
 
 async def _with_members(admin: Admin, names: list[str]) -> list[str]:
+    from ringleader.clients.descriptions import members_in_words
+
     described = await _each(names, lambda name: admin.describe_groups([name]))
     return [f"{name} ({members_in_words(found)})" for name, (found,) in described.items() if found.members]
 

@@ -7,14 +7,12 @@ import io
 import json
 import sys
 import time
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ringleader.cli.asking import ask, group_of, members_in_words
+from ringleader.cli.asking import ask
 from ringleader.cli.common import (
     BOOTSTRAP,
     NONE,
@@ -28,13 +26,13 @@ from ringleader.cli.common import (
     table,
     utf8,
 )
-from ringleader.cli.scope import Scope, parse_scope, partitions_of
-from ringleader.clients.times import duration_ms, time_ms
+from ringleader.cli.scope import parse_scope
 from ringleader.protocol import json_text
 
 if TYPE_CHECKING:
     from ringleader.clients.admin import Admin
     from ringleader.clients.model import TopicPartition
+    from ringleader.clients.offsets.reset_plan import Change, Scope, Target
 
 HELP = (
     "Set where a group reads on. Shows old and new offset of every partition and changes nothing; --execute "
@@ -49,37 +47,6 @@ HELP = (
     "  ringleader groups reset billing --all-topics --shift-by -100 --csv > plan.csv\n\n"
     "  ringleader groups reset billing --from-file plan.csv --execute"
 )
-
-
-class _Target(NamedTuple):
-    """Where to, in the words of the options."""
-
-    kind: str
-    number: int = 0
-    offsets: Mapping[TopicPartition, int] = {}
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """The outcome of a partition. `start` and `end` are the log's; `note` says why it is not as asked."""
-
-    topic: str
-    partition: int
-    committed: int | None
-    offset: int
-    start: int
-    end: int
-    note: str
-
-    @property
-    def lag(self) -> int | None:
-        """As it is."""
-        return None if self.committed is None else max(0, self.end - self.committed)
-
-    @property
-    def new_lag(self) -> int:
-        """As it will be."""
-        return self.end - self.offset
 
 
 GroupArgument = Annotated[
@@ -178,7 +145,7 @@ def reset(
         bootstrap_server, lambda admin: _reset(admin, group, target, scope, execute), command_config
     )
     if as_json:
-        rows = [{**asdict(one), "lag": one.lag, "new_lag": one.new_lag} for one in changes]
+        rows = [one.as_json() for one in changes]
         print(json.dumps({"group": group, "executed": execute, "offsets": rows}))
     elif as_csv:
         csv.writer(sys.stdout, lineterminator="\n").writerows(
@@ -191,17 +158,15 @@ def reset(
     print(said, file=sys.stderr if as_json or as_csv else sys.stdout)
 
 
-def _target(option: str, value: Any, group: str) -> _Target:
+def _target(option: str, value: Any, group: str) -> Target:
     """The target of the option. Ends the command when its value is wrong."""
-    now_ms = int(time.time() * 1000)
+    from ringleader.clients.offsets.reset_plan import Target, target_of
+
     kind = option.removeprefix("--")
     try:
-        if kind == "to-datetime":
-            return _Target("time", max(0, time_ms(value, now_ms)))
-        if kind == "by-duration":
-            return _Target("time", max(0, now_ms - duration_ms(value)))
         if kind == "from-file":
-            return _Target("file", offsets=_read_plan(value.read_text(), group))
+            return Target("file", offsets=_read_plan(value.read_text(), group))
+        return target_of(kind, value, time.time_ns() // 1_000_000)
     except OSError as error:
         fail(f"{option}: {error.strerror}: {value}.", WRONG_INPUT)
     except UnicodeDecodeError:
@@ -209,7 +174,6 @@ def _target(option: str, value: Any, group: str) -> _Target:
     except ValueError as error:
         where = f"{value}: " if kind == "from-file" else ""
         fail(f"{option}: {where}{error}.", WRONG_INPUT)
-    return _Target(kind, 0 if value is True else value)
 
 
 def _read_plan(text: str, group: str) -> dict[TopicPartition, int]:
@@ -246,108 +210,23 @@ def _read_plan(text: str, group: str) -> dict[TopicPartition, int]:
 
 
 async def _reset(
-    admin: Admin, group: str, target: _Target, scope: Scope | None, execute: bool
-) -> list[Change]:
+    admin: Admin, group: str, target: Target, scope: Scope | None, execute: bool
+) -> tuple[Change, ...]:
     """The plan; done, if asked for."""
-    from ringleader.clients.errors import BrokerError
-    from ringleader.protocol.errors import ErrorCode
+    from ringleader.clients.offsets.reset_plan import ResetError, carry_out, make_plan
 
-    await _check_state(admin, group, execute)
-    committed = {place: found.offset for place, found in (await admin.group_offsets(group)).items()}
-    if target.kind == "file":
-        named: Scope = {}
-        for topic, partition in target.offsets:
-            named[topic] = {*(named.get(topic) or ()), partition}
-        places = await partitions_of(admin, named)
-    elif scope is not None:
-        places = await partitions_of(admin, scope)
-    else:
-        places = await _still_there(admin, group, committed)
-    changes = await _plan(admin, places, committed, target)
-    if execute:
-        try:
-            await admin.set_group_offsets(group, {(one.topic, one.partition): one.offset for one in changes})
-        except BrokerError as error:
-            if error.code != ErrorCode.UNKNOWN_MEMBER_ID:
-                raise
-            fail(f"Group {group} has members; stop them, then reset its offsets.")
-    return changes
+    try:
+        plan = await make_plan(admin, group, target, scope, complain)
+        if execute:
+            await carry_out(admin, plan)
+        elif plan.refused:
+            complain(plan.refused)
+    except ResetError as error:
+        fail(str(error))
+    return plan.changes
 
 
-async def _check_state(admin: Admin, group: str, execute: bool) -> None:
-    """Ends the command when members would go on from their own positions."""
-    found = await group_of(admin, group)
-    if found is None:
-        complain(f"There is no group {group} yet: to set its offsets makes it.")
-        return
-    if found.state == "Empty":
-        return
-    sentence = f"Group {group} has {members_in_words(found)}; stop them, then reset its offsets."
-    if execute:
-        fail(sentence)
-    complain(sentence)
-
-
-async def _still_there(admin: Admin, group: str, committed: Iterable[TopicPartition]) -> list[TopicPartition]:
-    """The partitions that the group has committed, without those that have been deleted since."""
-    counts = {topic.name: len(topic.partitions) for topic in await admin.list_topics(internal=True)}
-    places = sorted(place for place in committed if place[1] < counts.get(place[0], 0))
-    if gone := sorted({topic for topic, _ in committed} - set(counts)):
-        complain(f"Left out, as there is no such topic: {', '.join(gone)}.")
-    if not places:
-        fail(f"Group {group} has no committed offsets; name topics with --topic.")
-    return places
-
-
-async def _plan(
-    admin: Admin, places: list[TopicPartition], committed: Mapping[TopicPartition, int], target: _Target
-) -> list[Change]:
-    starts, ends = await admin.start_offsets(places), await admin.end_offsets(places)
-    at_time: Mapping[TopicPartition, int] = {}
-    if target.kind == "time":
-        at_time = await admin.offsets_at(dict.fromkeys(places, target.number))
-    if target.kind == "shift-by" and (without := [place for place in places if place not in committed]):
-        names = ", ".join(f"{topic}-{partition}" for topic, partition in without)
-        fail(f"There is no committed offset to shift for {names}; leave them out, or say where to.")
-    changes = []
-    for place in places:
-        start, end = starts[place], ends[place]
-        wanted, note = _wanted(place, start, end, committed.get(place), at_time, target)
-        offset = min(max(wanted, start), end)
-        if offset != wanted:
-            bound = "before the first record" if wanted < start else "behind the end of the log"
-            note = f"{wanted} is {bound}"
-        changes.append(Change(*place, committed.get(place), offset, start, end, note))
-    return changes
-
-
-def _wanted(
-    place: TopicPartition,
-    start: int,
-    end: int,
-    committed: int | None,
-    at_time: Mapping[TopicPartition, int],
-    target: _Target,
-) -> tuple[int, str]:
-    """The offset as asked for, and a note."""
-    match target.kind:
-        case "to-earliest":
-            return start, ""
-        case "to-latest":
-            return end, ""
-        case "to-offset":
-            return target.number, ""
-        case "shift-by":
-            return (committed or 0) + target.number, ""
-        case "time":
-            found = at_time[place]
-            return (end, "no record is that late") if found < 0 else (found, "")
-        case "to-current":
-            return (end, "it has no committed offset") if committed is None else (committed, "")
-    return target.offsets[place], ""
-
-
-def _show(changes: list[Change]) -> None:
+def _show(changes: tuple[Change, ...]) -> None:
     numbers = ("PARTITION", "COMMITTED", "NEW", "LAG", "NEW LAG")
     shown = table("TOPIC", *numbers, "NOTE", right=numbers)
     for one in changes:

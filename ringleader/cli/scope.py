@@ -7,11 +7,7 @@ from typing import TYPE_CHECKING
 from ringleader.cli.common import WRONG_INPUT, fail
 
 if TYPE_CHECKING:
-    from ringleader.clients.admin import Admin
-    from ringleader.clients.model import TopicPartition
-
-Scope = dict[str, set[int] | None]
-"""Topic -> partitions; None for all it has."""
+    from ringleader.clients.offsets.reset_plan import Scope
 
 
 def parse_scope(texts: list[str]) -> Scope:
@@ -25,15 +21,3 @@ def parse_scope(texts: list[str]) -> Scope:
         before = found.get(topic, set())
         found[topic] = None if not colon or before is None else before | {int(part) for part in parts}
     return found
-
-
-async def partitions_of(admin: Admin, scope: Scope) -> list[TopicPartition]:
-    """The partitions, sorted. Ends the command when one does not exist."""
-    places: list[TopicPartition] = []
-    for topic in await admin.describe_topics(sorted(scope)):
-        count = len(topic.partitions)
-        wanted = scope[topic.name]
-        if wanted and max(wanted) >= count:
-            fail(f"There is no partition {max(wanted)} of topic {topic.name}: it has 0 to {count - 1}.")
-        places += [(topic.name, number) for number in sorted(range(count) if wanted is None else wanted)]
-    return places

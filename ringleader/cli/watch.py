@@ -23,6 +23,7 @@ from ringleader.cli.lines import REMEMBERED, AsJson, AsText
 from ringleader.clients.times import duration_ms
 
 if TYPE_CHECKING:
+    from ringleader.clients.admin import Admin
     from ringleader.coordinator.security.tls import Tls
     from ringleader.insight.advice import Thresholds
     from ringleader.insight.feed.watcher import Progress, Watcher
@@ -32,7 +33,8 @@ if TYPE_CHECKING:
 HELP = (
     "Show each rebalance of all groups, of Ringleader or of any Kafka, with its cause, and keep the history; "
     "Ctrl-C ends.\n\n"
-    "It only reads: clients and brokers are left alone. The history is kept in one file, and goes on there "
+    "It only reads: clients and brokers are left alone, unless somebody who has logged in to the page resets "
+    "a group's offsets there. The history is kept in one file, and goes on there "
     "when the command is started again; a new one begins with what the cluster still has. A page over it is "
     "at http://127.0.0.1:8088/ meanwhile.\n\n"
     "It has to be allowed to read the topic __consumer_offsets (of Ringleader: __ringleader_journal, too), "
@@ -44,6 +46,8 @@ HELP = (
     "  ringleader watch --json --from-now | jq 'select(.cause == \"session expired\")'"
 )
 PAGE_ADDRESS = "127.0.0.1:8088"
+PAGE_ID = "ringleader-page"
+"""The client id with which the page sets offsets."""
 PROGRESS_S = 0.5
 CATCH_UP_TIMEOUT_S = 24 * 3600.0
 """A cluster that goes away meanwhile is waited for."""
@@ -266,11 +270,11 @@ class _Watch:
             if not self._clusters[0].name:
                 [only] = self._clusters
                 watcher = await stack.enter_async_context(self._watcher_of(only))
-                source = Source("", watcher.path, watcher.note)
+                source = Source("", watcher.path, watcher.note, admin=_admin_of(only))
                 await self._serve(stack, [source])
                 await self._follow(only, watcher)
                 return
-            sources = [Source(one.name) for one in self._clusters]
+            sources = [Source(one.name, admin=_admin_of(one)) for one in self._clusters]
             await self._serve(stack, sources)
             await asyncio.gather(*map(self._keep, self._clusters, sources))
 
@@ -342,6 +346,13 @@ class _Watch:
             note=watcher.note,
             on_notice=complain,
         )
+
+
+def _admin_of(one: Cluster) -> Callable[[], Admin]:
+    """Makes the connection by which the page changes the cluster, as the watcher's own user."""
+    from ringleader.clients.admin import Admin
+
+    return lambda: Admin(one.servers, client_id=PAGE_ID, tls=one.security.tls, sasl=one.security.sasl)
 
 
 async def _serve(stack: AsyncExitStack, sources: Sequence[Source], served: Page) -> str:

@@ -38,7 +38,7 @@ _HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([^\[\]:@/\s]+))(?::\d{1,5})?")
 """Of RFC 9110: an IPv6 address in brackets, or a name or an IPv4 address; and a port."""
 
 CERTIFIED = "ringleader.certified"
-"""In a scope: the client has shown a certificate that is trusted."""
+"""In a scope: the certificate (DER) that the client has shown, which is trusted."""
 
 SAFE_HEADERS = {
     "Content-Security-Policy": (
@@ -279,7 +279,7 @@ class _Connection(H11Protocol):
         super().connection_made(transport)
         shown = transport.get_extra_info("ssl_object")
         if shown is not None and shown.getpeercert():
-            self.app = partial(_certified, self.app)
+            self.app = partial(_certified, self.app, shown.getpeercert(binary_form=True))
         self._arm()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -319,6 +319,6 @@ class _Connection(H11Protocol):
             self._timer = self.loop.call_later(REQUEST_S, self._look)
 
 
-async def _certified(app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
-    scope[CERTIFIED] = True
+async def _certified(app: ASGIApp, certificate: bytes, scope: Scope, receive: Receive, send: Send) -> None:
+    scope[CERTIFIED] = certificate
     await app(scope, receive, send)

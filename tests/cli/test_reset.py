@@ -107,6 +107,8 @@ def test_every_case_of_kafkas_tool(
             "note": note,
             "lag": ends[number] - before[number] if number in before else None,
             "new_lag": ends[number] - offset,
+            "skipped": max(0, offset - before[number]) if number in before else None,
+            "repeated": max(0, before[number] - offset) if number in before else None,
         }
         for number, (offset, note) in wanted.items()
     }

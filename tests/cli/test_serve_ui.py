@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import http.client
+import json
 import signal
 import socket
 import subprocess
 import sys
 import time
+import urllib.request
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 
+from tests.support.command import run_here
 from tests.support.daemon import Daemon
 
 TIMEOUT_S = 60
@@ -59,6 +63,42 @@ def test_the_page_is_there_with_the_daemon_and_goes_with_it(
             daemon.stop()
         psutil.wait_procs([beside], timeout=TIMEOUT_S)
         _until(None, address)
+
+
+def test_offsets_are_reset_on_the_page_of_a_daemon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "user"))
+    address, token = _free_address(), tmp_path / "token"
+    token.write_text("correct-horse-battery")
+    bearer = {"Authorization": "Bearer correct-horse-battery"}
+
+    def api(path: str, body: Any = None) -> Any:
+        headers = bearer | ({"Content-Type": "application/json"} if body is not None else {})
+        sent = None if body is None else json.dumps(body).encode()
+        asked = urllib.request.Request(f"http://{address}/api/{path}", sent, headers)
+        with urllib.request.urlopen(asked, timeout=TIMEOUT_S) as answer:
+            return json.loads(answer.read())
+
+    options = ["--ui", address, "--ui-token-file", str(token)]
+    with Daemon(tmp_path / "data", topics=["orders:1"], options=options) as daemon:
+        for arguments in (
+            ("produce", "orders", "--value", "a"),
+            ("groups", "reset", "billing", "--topic", "orders", "--to-latest", "--execute"),
+        ):
+            assert run_here(daemon.bootstrap, *arguments).code == 0
+        _until(200, address)
+        plan = api("reset?group=billing&topic=orders&to=to-earliest")
+        assert [(one["committed"], one["offset"], one["repeated"]) for one in plan["offsets"]] == [(1, 0, 1)]
+        assert api("reset", {"plan": plan["plan"]})["offsets"] == plan["offsets"]
+        done = run_here(daemon.bootstrap, "groups", "describe", "billing", "--json")
+        assert json.loads(done.out)["offsets"][0]["committed"] == 0
+        said = (
+            "principal the holder of the page's token, from 127.0.0.1, group billing, orders-0 1 -> 0: done"
+        )
+        assert said in daemon.log()
+        deadline_s = time.monotonic() + TIMEOUT_S
+        while not any("From the page" in one["text"] for one in api("events?group=billing")["events"]):
+            assert time.monotonic() < deadline_s
+            time.sleep(0.05)
 
 
 @pytest.mark.parametrize(

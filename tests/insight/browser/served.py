@@ -12,19 +12,24 @@ from pathlib import Path
 from typing import Self
 from urllib.parse import urlsplit
 
+from ringleader.clients.admin import Admin
 from ringleader.insight.web import read_token, serve
 from ringleader.insight.web.sources import Source
+
+BOOTSTRAP = "SERVED_BOOTSTRAP"
 
 
 class Served:
     """The page over one history, or over those of several clusters by name, while the block lasts."""
 
-    def __init__(self, path: Path | dict[str, Path], token: str | None = None) -> None:
+    def __init__(self, path: Path | dict[str, Path], token: str | None = None, bootstrap: str = "") -> None:
+        """`bootstrap`: of the cluster that can be changed from the page."""
         several = path if isinstance(path, dict) else {"": path}
         self.path = next(iter(several.values()))
         self._given = [f"{name}={file}" for name, file in several.items()]
         self.url = ""
-        self._environ = dict(os.environ) | ({"RINGLEADER_PAGE_TOKEN": token} if token else {})
+        self._environ = dict(os.environ) | {BOOTSTRAP: bootstrap}
+        self._environ |= {"RINGLEADER_PAGE_TOKEN": token} if token else {}
 
     def __enter__(self) -> Self:
         command = [sys.executable, "-m", "tests.insight.browser.served", *self._given]
@@ -66,7 +71,10 @@ def _say(url: str) -> None:
 
 
 async def _serve() -> None:
-    given = [Source(name, Path(file)) for name, _, file in (one.partition("=") for one in sys.argv[1:])]
+    bootstrap = os.environ[BOOTSTRAP]
+    admin = (lambda: Admin(bootstrap)) if bootstrap else None
+    named = (one.partition("=") for one in sys.argv[1:])
+    given = [Source(name, Path(file), admin=admin) for name, _, file in named]
     await serve(given, token=read_token(), started=_say)
 
 

@@ -38,6 +38,15 @@ LONG_TASKS = """() => {
 }"""
 
 
+def serious(page: Page) -> list[tuple[str, str, list[str]]]:
+    """The serious findings of axe."""
+    return [
+        (one["id"], one["impact"], [node["html"][:200] for node in one["nodes"][:3]])
+        for one in Axe().run(page).response["violations"]
+        if one["impact"] in ("serious", "critical")
+    ]
+
+
 def _shown(page: Page, view: str) -> None:
     """Until what the view is about is there."""
     if view in ("group", "partitions"):
@@ -60,12 +69,7 @@ def test_axe_finds_nothing_serious(shop: Served, open_page: Open, view: str, dar
         page.get_by_role("row").filter(has_text="Session expired").get_by_role("link").click()
         expect(page.get_by_role("dialog").get_by_role("heading", name="Session expired")).to_be_visible()
     # An element that is sticky or fades in has its colours when it rests.
-    found = Axe().run(page).response["violations"]
-    assert not [
-        (one["id"], one["impact"], [node["html"][:200] for node in one["nodes"][:3]])
-        for one in found
-        if one["impact"] in ("serious", "critical")
-    ]
+    assert not serious(page)
 
 
 @pytest.mark.parametrize("view", VIEWS)

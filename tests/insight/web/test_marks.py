@@ -41,7 +41,7 @@ async def test_a_mark_is_noted_and_answered_as_an_event(recent: Path) -> None:
     [
         (b"{", {}, 400, "is a JSON object"),
         (b"[" * 4_000, {}, 400, "is a JSON object"),
-        (b"[]", {}, 400, "has what, group and label"),
+        (b"[]", {}, 400, "is a JSON object"),
         ({"what": "begin", "when": 1}, {}, 400, "has what, group and label"),
         ({"what": "again"}, {}, 400, "what is begin or end"),
         ({"what": "begin", "group": 1}, {}, 400, "are texts"),

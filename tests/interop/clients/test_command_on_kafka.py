@@ -16,10 +16,13 @@ from ringleader.clients.admin import Admin
 from ringleader.clients.connection.cluster import Cluster
 from ringleader.clients.connection.requests import plain
 from ringleader.clients.consumer import GroupConsumer
+from ringleader.insight.web import page, resets
+from ringleader.insight.web.sources import Source
 from ringleader.protocol.messages import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatRequestTopicPartitions,
 )
+from tests.insight.web.asking import Answer, ask
 from tests.interop.kafka import KafkaBroker, tool
 from tests.support.command import run_command
 from tests.support.consuming import PATIENCE_S
@@ -244,8 +247,47 @@ def test_a_share_group_is_said_to_be_one(broker: KafkaBroker, orders: str) -> No
     )
     assert (done.code, done.out) == (1, "")
     assert done.err == (
-        "ringleader: Group shared is of type share; this command knows classic and consumer groups.\n"
+        "ringleader: Group shared is of type share; here are classic and consumer groups only.\n"
     )
+
+
+async def test_offsets_are_reset_from_the_page(
+    broker: KafkaBroker, orders: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without members as it was shown; with members not, by our look nor by Kafka's."""
+    token = "correct-horse-battery"
+    bearer = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+    await commit(broker, "paged", {(orders, 0): 5, (orders, 1): 2})
+    source = Source("", tmp_path / "none", admin=lambda: Admin(broker.bootstrap))
+    async with page([source], token=token) as url, Admin(broker.bootstrap) as admin:
+
+        async def plan(to: str, value: str) -> Any:
+            asked: dict[str, Any] = {"group": "paged", "topic": orders, "to": to, "value": value}
+            asked["partitions"] = "0,1"
+            return (await ask(url, "/api/reset", headers=bearer, **asked)).json
+
+        async def carry_out(name: str) -> Answer:
+            body = json.dumps({"plan": name}).encode()
+            return await ask(url, "/api/reset", method="POST", headers=bearer, body=body)
+
+        made = await plan("shift-by", "-1")
+        assert (await carry_out(made["plan"])).status == 200
+        now = {number: one.offset for (_, number), one in (await admin.group_offsets("paged")).items()}
+        assert now == {0: 4, 1: 1}
+        made = [await plan("to-offset", "0") for _ in range(2)]
+        async with GroupConsumer(broker.bootstrap, "paged", [orders], client_id="biller") as consumer:
+            await consumer.wait_assigned(PATIENCE_S)
+            looked = await carry_out(made[0]["plan"])
+
+            async def passes(*_: object) -> None:
+                pass
+
+            monkeypatch.setattr(resets, "check_fresh", passes)
+            refused = await carry_out(made[1]["plan"])
+        told = looked.json["error"]
+        assert told == "Group paged has 1 member (biller on 127.0.0.1); stop them, then reset its offsets."
+        assert refused.json["error"] == "Group paged has members; stop them, then reset its offsets."
+        assert (looked.status, refused.status) == (409, 409)
 
 
 async def test_a_broker_whose_settings_leave_the_consumer_protocol_out(tmp_path: Path) -> None:

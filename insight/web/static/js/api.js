@@ -7,14 +7,19 @@ export class Refused extends Error {
 }
 
 /** The answer as JSON, from the cluster that is shown. Throws Refused with a sentence for people; asks for the token where one is needed. */
-export async function get(name, params = {}, signal = undefined) {
+export const get = (name, params = {}, signal = undefined) => ask(name, params, { signal });
+
+/** The same, for what changes something. */
+export const post = (name, body) => ask(name, {}, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
+
+async function ask(name, params, options) {
   const asked = new URLSearchParams();
   for (const [key, value] of Object.entries({ cluster: chosen(), ...params })) if (value !== null && value !== undefined && value !== "") asked.set(key, value);
   const query = asked.size ? `?${asked}` : "";
   for (;;) {
     let answer;
     try {
-      answer = await fetch(`/api/${name}${query}`, { signal });
+      answer = await fetch(`/api/${name}${query}`, options);
     } catch (error) {
       if (error.name === "AbortError") throw error;
       throw new Refused(0, "The page's server does not answer. It goes on by itself when it does.");

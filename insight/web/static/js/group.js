@@ -6,6 +6,7 @@ import { h, throttled } from "./dom.js";
 import { ago, capital, clock, dateTime, duration, number, plural, short, sure, unownedParts, when } from "./format.js";
 import { rebalanceTable } from "./list.js";
 import { amend, href } from "./router.js";
+import { resetPart } from "./reset.js";
 import { plainTable } from "./table.js";
 import { Timeline } from "./timeline.js";
 import { calm, causeChip, nothing, stateChip, trouble } from "./words.js";
@@ -70,7 +71,8 @@ export function groupView(place, [name], query, signal) {
           h("div", { class: "segmented spans", role: "group", "aria-label": "How much time" }, spans), now)),
       h("div", { class: "card" }, timeline.element, asTable, lagTable)),
     findings, deployed, happened, clients,
-    h("section", { "aria-labelledby": "list-title" }, h("div", { class: "section-head" }, h("h2", { id: "list-title" }, "Rebalances"), count, h("div", { class: "tools" }, chips)), table.element));
+    h("section", { "aria-labelledby": "list-title" }, h("div", { class: "section-head" }, h("h2", { id: "list-title" }, "Rebalances"), count, h("div", { class: "tools" }, chips)), table.element),
+    resetPart(name, signal));
 
   // ---- the time that is shown ----
   function fix(since, until) {

@@ -8,14 +8,14 @@ import { calm, nothing, trouble } from "./words.js";
 
 const pad = (value) => String(value).padStart(2, "0");
 
-function asInput(ms) {
+export function asInput(ms) {
   const at = new Date(ms);
   return settings.utc
     ? at.toISOString().slice(0, 19)
     : `${at.getFullYear()}-${pad(at.getMonth() + 1)}-${pad(at.getDate())}T${pad(at.getHours())}:${pad(at.getMinutes())}:${pad(at.getSeconds())}`;
 }
 
-const asTime = (text) => new Date(settings.utc ? `${text}Z` : text).getTime();
+export const asTime = (text) => new Date(settings.utc ? `${text}Z` : text).getTime();
 
 export function ownersView(place, _parts, query, signal) {
   const topic = h("input", { required: true, autocomplete: "off", spellcheck: "false", value: query.get("topic") ?? "" });

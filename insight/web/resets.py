@@ -1,0 +1,218 @@
+"""Resets of offsets over HTTP: a plan that is shown, and the request that carries it out."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+import secrets
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Mapping
+from typing import NamedTuple
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from ringleader.clients.admin import Admin
+from ringleader.clients.errors import ClientError, RetriableError
+from ringleader.clients.offsets.reset_plan import (
+    KINDS,
+    Plan,
+    ResetError,
+    Target,
+    busy,
+    carry_out,
+    check_fresh,
+    make_plan,
+    target_of,
+)
+from ringleader.insight.model import Event, EventKind
+from ringleader.insight.web.guard import principal, refusal
+from ringleader.insight.web.params import AskedWronglyError, Params
+from ringleader.insight.web.requests import json_body
+from ringleader.insight.web.sources import Place
+
+PLANS_MAX = 64
+"""Plans that wait to be carried out; for one more the oldest is forgotten."""
+PLAN_S = 600.0
+"""A plan can be carried out for so long."""
+TIMEOUT_S = 10.0
+"""For all that the cluster is asked."""
+EVENT_MAX = 10
+"""Partitions in the event of the history; the log has all."""
+PARAMETERS = ("group", "topic", "partitions", "to", "value")
+_NUMBER = re.compile(r"-?[0-9]{1,18}", re.ASCII)
+_PARTITIONS = re.compile(r"[0-9]{1,9}(,[0-9]{1,9})*", re.ASCII)
+
+logger = logging.getLogger("ringleader.insight.web")
+
+
+class _Kept(NamedTuple):
+    place: Place
+    who: str
+    plan: Plan
+    until_s: float
+
+
+class Resets:
+    """The plans of a page, and who may carry them out."""
+
+    def __init__(self, locked: str) -> None:
+        """`locked`: the sentence why nobody may; "" where who has logged in may."""
+        self._locked = locked
+        self._plans: OrderedDict[str, _Kept] = OrderedDict()
+        self._turn = asyncio.Lock()
+        """One after the other: what one looks at, another may not change meanwhile."""
+
+    async def look(self, place: Place, asked: Mapping[str, str], request: Request) -> Response:
+        """GET: without `to` whether the group can be reset and what it has committed, else a plan."""
+        params = Params(asked, PARAMETERS)
+        group, to = params.text("group"), params.optional("to")
+        if (no := self._closed(place)) is not None:
+            return no
+        if to is None:
+            return await _answer(place, lambda admin: _about(admin, group))
+        topic = params.text("topic")
+        scope = {topic: _partitions(params.optional("partitions"))}
+        target = _target(to, params.optional("value"))
+        return await _answer(
+            place,
+            lambda admin: self._planned(admin, place, principal(request), group, target, scope),
+        )
+
+    async def carry_out(self, place: Place, asked: Mapping[str, str], request: Request) -> Response:
+        """POST: a JSON object with `plan`, that of an answer of `look`. A plan is carried out once, and by
+        whom it was made for."""
+        Params(asked, ())
+        if (no := self._closed(place)) is not None:
+            return no
+        told = await json_body(request, ("plan",))
+        who, name = principal(request), told.get("plan")
+        kept = self._plans.get(name) if isinstance(name, str) else None
+        if kept is None or kept.place is not place or kept.who != who or time.monotonic() > kept.until_s:
+            return refusal(409, "There is no such plan, or no longer: make the plan again.")
+        del self._plans[str(name)]
+        async with self._turn:
+            return await _answer(place, lambda admin: _set(admin, place, who, _from(request), kept.plan))
+
+    def _closed(self, place: Place) -> Response | None:
+        if self._locked:
+            return refusal(403, self._locked)
+        if place.source.admin is None:
+            return refusal(403, "No watcher runs with this page, so offsets cannot be reset here.")
+        return None
+
+    async def _planned(
+        self,
+        admin: Admin,
+        place: Place,
+        who: str,
+        group: str,
+        target: Target,
+        scope: dict[str, set[int] | None],
+    ) -> JSONResponse:
+        plan = await make_plan(admin, group, target, scope)
+        name = secrets.token_urlsafe(32)
+        self._plans[name] = _Kept(place, who, plan, time.monotonic() + PLAN_S)
+        while len(self._plans) > PLANS_MAX:
+            self._plans.popitem(last=False)
+        return JSONResponse({"plan": name, **_plan_json(plan)})
+
+
+async def _about(admin: Admin, group: str) -> JSONResponse:
+    refused = await busy(admin, group)
+    committed = await admin.group_offsets(group)
+    topics = sorted({topic for topic, _ in committed})
+    return JSONResponse({"group": group, "refused": refused or None, "topics": topics})
+
+
+async def _set(admin: Admin, place: Place, who: str, where: str, plan: Plan) -> Response:
+    def say(outcome: str) -> None:
+        logger.warning(
+            "offsets reset from the page: principal %s, from %s, group %s%s, %s: %s",
+            *map(_shown, (who, where, plan.group, _in(place), plan.text)),
+            outcome,
+        )
+
+    try:
+        await check_fresh(admin, plan)
+        await carry_out(admin, plan)
+    except ResetError:
+        say("refused")
+        raise
+    except ClientError as error:
+        if isinstance(error, RetriableError):
+            say(f"not known whether done ({_shown(str(error))})")
+            sentence = f"Whether the offsets were set is not known, make the plan again to see: {error}"
+            return refusal(502, f"{sentence.rstrip('.')}.")
+        say(f"refused by the cluster ({_shown(str(error))})")
+        raise
+    say("done")
+    if (note := place.source.note) is not None:
+        note([_event(plan, who, where)])
+    return JSONResponse(_plan_json(plan))
+
+
+def _event(plan: Plan, who: str, where: str) -> Event:
+    some = Plan(plan.group, plan.changes[:EVENT_MAX], "").text
+    more = len(plan.changes) - EVENT_MAX
+    others = f" and {more} more" if more > 0 else ""
+    at_ms = time.time_ns() // 1_000_000
+    text = f"From the page, by {who} at {where}: {some}{others}."
+    return Event(f"reset-{at_ms}-{plan.group}", plan.group, at_ms, EventKind.OFFSETS_RESET, _shown(text))
+
+
+def _plan_json(plan: Plan) -> dict[str, object]:
+    offsets = [one.as_json() for one in plan.changes]
+    return {"group": plan.group, "refused": plan.refused or None, "offsets": offsets}
+
+
+async def _answer(place: Place, work: Callable[[Admin], Awaitable[Response]]) -> Response:
+    """The answer of the work, or the sentence why there is none."""
+    made = place.source.admin
+    assert made is not None
+    try:
+        async with made() as admin:
+            return await work(admin.within(TIMEOUT_S))
+    except ResetError as error:
+        return refusal(409, str(error))
+    except ClientError as error:
+        return refusal(502, f"The cluster did not do it: {str(error).rstrip('.')}.")
+
+
+def _target(to: str, value: str | None) -> Target:
+    """Raises AskedWronglyError."""
+    if to not in KINDS:
+        raise AskedWronglyError(f"to is one of {', '.join(KINDS)}, not {to[:40]!r}.")
+    given: int | str = value or ""
+    if to in ("to-offset", "shift-by"):
+        if not _NUMBER.fullmatch(str(given)) or (to == "to-offset" and int(given) < 0):
+            raise AskedWronglyError(f"{to}: value is a whole number, not {str(given)[:40]!r}.")
+        given = int(given)
+    try:
+        return target_of(to, given, time.time_ns() // 1_000_000)
+    except ValueError as error:
+        raise AskedWronglyError(f"{to}: {error}.") from None
+
+
+def _partitions(text: str | None) -> set[int] | None:
+    """Raises AskedWronglyError."""
+    if text is None:
+        return None
+    if not _PARTITIONS.fullmatch(text):
+        raise AskedWronglyError(f"partitions is 0,1 for these two, not {text[:40]!r}.")
+    return {int(one) for one in text.split(",")}
+
+
+def _from(request: Request) -> str:
+    return request.client.host if request.client is not None else "?"
+
+
+def _in(place: Place) -> str:
+    return f" of cluster {place.source.name}" if place.source.name else ""
+
+
+def _shown(text: str) -> str:
+    """Names of groups and topics are any text: no line of a log begins within one."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape", "replace").decode() for c in text)
