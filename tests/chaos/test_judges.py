@@ -32,6 +32,7 @@ from tests.chaos.judges.verdicts import (
     TORN,
     verdicts,
 )
+from tests.support.shares import share
 
 Line = dict[str, Any]
 EXAMPLES = settings(max_examples=10)
@@ -357,7 +358,7 @@ def registers(draw: st.DrawFn) -> tuple[list[Commit], list[Read]]:
     return commits, read
 
 
-@settings(max_examples=60)
+@settings(max_examples=share(20, whole=60))
 @given(registers(), st.integers(1, 4))
 def test_two_judges_of_registers_agree(found: tuple[list[Commit], list[Read]], length: int) -> None:
     """The two judges have nothing in common: Porcupine searches, Gibbons and Korach compare times."""

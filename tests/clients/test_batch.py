@@ -18,6 +18,7 @@ from ringleader.clients.fetch.model import Batch, ConsumerSettings
 from ringleader.clients.fetch.model import Record as ConsumerRecord
 from ringleader.clients.fetch.partition_state import PartitionState
 from ringleader.protocol.records import Compression, Record, build_batch, stamp_append_time
+from tests.support.shares import share
 
 pytestmark = pytest.mark.usefixtures("both_ways")
 
@@ -60,7 +61,7 @@ def some(first: int, count: int) -> list[Record]:
     ]
 
 
-@settings(deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, max_examples=share(20, whole=50), suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.lists(st.tuples(st.integers(1, 300), st.sampled_from(list(Compression)), st.booleans()), min_size=1),
     st.integers(1, 400),

@@ -7,6 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ringleader.clients.connection.incoming import FIRST_BYTES, KEPT_BYTES, Incoming
+from tests.support.shares import share
 
 
 def receive(incoming: Incoming, data: bytes, most: int) -> list[bytes]:
@@ -28,7 +29,7 @@ def framed(payload: bytes) -> bytes:
     return len(payload).to_bytes(4, "big") + payload
 
 
-@settings(deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, max_examples=share(20, whole=50), suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.lists(st.tuples(st.integers(4, 300_000), st.integers(0, 255)), max_size=6),
     st.sampled_from([1_000, 65_536, 262_144, 1 << 30]),

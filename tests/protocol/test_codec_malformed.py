@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ringleader.protocol.codec import decoder
@@ -24,7 +24,7 @@ from ringleader.protocol.messages import (
 )
 from ringleader.protocol.schema import Message
 from tests.support.wire_reference import Mark, Written, full, uvarint, written
-from tests.support.wire_values import PAIRS, in_every_version, values
+from tests.support.wire_values import PAIRS, few, in_every_version, values
 
 FLEXIBLE = [(cls, version) for cls, version in PAIRS if version >= cls.FLEXIBLE_VERSION]
 PEAK_BYTES = 256 * 1024
@@ -162,7 +162,7 @@ def test_a_known_tagged_field_of_the_wrong_size(tag: int, payload: bytes) -> Non
 
 @in_every_version()
 @given(data=st.data())
-@settings(max_examples=5, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+@few
 def test_damaged_messages_are_read_or_refused(cls: type[Message], version: int, data: st.DataObject) -> None:
     body = bytearray(data.draw(values(cls, version)).encode(version))
     for _ in range(data.draw(st.integers(1, 4))):

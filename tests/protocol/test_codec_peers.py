@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ringleader.protocol.messages import (
@@ -22,7 +22,7 @@ from ringleader.protocol.messages import (
 from ringleader.protocol.schema import Message
 from tests.support import peer_kafka_python as kp
 from tests.support import peer_kio as kio
-from tests.support.wire_values import PAIRS, in_every_version, values
+from tests.support.wire_values import PAIRS, few, in_every_version, values
 
 API_PAIRS = [(cls, version) for cls, version in PAIRS if cls.KIND in ("request", "response")]
 UNKNOWN_TO_KAFKA_PYTHON = {
@@ -35,7 +35,6 @@ UNKNOWN_TO_KAFKA_PYTHON = {
 }
 KAFKA_PYTHON_PAIRS = [pair for pair in API_PAIRS if pair[0].API_KEY not in UNKNOWN_TO_KAFKA_PYTHON]
 PAGE = Path(__file__).parents[2] / "docs" / "protocol.md"
-few = settings(max_examples=5, deadline=None, database=None, suppress_health_check=list(HealthCheck))
 
 
 @in_every_version(API_PAIRS)

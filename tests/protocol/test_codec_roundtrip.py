@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ringleader.protocol.codec import decoder, encoder
@@ -21,12 +21,12 @@ from ringleader.protocol.messages import (
 )
 from ringleader.protocol.schema import Message
 from tests.support.wire_reference import full, uvarint, written
-from tests.support.wire_values import in_every_version, present_fields, values
+from tests.support.wire_values import few, in_every_version, present_fields, values
 
 
 @in_every_version()
 @given(data=st.data())
-@settings(max_examples=5, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+@few
 def test_a_message_comes_back(cls: type[Message], version: int, data: st.DataObject) -> None:
     message = data.draw(values(cls, version))
     body = message.encode(version)

@@ -25,6 +25,7 @@ from ringleader.protocol.records import (
     varint,
 )
 from tests.protocol.native_threads import hold
+from tests.support.shares import share
 
 MOST = sys.maxsize
 SIZES = st.one_of(st.none(), st.integers(0, 3), st.sampled_from([62, 63, 64, 8_191, 8_192]))
@@ -121,7 +122,7 @@ def test_lists_of_other_lengths_and_other_things_raise(compiled: ModuleType) -> 
     assert compiled.write_records([], [], {}, []) == b""
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=share(80, whole=300))
 @given(RECORDS, st.booleans(), st.booleans(), st.data())
 def test_any_bytes_are_read_as_by_python_or_left_to_it(
     compiled: ModuleType, found: Any, with_headers: bool, dense: bool, draw: st.DataObject
@@ -140,7 +141,7 @@ def test_any_bytes_are_read_as_by_python_or_left_to_it(
         assert taken == rows._read_rows(buffer, 0, 0, len(found), with_headers, dense)
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=share(80, whole=300))
 @given(st.integers(HEADER_BYTES, 400), st.sampled_from([0, 1, 2, 3, 127, 128, 255]), st.integers(1, 70))
 def test_a_changed_byte_gives_the_same_records_or_the_same_words(
     compiled: ModuleType, at: int, byte: int, count: int

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from ringleader.protocol.columns import BatchRows, Columns, decode_columns
 from ringleader.protocol.records import Compression, CorruptBatchError, Record, build_batch, iter_batches
+from tests.support.shares import share
 
 pytestmark = pytest.mark.usefixtures("both_ways")
 
@@ -123,7 +124,9 @@ def test_very_many_records_in_a_batch() -> None:
     assert found.values == [b""] * 5
 
 
-unhurried = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+unhurried = settings(
+    deadline=None, max_examples=share(20, whole=60), suppress_health_check=[HealthCheck.too_slow]
+)
 SIZES = st.one_of(
     st.none(), st.integers(0, 200), st.sampled_from([8_190, 8_191, 8_192, 8_193, 1_048_575, 1_048_576])
 )

@@ -14,7 +14,7 @@ from tests.support.shares import share
 
 pytestmark = [pytest.mark.draws, pytest.mark.share]
 
-_SEEDS = share(50, whole=200)
+_SEEDS = share(10, whole=200)
 _SEEDS_PER_TEST = 10
 
 

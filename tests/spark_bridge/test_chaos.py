@@ -20,6 +20,7 @@ from ringleader.spark_bridge.group.driver import SourceDriver
 from ringleader.spark_bridge.options import stream_options
 from tests.spark_bridge.fakes import QUICK, FakeLog
 from tests.spark_bridge.simulated_group import Group, Members
+from tests.support.shares import share
 
 PARTITIONS = 4
 # How many members each query has.
@@ -231,7 +232,7 @@ WENT_ON: list[Step] = [
 ]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=share(50, whole=200), deadline=None)
 @given(steps_of_many, st.sampled_from(["clip", "exact"]), st.booleans())
 @example(TAKEN_OVER, "clip", False)
 @example(TAKEN_OVER, "clip", True)
@@ -245,14 +246,14 @@ def test_every_record_is_processed_whatever_is_cut_off(
     assert world.group.offsets == world.log.end
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=share(25, whole=80), deadline=None)
 @given(calm_steps, st.booleans())
 def test_nothing_is_processed_twice_when_nothing_is_cut_off(steps: list[Step], cooperative: bool) -> None:
     world = World("clip", cooperative)
     assert world.play(steps) == Counter(world.all_rows())
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=share(20, whole=60), deadline=None)
 @given(st.lists(turns.map(lambda turn: (turn[2], turn[3])), max_size=30), st.integers(1, 3), st.booleans())
 def test_alone_with_exact_replay_a_batch_id_always_has_the_same_rows(
     steps: list[tuple[int | None, Cut]], member_count: int, cooperative: bool

@@ -1,4 +1,5 @@
-"""Chance is fresh in every run, wherever it runs; a failed test says how to have the same again."""
+"""Chance is fresh in every run, wherever it runs; a failed test says how to have the same again. Generated
+examples are a share of the nightly ones."""
 
 from __future__ import annotations
 
@@ -9,12 +10,15 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.support.shares import share
+
 # Not what CI=true means to Hypothesis: there it would draw the same examples in every run. And a test is no
 # stopwatch: on a busy machine any example may take long.
 settings.register_profile(
     "fresh",
     settings.get_profile("default"),
     derandomize=False,
+    max_examples=share(30, whole=100),
     print_blob=True,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
@@ -33,6 +37,13 @@ def draws(item: Any) -> bool:
     """Whether it draws a seed: a find of chance stays a find, though the next draw would pass."""
     drawn = item.get_closest_marker("draws") or "seed" in item.fixturenames
     return bool(drawn or hasattr(item.obj, "hypothesis"))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """`make nightly` runs what has generated examples, with all of them."""
+    for item in items:
+        if hasattr(getattr(item, "obj", None), "hypothesis"):
+            item.add_marker("share")
 
 
 @pytest.fixture

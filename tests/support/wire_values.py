@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
@@ -13,6 +14,7 @@ from ringleader.protocol import messages
 from ringleader.protocol.fields import FieldSpec, fields_of
 from ringleader.protocol.layout import covers
 from ringleader.protocol.schema import ZERO_UUID, Message
+from tests.support.shares import share
 
 Special = Mapping[tuple[type[Any], str], SearchStrategy[Any]]
 """Narrower values for single fields, by (struct or message, field): what another codec can hold."""
@@ -27,6 +29,10 @@ PAIRS: list[tuple[type[Message], int]] = [
 ]
 """Every (message, version)."""
 
+few = settings(
+    max_examples=share(2, whole=5), deadline=None, database=None, suppress_health_check=list(HealthCheck)
+)
+"""Examples of one message in one version: there are hundreds of these pairs."""
 
 Check = Callable[[type[Message], int], None]
 
@@ -48,6 +54,8 @@ def in_every_version(pairs: Sequence[tuple[type[Message], int]] = PAIRS) -> Call
 
         test.__name__, test.__qualname__, test.__doc__ = check.__name__, check.__name__, check.__doc__
         test.__module__ = check.__module__
+        if hasattr(check, "hypothesis"):
+            test = pytest.mark.share(test)
         return pytest.mark.parametrize("cls", versions, ids=lambda cls: str(cls.__name__))(test)
 
     return tested

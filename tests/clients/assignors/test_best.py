@@ -25,6 +25,7 @@ from ringleader.clients.assignors import (
     weight_user_data,
 )
 from ringleader.protocol.embedded import WeightUserData
+from tests.support import shares
 
 BOTH = pytest.mark.parametrize("assignor", [STICKY, COOPERATIVE_STICKY], ids=lambda a: a.name)
 MOST_TRIALS = 2_000
@@ -130,7 +131,7 @@ def settle(
 
 @BOTH
 @pytest.mark.parametrize("equal", [True, False])
-@settings(max_examples=150)
+@settings(max_examples=shares.share(40, whole=150))
 @given(data=st.data())
 def test_the_most_even_one_with_the_fewest_moves(
     assignor: Assignor, equal: bool, data: st.DataObject

@@ -27,6 +27,7 @@ from ringleader.coordinator.security.acls import (
 )
 from ringleader.coordinator.security.principal import Principal
 from ringleader.protocol.errors import ErrorCode, KafkaError
+from tests.support.shares import share
 
 ALICE, BOB = Principal("User", "alice"), Principal("User", "bob")
 HERE, THERE = "127.0.0.1", "10.0.0.9"
@@ -80,7 +81,7 @@ def naive(
     return bool(grants & enough)
 
 
-@settings(max_examples=50)
+@settings(max_examples=share(30, whole=50))
 @given(st.lists(st.tuples(st.booleans(), acls), max_size=8), st.booleans())
 def test_it_decides_as_the_naive_model_after_each_change(
     changes: list[tuple[bool, AclBinding]], open_: bool

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
@@ -17,6 +18,7 @@ from ringleader.coordinator.topics import Topics
 from ringleader.protocol.columns import decode_columns
 from ringleader.protocol.errors import ErrorCode, KafkaError
 from ringleader.protocol.records import Compression, Record, build_batch
+from tests.support.shares import share
 from tests.support.topiclog import START_MS, WallClock, bounds, give_out_ids, killed, topic_settings
 
 SETTINGS = topic_settings(log_segment_bytes=700, log_retention_ms=50_000, tail_cache_bytes=900)
@@ -162,6 +164,6 @@ class TopicLog(RuleBasedStateMachine):
         shutil.rmtree(self.directory)
 
 
-TestTopicLog = TopicLog.TestCase
-TestTopicLog.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)
+TestTopicLog = pytest.mark.share(TopicLog.TestCase)
+TestTopicLog.settings = settings(max_examples=share(10, whole=40), stateful_step_count=30, deadline=None)
 assert SETTINGS.log_retention_ms < START_MS

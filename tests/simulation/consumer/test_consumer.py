@@ -10,11 +10,14 @@ import secrets
 import pytest
 
 from tests.simulation.consumer.world import simulate
+from tests.support.shares import share
+
+pytestmark = [pytest.mark.draws, pytest.mark.share]
 
 SEEDS = 6
 
 
-@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize("part", range(share(1, whole=4)))
 def test_fresh_seeds_hold_all_invariants(part: int) -> None:
     for _ in range(SEEDS):
         simulate(secrets.randbits(48))

@@ -10,9 +10,11 @@ from ringleader.coordinator.runtime.log import LATE_S
 from ringleader.coordinator.runtime.shards import STORAGE_TIMEOUT_MS, Waiting
 from ringleader.protocol.errors import ErrorCode
 from tests.simulation.nodes.cuts import BROKERS, CutNode, CutWorld, cuts, simulate_cuts
+from tests.support.shares import share
 
 
-@pytest.mark.parametrize("seed", range(12), indirect=True)
+@pytest.mark.share
+@pytest.mark.parametrize("seed", range(share(3, whole=12)), indirect=True)
 def test_whatever_link_is_cut_each_partition_is_served_again(seed: int) -> None:
     assert simulate_cuts(seed, cuts).cuts
 

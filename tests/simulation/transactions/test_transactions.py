@@ -11,8 +11,9 @@ from collections import Counter
 import pytest
 
 from tests.simulation.transactions.world import simulate
+from tests.support.shares import share
 
-pytestmark = pytest.mark.draws
+pytestmark = [pytest.mark.draws, pytest.mark.share]
 
 _SEEDS_PER_TEST = 6
 _HAPPENS = (
@@ -30,7 +31,7 @@ _HAPPENS = (
 )
 
 
-@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize("part", range(share(1, whole=4)))
 def test_fresh_seeds_hold_all_invariants(part: int) -> None:
     counts: Counter[str] = Counter()
     for _ in range(_SEEDS_PER_TEST):
