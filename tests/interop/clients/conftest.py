@@ -24,9 +24,14 @@ from tests.support.daemon import Daemon
 INTEROP = Path(__file__).resolve().parents[1]
 
 
+def needs_java(path: Path) -> bool:
+    """Whether the file's name says so."""
+    return path.name.startswith("test_java_") or path.match("test_*_on_kafka.py")
+
+
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Leave what needs Java to those who name their directory."""
-    if not collection_path.name.startswith("test_java_") and not collection_path.match("test_*_on_kafka.py"):
+    if not needs_java(collection_path):
         return None
     named = [config.invocation_params.dir / argument.partition("::")[0] for argument in config.args]
     return None if any(path.resolve().is_relative_to(INTEROP) for path in named) else True
