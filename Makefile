@@ -24,7 +24,7 @@ help: ## Say what there is
 	@echo "make cluster three Kafka brokers and three nodes in front of them, until Ctrl-C (needs a JDK 17+ and Maven)"
 	@echo "make test    all tests but those of the benchmarks"
 	@echo "make test-bench  do the benchmarks run, beside Apache Kafka and kfake where these can? (about two minutes)"
-	@echo "make nightly what \`make test\` draws a share of, as a whole; a thousand fresh seeds of each simulated world"
+	@echo "make nightly what \`make test\` and \`make interop\` draw a share of, as a whole; many seeds (needs a JDK 17+ and Maven)"
 	@echo "make mutants do the tests notice a broken promise? (about a quarter of an hour)"
 	@echo "make simulate  fresh seeds of all simulated worlds, on all cores (SEEDS=n of each, 100 if not given)"
 	@echo "make fuzz MINUTES=10  does any input do what it should not? (all cores, for so long)"
@@ -67,10 +67,11 @@ test: $(READY) ## Run the tests; ARGS="-k name" chooses some
 		&& export JAVA_HOME CC && { $(TESTS) -m "not bench" $(COSTS) $(ARGS) \
 		|| { $(ONCE_MORE) && $(TESTS) -m "not bench" -n 1 --second-try $(ARGS); }; }
 
-# Its seeds are fresh ones, too: all that `make test` tries with a share of them.
-nightly: $(READY) ## Run the tests that draw a share, on all of it, and many seeds of the simulated worlds
+# Its seeds are fresh ones, too: all that `make test` and `make interop` try with a share of them.
+nightly: $(READY) ## Run what draws a share on all of it, and many seeds of the simulated worlds (needs a JDK 17+ and Maven)
 	@JAVA_HOME="$$($(PY) -m tools.java_home)" && CC="$$($(PY) -m tools.c_compiler)" \
 		&& export JAVA_HOME CC && RINGLEADER_TESTS_WHOLE=1 $(TESTS) -m share $(ARGS)
+	@$(if $(ARGS),,RINGLEADER_TESTS_WHOLE=1 $(PY) -m tests.interop --secured)
 	@$(if $(ARGS),,$(MAKE) simulate SEEDS=1000)
 
 # Nothing is measured here, but for who reads along: one after the other, so that no broker is in another's way.
@@ -100,7 +101,8 @@ fuzz: $(READY) ## Draw inputs for all that reads bytes and texts, for MINUTES; A
 
 # With ARGS it is about scenarios; without, real clients (Java and its tools, the Python libraries) follow, with second
 # tries as in `make test`.
-CLIENTS := $(PY) -m pytest tests/interop/clients tests/interop/cluster
+CLIENTS := $(PY) -m pytest tests/interop/cluster \
+	$(wildcard tests/interop/clients/test_java_*.py tests/interop/clients/test_*_on_kafka.py)
 # Each of them has a broker in Java, or several.
 BROKERS := 3
 interop: $(READY) ## Compare with a real Apache Kafka broker (ARGS are passed on), then let real clients work

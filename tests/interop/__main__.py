@@ -19,12 +19,16 @@ from tests.interop.compare import Report, compare, daemons, explore, kafkas, pla
 from tests.interop.language import ScenarioFile, load, render
 from tests.interop.maven import InteropError
 from tests.interop.simulated import play_simulated
+from tests.support.shares import share
 from tools import proof
 
 EXPLORED = 120
 """Random scenarios of a whole comparison, half of them of the consumer protocol."""
 
 EXPLORED_ALONE = 200
+
+SECURED_ONE_IN = share(4, whole=1)
+"""Through SASL_SSL another part of the plays is drawn each time: what differs there is the way in."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -36,6 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("files", nargs="*", help="scenario files, all without any; or seeds")
     parser.add_argument("-k", metavar="WORDS", default="", help="scenarios with these words in their title")
     parser.add_argument("--secured", action="store_true", help="only through SASL_SSL, by users with ACLs")
+    parser.add_argument("--seed", type=int, help="of the plays through SASL_SSL; drawn if not given")
     parser.add_argument("--only", choices=("kafka", "daemon"), help="compare with one of the two")
     proof.add_option(parser)
     chosen = parser.parse_args(arguments)
@@ -49,7 +54,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _run(_record(files, chosen.k))
     if chosen.what == "ours":
         return _ours(files, chosen.k)
-    whole = not (chosen.k or chosen.files or chosen.secured)
+    every = not (chosen.k or chosen.files)
+    if every and chosen.secured:
+        draw(files, fresh_seeds(1)[0] if chosen.seed is None else chosen.seed)
+    whole = every and not chosen.secured
     seeds = fresh_seeds(EXPLORED if whole else 0)
     asked = chosen.proof and whole and chosen.only is None
     return _run(_compare(files, chosen.only, seeds, secured=chosen.secured, leave=asked))
@@ -67,6 +75,18 @@ def fresh_seeds(count: int) -> list[int]:
     """Seeds that were not tried before, in all likelihood."""
     first = random.SystemRandom().randrange(1_000_000_000)
     return list(range(first, first + count))
+
+
+def draw(files: Sequence[ScenarioFile], seed: int) -> None:
+    """Leave one play in `SECURED_ONE_IN`."""
+    if SECURED_ONE_IN == 1:
+        return
+    print(f"One play in {SECURED_ONE_IN}; the same again: --secured --seed {seed}", flush=True)
+    rng = random.Random(seed)
+    for found in files:
+        for scenario in found.scenarios:
+            scenario.entries = [one for one in scenario.entries if not rng.randrange(SECURED_ONE_IN)]
+        found.scenarios = [one for one in found.scenarios if one.entries]
 
 
 def _brokers(files: Sequence[ScenarioFile]) -> list[str]:
