@@ -8,8 +8,11 @@ from pathlib import Path
 import pytest
 
 from tests.soak.__main__ import main
+from tests.support.shares import WHOLE
 
 
+@pytest.mark.share
+@pytest.mark.skipif(not WHOLE, reason="its two minutes are for `make nightly`")
 @pytest.mark.timeout(400)
 def test_a_short_soak_of_a_daemon_keeps_everything_and_shows_it(tmp_path: Path) -> None:
     out = tmp_path / "out"
