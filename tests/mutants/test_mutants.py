@@ -15,7 +15,11 @@ from tests.mutants.rules import ROOT, Rule, StaleRuleError, read
 
 RULES = read()
 
+one_process = pytest.mark.xdist_group("rules")
+"""Where rules look for their places, all code is read first: once, and not on each process."""
 
+
+@one_process
 @pytest.mark.parametrize("name", RULES)
 def test_rule_fits(name: str, tmp_path: Path) -> None:
     rule = RULES[name]
@@ -53,6 +57,7 @@ def test_broken_promise_is_caught() -> None:
     assert found.caught_by.startswith("tests/coordinator/test_identity.py::")
 
 
+@one_process
 @pytest.mark.parametrize(
     ("place", "old", "complaint"),
     [
