@@ -21,7 +21,9 @@ PUBLIC = {
     "ringleader.spark_bridge.committing",  # PySpark, likewise
     "ringleader.protocol.messages",  # for who works on the codec
 }
-OPTIONS = ["--check-untyped-defs", "--ignore-missing-imports", "--follow-imports=silent", "--no-incremental"]
+CACHE = ROOT / ".venv" / "types"
+"""Types of the package from an earlier run: only what has changed since is read again."""
+OPTIONS = ["--check-untyped-defs", "--ignore-missing-imports", "--follow-imports=silent", f"--cache-dir={CACHE}"]
 SPARK = "from pyspark.sql import SparkSession\n\nspark: SparkSession = SparkSession.builder.getOrCreate()\n"
 
 
