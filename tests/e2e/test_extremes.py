@@ -18,7 +18,7 @@ from tests.support.served import Client, connected
 from tests.support.shares import share
 from tests.support.sweep import TOPIC, Found, drawn, send_all, served_apis
 
-COMBINED = share(1_500, whole=6_000)
+COMBINED = share(500, whole=6_000)
 """Requests with several extremes each."""
 KEPT = "kept"
 """The other client's topic."""

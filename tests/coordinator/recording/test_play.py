@@ -25,7 +25,7 @@ from tests.simulation import world
 from tests.simulation.nodes import world as nodes
 from tests.support.shares import share
 
-RUNS = share(16, whole=25)
+RUNS = share(8, whole=25)
 NODES_RUNS = 10
 SECRET = b"\x17" * 32
 
@@ -56,14 +56,15 @@ def _difference(recorded: Recorded) -> tuple[int, object] | None:
 @pytest.mark.share
 def test_every_run_of_one_process_is_played_the_same() -> None:
     counts: Counter[str] = Counter()
-    for _ in range(RUNS):
+    runs = 0
+    while runs < RUNS or not counts["while somebody waits"]:
+        runs += 1
         seed = secrets.randbits(48)
         for recorded in _record(seed):
             assert (seed, _difference(recorded)) == (seed, None)
             counts["in the middle"] += _has_members(recorded)
             counts["while somebody waits"] += bool(recorded.first["state"]["parked"])
             counts.update(line["do"] for line in loaded(recorded))
-    assert counts["while somebody waits"] > 0
     for what in ("in the middle", "handle", "heartbeat", "commit_one", "tick", "drain"):
         assert counts[what] > RUNS, f"{what} was rare"
 
@@ -100,11 +101,12 @@ def test_a_machine_made_of_a_state_has_that_state() -> None:
 
 
 @pytest.mark.draws
+@pytest.mark.share
 @pytest.mark.parametrize("simulate", [world.simulate, nodes.simulate])
 def test_without_names_a_recording_is_played_and_names_nothing(simulate: Callable[[int], Any]) -> None:
     """The words of the simulation are short, so it is looked at whole texts."""
     played = 0
-    for seed in (secrets.randbits(48) for _ in range(5)):
+    for seed in (secrets.randbits(48) for _ in range(share(2, whole=5))):
         for recorded in _record(seed, simulate):
             masks = Masks(SECRET, "g", everything=True)
             lines = loaded(recorded)

@@ -18,7 +18,7 @@ from tests.support.served import connected
 from tests.support.shares import share
 from tests.support.sweep import MAY_BE_REFUSED, TOPIC, Found, drawn, send_all, served_apis
 
-COMBINED = share(500, whole=2_000)
+COMBINED = share(200, whole=2_000)
 """Requests with several extremes each."""
 REFUSED_HERE: dict[type[Message], set[ErrorCode]] = {
     kafka.CreateTopicsRequest: {ErrorCode.TOPIC_ALREADY_EXISTS, ErrorCode.INVALID_REPLICA_ASSIGNMENT},
