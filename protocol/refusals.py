@@ -144,7 +144,8 @@ def _produce(request: ProduceRequest, version: int, error_code: int) -> ProduceR
         responses=[
             ProduceResponseTopicProduceResponse(
                 topic.name,
-                partition_responses=[
+                topic.topic_id,
+                [
                     ProduceResponsePartitionProduceResponse(
                         one.index, error_code, base_offset=-1, log_append_time_ms=-1, log_start_offset=-1
                     )

@@ -18,7 +18,7 @@ from ringleader.clients.connection.requests import Request, plain
 from ringleader.clients.errors import ClientError, ConnectionLostError
 from ringleader.clients.model import TopicPartition
 from ringleader.protocol.messages import MetadataRequest, MetadataRequestTopic, MetadataResponse
-from ringleader.protocol.schema import Message
+from ringleader.protocol.schema import ZERO_UUID, Message
 
 logger = logging.getLogger("ringleader.clients.blocking")
 
@@ -34,6 +34,7 @@ class BlockingCluster:
         self._brokers: dict[int, tuple[str, int]] = {}
         self._bootstrap: BlockingConnection | None = None
         self._leaders: dict[TopicPartition, int] = {}
+        self._ids: dict[str, bytes] = {}
         self._failures: dict[tuple[str, int], Failures] = {}
 
     def refresh(self, topics: Iterable[str], create: bool = False) -> dict[str, int]:
@@ -51,6 +52,8 @@ class BlockingCluster:
         for tp in [tp for tp in self._leaders if tp[0] in names]:
             del self._leaders[tp]
         for topic in answer.topics:
+            if not topic.error_code:
+                self._ids[topic.name or ""] = topic.topic_id
             for found in topic.partitions:
                 self._leaders[topic.name or "", found.partition_index] = found.leader_id
         return {topic.name or "": topic.error_code for topic in answer.topics if topic.error_code}
@@ -69,6 +72,10 @@ class BlockingCluster:
         """The node that leads a partition as of the last ``refresh``; None when unknown or none."""
         node = self._leaders.get(tp)
         return node if node in self._brokers else None
+
+    def topic_id(self, topic: str) -> bytes:
+        """The id of a topic as of the last ``refresh`` that found it; zero: it has none."""
+        return self._ids.get(topic, ZERO_UUID)
 
     def forget(self, tp: TopicPartition) -> None:
         """A node answered that it does not lead this partition: ask again."""

@@ -131,6 +131,10 @@ class PartitionQueue(Generic[B]):
         for batch in batches:
             bisect.insort(self.batches, batch, key=lambda found: found.first)
 
+    def made_again(self) -> None:
+        """The topic may be another one of the same name by now, whose leader does not know the producer."""
+        self._acknowledged = False
+
     def behind(self, batch: OutgoingBatch) -> bool:
         """Whether an earlier batch waits to be sent again."""
         return bool(self.batches) and self.batches[0].first < batch.first

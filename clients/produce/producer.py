@@ -12,6 +12,7 @@ import random
 import time
 from collections import deque
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from ringleader.clients.blocking.cluster import BlockingCluster
 from ringleader.clients.connection.failures import Failures
@@ -22,14 +23,13 @@ from ringleader.clients.produce.batch_builder import BatchBuilder, Rows, RowSize
 from ringleader.clients.produce.errors import ProduceError
 from ringleader.clients.produce.partition_queue import OutgoingBatch, PartitionQueue, Written
 from ringleader.clients.produce.partitioner import StickyPartitions
+from ringleader.clients.produce.requests import answers, newest, topic_data
 from ringleader.protocol.compression import Compression
 from ringleader.protocol.errors import ErrorCode, error_name
 from ringleader.protocol.messages import (
     InitProducerIdRequest,
     InitProducerIdResponse,
     ProduceRequest,
-    ProduceRequestPartitionProduceData,
-    ProduceRequestTopicProduceData,
     ProduceResponse,
     ProduceResponsePartitionProduceResponse,
 )
@@ -75,6 +75,13 @@ class _Target:
         self.sticky = StickyPartitions(available or list(range(count)), random.Random())
 
 
+class _Sent(NamedTuple):
+    """A request without an answer yet."""
+
+    batches: list[OutgoingBatch]
+    request: ProduceRequest
+
+
 class Producer:
     """Writes rows until ``flush``, which returns when brokers have acknowledged them all.
 
@@ -88,7 +95,7 @@ class Producer:
         self._queues: dict[TopicPartition, PartitionQueue[BatchBuilder]] = {}
         # Queues with batches to send, and what each node has been sent and not answered.
         self._waiting: dict[TopicPartition, PartitionQueue[BatchBuilder]] = {}
-        self._in_flight: dict[int, deque[list[OutgoingBatch]]] = {}
+        self._in_flight: dict[int, deque[_Sent]] = {}
         self._identity: tuple[int, int] | None = None
         self._failures = Failures()
         self.rows = 0
@@ -191,7 +198,7 @@ class Producer:
     def _step(self) -> None:
         """One answer, or a moment's patience where none is to come."""
         if self._in_flight:
-            node = min(self._in_flight, key=lambda found: self._in_flight[found][0][0].first_s)
+            node = min(self._in_flight, key=lambda found: self._in_flight[found][0].batches[0].first_s)
             self._receive(node)
         else:
             self._wait_for_leaders()
@@ -230,27 +237,19 @@ class Producer:
             queue.sent(batch, node)
             if not queue.batches:
                 del self._waiting[batch.topic, batch.partition]
-        self._in_flight.setdefault(node, deque()).append(batches)
+        request = ProduceRequest(
+            acks=self._settings.acks,
+            timeout_ms=self._settings.request_timeout_ms,
+            topic_data=topic_data(batches, self._cluster.topic_id),
+        )
+        self._in_flight.setdefault(node, deque()).append(_Sent(batches, request))
         try:
             connection = self._cluster.connection(node)
-            connection.send(self._request(batches), connection.version(ProduceRequest))
+            connection.send(request, newest(request.topic_data, connection.version(ProduceRequest)))
         except ConnectionLostError as error:
             self._node_failed(node, str(error))
             return False
         return True
-
-    def _request(self, batches: list[OutgoingBatch]) -> ProduceRequest:
-        topics: dict[str, list[ProduceRequestPartitionProduceData]] = {}
-        for batch in batches:
-            entry = ProduceRequestPartitionProduceData(index=batch.partition, records=batch.data)
-            topics.setdefault(batch.topic, []).append(entry)
-        return ProduceRequest(
-            acks=self._settings.acks,
-            timeout_ms=self._settings.request_timeout_ms,
-            topic_data=[
-                ProduceRequestTopicProduceData(name=name, partition_data=of) for name, of in topics.items()
-            ],
-        )
 
     # -- answers
 
@@ -260,19 +259,15 @@ class Producer:
         except ConnectionLostError as error:
             self._node_failed(node, str(error))
             return
-        batches = self._in_flight[node].popleft()
+        batches, request = self._in_flight[node].popleft()
         if not self._in_flight[node]:
             del self._in_flight[node]
-        answers = {
-            (topic.name, entry.index): entry
-            for topic in response.responses
-            for entry in topic.partition_responses
-        }
+        found = answers(request.topic_data, response)
         refused: set[str] = set()
         for batch in batches:
             queue = self._queues[batch.topic, batch.partition]
             queue.in_flight -= 1
-            answer = answers.get((batch.topic, batch.partition))
+            answer = found.get((batch.topic, batch.partition))
             if answer is None:
                 raise ProduceError(f"the broker did not answer for {batch.name}")
             if answer.error_code in _TAKEN:
@@ -310,6 +305,8 @@ class Producer:
         self._check_late(batch, why)
         self._tell(RetriableError(f"{batch.name} did not take a batch, it is sent again: {why}"))
         self._cluster.forget((batch.topic, batch.partition))
+        if code == ErrorCode.UNKNOWN_TOPIC_ID:
+            queue.made_again()
         self._again(queue, batch)
         return True
 
@@ -321,8 +318,8 @@ class Producer:
         """Nobody knows what became of the requests under way: send them again."""
         self._cluster.drop(node)
         topics: set[str] = set()
-        for batches in self._in_flight.pop(node, ()):
-            for batch in batches:
+        for sent in self._in_flight.pop(node, ()):
+            for batch in sent.batches:
                 self._check_late(batch, why)
                 queue = self._queues[batch.topic, batch.partition]
                 queue.in_flight -= 1

@@ -33,16 +33,13 @@ from ringleader.clients.produce.errors import (
 from ringleader.clients.produce.lane import MAX_EPOCH, Lane, Parcel
 from ringleader.clients.produce.memory import Memory
 from ringleader.clients.produce.model import ProducerSettings, RecordMetadata
+from ringleader.clients.produce.requests import answers, newest, topic_data
 from ringleader.clients.produce.rows import PLAIN_BYTES
 from ringleader.clients.produce.topics import Topics
 from ringleader.clients.produce.transactions import FENCED, Transactions
 from ringleader.protocol.compression import Compression
 from ringleader.protocol.errors import ErrorCode, error_name
-from ringleader.protocol.messages import (
-    ProduceRequest,
-    ProduceRequestPartitionProduceData,
-    ProduceRequestTopicProduceData,
-)
+from ringleader.protocol.messages import ProduceRequest
 from ringleader.protocol.records import Headers
 
 logger = logging.getLogger("ringleader.clients.produce")
@@ -296,8 +293,8 @@ class BatchSender:
         settings = self._settings
         ends_s = min(parcel.first_s for _, parcel in entries) + settings.delivery_timeout_ms / 1000
         deadline_s = min(now_s + settings.request_timeout_ms / 1000, ends_s)
-        newest = self.transactions.newest(ProduceRequest)
-        request = plain(self._message([parcel for _, parcel in entries]), newest)
+        message = self._message([parcel for _, parcel in entries])
+        request = plain(message, newest(message.topic_data, self.transactions.newest(ProduceRequest)))
         try:
             answer = await self._cluster.send(node, request, deadline_s=deadline_s, purpose=PRODUCE)
         except RetriableError as error:
@@ -314,25 +311,17 @@ class BatchSender:
                 self._give_up(lane, parcel, error)
             return
         self._proven.add(node.node_id)
-        answers = {
-            (topic.name, part.index): part for topic in answer.responses for part in topic.partition_responses
-        }
+        found = answers(message.topic_data, answer)
         for lane, parcel in entries:
             lane.in_flight -= 1
-            self._answered(lane, parcel, answers.get(lane.topic_partition))
+            self._answered(lane, parcel, found.get(lane.topic_partition))
 
     def _message(self, parcels: list[Parcel]) -> ProduceRequest:
-        topics: dict[str, list[ProduceRequestPartitionProduceData]] = {}
-        for parcel in parcels:
-            entry = ProduceRequestPartitionProduceData(index=parcel.partition, records=parcel.data)
-            topics.setdefault(parcel.topic, []).append(entry)
         return ProduceRequest(
             transactional_id=self.transactions.id,
             acks=-1 if self._settings.acks == "all" else 1,
             timeout_ms=self._settings.request_timeout_ms,
-            topic_data=[
-                ProduceRequestTopicProduceData(name=name, partition_data=of) for name, of in topics.items()
-            ],
+            topic_data=topic_data(parcels, self.topics.topic_id),
         )
 
     # ---- answers ----
@@ -367,6 +356,8 @@ class BatchSender:
         elif is_retriable(code):
             self._tell(RetriableError(f"{parcel.name} did not take a batch, it is sent again: {why}"))
             self.topics.stale()
+            if code == ErrorCode.UNKNOWN_TOPIC_ID:
+                lane.made_again()
             self._again(lane, parcel)
         else:
             text = f"records cannot be written to {parcel.name}: {why}"

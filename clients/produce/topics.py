@@ -19,6 +19,7 @@ from ringleader.clients.produce.errors import SendTimeoutError, UnknownPartition
 from ringleader.clients.produce.model import ProducerSettings
 from ringleader.clients.produce.partitioner import StickyPartitions, partition_of_key
 from ringleader.protocol.errors import ErrorCode, error_name
+from ringleader.protocol.schema import ZERO_UUID
 
 logger = logging.getLogger("ringleader.clients.produce")
 
@@ -85,6 +86,11 @@ class Topics:
         if found is None:
             self._stale.set()
         return found
+
+    def topic_id(self, topic: str) -> bytes:
+        """The id to write to it by; zero: it has none."""
+        known = self._known.get(topic)
+        return ZERO_UUID if known is None else known.id
 
     def stale(self) -> None:
         """Something is not as it was thought to be."""

@@ -152,8 +152,8 @@ class Transactions:
         self.phase = Phase.OPEN
 
     def newest(self, message: type[Message]) -> int:
-        """The highest version of an API that the transaction may use."""
-        return LAST if self._v2 else NEWEST_V1.get(message, LAST)
+        """The highest version of an API that may be used, in the transaction if there are any."""
+        return LAST if self._v2 or self.id is None else NEWEST_V1.get(message, LAST)
 
     @property
     def is_open(self) -> bool:

@@ -24,9 +24,9 @@ from ringleader.protocol.errors import LEADER_MOVED, ErrorCode, KafkaError
 from ringleader.protocol.fields import LAST
 from ringleader.protocol.messages import ApiVersionsResponse
 
-NEWEST = {0: 9, 22: 4, 24: 3, 25: 3, 26: 3, 28: 3}
+NEWEST = {22: 4, 24: 3, 25: 3, 26: 3, 28: 3}
 """By API: the newest version that nodes forward. Nodes offer transactions of V1 alone (KIP-890): they
-coordinate the groups, the brokers the transactions."""
+coordinate the groups, the brokers the transactions. Clients write in those by Produce up to v11."""
 ARRIVALS_MAX_BYTES = 128 * 1024 * 1024
 """Brokers' answers to Fetch that are on their way through this node at a time."""
 

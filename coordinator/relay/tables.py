@@ -22,12 +22,13 @@ from ringleader.protocol.messages import (
     MetadataRequest,
     OffsetCommitRequest,
     OffsetFetchRequest,
+    ProduceRequest,
     data,
 )
 
 METADATA_BY_ID_VERSION = 12
 """The first version of Metadata that looks topics up by their ids: with older brokers no offsets are
-committed or fetched by them, and no records."""
+committed or fetched by them, and no records written or fetched."""
 
 Family = Callable[[Services, Relay], dict[int, Handler]]
 """Makes the handlers of some APIs, by API key."""
@@ -44,8 +45,9 @@ def build(services: Services, relay: Relay, *more: Family) -> dict[int, Handler]
     if relay.versions.get(MetadataRequest.API_KEY, (0, 0))[1] < METADATA_BY_ID_VERSION:
         for request in OffsetCommitRequest, OffsetFetchRequest:
             narrowed[request.API_KEY] = request.MIN_VERSION, TOPIC_IDS_VERSION - 1
-        least, most = narrowed.get(FetchRequest.API_KEY, (FetchRequest.MIN_VERSION, FetchRequest.MAX_VERSION))
-        narrowed[FetchRequest.API_KEY] = least, min(most, data.TOPIC_IDS_VERSION - 1)
+        for records in FetchRequest, ProduceRequest:
+            least, most = narrowed.get(records.API_KEY, (records.MIN_VERSION, records.MAX_VERSION))
+            narrowed[records.API_KEY] = least, min(most, data.TOPIC_IDS_VERSION - 1)
     table.update(of_every_node(services))
     find_coordinator = table[FindCoordinatorRequest.API_KEY]
     table[FindCoordinatorRequest.API_KEY] = _once_mapped(services, relay, find_coordinator)

@@ -1,8 +1,11 @@
-"""Topic ids in Fetch (KIP-516): names for the ids that clients send, and answers about those without one."""
+"""Topic ids in Produce and Fetch (KIP-516): names for the ids that clients send, and answers about those
+without one."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
+from typing import TypeVar
 
 from ringleader.coordinator.relay.topology import Topology
 from ringleader.coordinator.run_queue import SLICE_ELEMENTS
@@ -11,15 +14,18 @@ from ringleader.protocol import messages as kafka
 from ringleader.protocol.errors import ErrorCode, KafkaError
 from ringleader.protocol.schema import ZERO_UUID
 
+_Asked = TypeVar("_Asked", kafka.FetchRequestFetchTopic, kafka.ProduceRequestTopicProduceData)
+"""A topic in a request."""
 
-async def give_names(
-    topology: Topology, request: kafka.FetchRequest
-) -> list[kafka.FetchResponseFetchableTopicResponse]:
-    """Give the topics of the request, which have ids, their names. Those without one are taken out of it,
-    with an answer for each."""
+
+async def names_of(
+    topology: Topology, topics: Sequence[_Asked]
+) -> tuple[list[tuple[_Asked, str]], list[tuple[_Asked, int]]]:
+    """The names of topics that have ids; and those without a name, each with the error. No two ids have the
+    same name."""
     missing = {
         topic.topic_id: None
-        for topic in request.topics
+        for topic in topics
         if topic.topic_id != ZERO_UUID and topology.describe_id(topic.topic_id) is None
     }
     lost = False
@@ -28,22 +34,36 @@ async def give_names(
             await topology.find_ids(list(missing))
         except KafkaError:
             lost = True
-    named = []
-    unknown: dict[bytes, dict[int, kafka.FetchResponsePartitionData]] = {}
-    for number, topic in enumerate(request.topics, 1):
+    named: list[tuple[_Asked, str]] = []
+    unknown: list[tuple[_Asked, int]] = []
+    ids: dict[str, bytes] = {}
+    for number, topic in enumerate(topics, 1):
         if not number % SLICE_ELEMENTS:
             await asyncio.sleep(0)
         known = topology.describe_id(topic.topic_id)
-        if known is not None:
-            topic.topic = known.name
-            named.append(topic)
-            continue
-        code = ErrorCode.UNKNOWN_TOPIC_ID
-        if lost and topic.topic_id in missing:
-            code = ErrorCode.NOT_LEADER_OR_FOLLOWER  # a broker that can tell may be found later
+        # A topic may be made again meanwhile: then its name is that of the first id here.
+        if known is not None and ids.setdefault(known.name, topic.topic_id) == topic.topic_id:
+            named.append((topic, known.name))
+        elif lost and topic.topic_id in missing:
+            unknown.append((topic, ErrorCode.NOT_LEADER_OR_FOLLOWER))  # a broker that can tell may be found
+        else:
+            unknown.append((topic, ErrorCode.UNKNOWN_TOPIC_ID))
+    return named, unknown
+
+
+async def give_names(
+    topology: Topology, request: kafka.FetchRequest
+) -> list[kafka.FetchResponseFetchableTopicResponse]:
+    """Give the topics of the request, which have ids, their names. Those without one are taken out of it,
+    with an answer for each."""
+    named, nameless = await names_of(topology, request.topics)
+    for topic, name in named:
+        topic.topic = name
+    request.topics = [topic for topic, _ in named]
+    unknown: dict[bytes, dict[int, kafka.FetchResponsePartitionData]] = {}
+    for topic, code in nameless:
         answers = unknown.setdefault(topic.topic_id, {})
         answers |= {one.partition: failed_partition(one.partition, code) for one in topic.partitions}
-    request.topics = named
     return [
         kafka.FetchResponseFetchableTopicResponse("", topic_id, list(answers.values()))
         for topic_id, answers in unknown.items()

@@ -6,7 +6,7 @@ from ringleader.protocol.fields import LAST, array, field
 from ringleader.protocol.schema import ZERO_UUID, Message, message, struct
 
 TOPIC_IDS_VERSION = 13
-"""The first version of Fetch in which topics have ids instead of names (KIP-516)."""
+"""The first version of Produce, and of Fetch, in which topics have ids instead of names (KIP-516)."""
 
 
 @struct
@@ -21,20 +21,21 @@ class ProduceRequestPartitionProduceData:
 class ProduceRequestTopicProduceData:
     """One of `ProduceRequest.topic_data`."""
 
-    name: str = field("string", default="", ignorable=True)
+    name: str = field("string", versions=(3, 12), default="", ignorable=True)
+    topic_id: bytes = field("uuid", versions=(13, LAST), default=ZERO_UUID, ignorable=True)
     partition_data: list[ProduceRequestPartitionProduceData] = array(
         ProduceRequestPartitionProduceData, factory=list
     )
 
 
-@message(key=0, versions=(3, 12), flexible=9, kind="request")
+@message(key=0, versions=(3, 13), flexible=9, kind="request")
 class ProduceRequest(Message):
     """Append record batches to partitions.
 
     `acks` 0 gets no answer, 1 and -1 get one. `records` holds one batch (magic 2) of each partition.
-    `timeout_ms` bounds how long replication may take.
+    `timeout_ms` bounds how long replication may take. Topics have names up to version 12, ids from 13 on.
 
-    Produce, API 0, v3-12; KIP-98, KIP-467, KIP-890, KIP-951.
+    Produce, API 0, v3-13; KIP-98, KIP-467, KIP-516, KIP-890, KIP-951.
     """
 
     transactional_id: str | None = field("string", nullable=(3, LAST), default=None)
@@ -100,19 +101,20 @@ class ProduceResponsePartitionProduceResponse:
 class ProduceResponseTopicProduceResponse:
     """One of `ProduceResponse.responses`."""
 
-    name: str = field("string", default="", ignorable=True)
+    name: str = field("string", versions=(3, 12), default="", ignorable=True)
+    topic_id: bytes = field("uuid", versions=(13, LAST), default=ZERO_UUID, ignorable=True)
     partition_responses: list[ProduceResponsePartitionProduceResponse] = array(
         ProduceResponsePartitionProduceResponse, factory=list
     )
 
 
-@message(key=0, versions=(3, 12), flexible=9, kind="response")
+@message(key=0, versions=(3, 13), flexible=9, kind="response")
 class ProduceResponse(Message):
     """The offset that each partition gave to its first record, or why it took none.
 
     `log_append_time_ms` is -1 where the records keep the times that the producer gave.
 
-    Produce, API 0, v3-12; KIP-98, KIP-467, KIP-890, KIP-951.
+    Produce, API 0, v3-13; KIP-98, KIP-467, KIP-516, KIP-890, KIP-951.
     """
 
     responses: list[ProduceResponseTopicProduceResponse] = array(

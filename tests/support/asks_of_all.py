@@ -160,12 +160,12 @@ def _data(add: Callable[..., None]) -> None:
         ]
         return lambda version: kafka.ProduceRequest(acks=-1, timeout_ms=5_000, topic_data=topics, **more)
 
-    add(produce(batch(1)))
-    add(produce(batch(1), transactional_id="t-other"), "with an id")
+    add(produce(batch(1)), "", 3, 12, 13)
+    add(produce(batch(1), transactional_id="t-other"), "with an id", 3, 12)
     in_transaction = produced(4_711, 0, transactional=True)
-    add(produce(in_transaction, transactional_id="t-other"), "in another's transaction")
-    add(produce(in_transaction, transactional_id="t-seen"), "in a transaction that is only seen")
-    add(produce(in_transaction), "in no transaction")
+    add(produce(in_transaction, transactional_id="t-other"), "in another's transaction", 3, 12, 13)
+    add(produce(in_transaction, transactional_id="t-seen"), "in a transaction that is only seen", 3, 12)
+    add(produce(in_transaction), "in no transaction", 3, 12, 13)
 
     def fetch(replica_id: int) -> Callable[[int], Any]:
         partition = kafka.FetchRequestFetchPartition(partition=0, fetch_offset=99_999, partition_max_bytes=1)

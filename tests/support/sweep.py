@@ -92,6 +92,7 @@ NAMED: Mapping[str, Any] = {
 """The values for the fields of these names."""
 OF_KIND: Mapping[type[Message], Mapping[str, Any]] = {
     kafka.FetchRequest: {"topic_id": TOPIC_ID},
+    kafka.ProduceRequest: {"topic_id": TOPIC_ID},
     kafka.JoinGroupRequest: {"name": "range", "metadata": SUBSCRIPTION},
     kafka.DeleteRecordsRequest: {"partition_index": 1},
     kafka.AlterClientQuotasRequest: {"key": "producer_byte_rate", "value": 1e12, "entity_name": "somebody"},

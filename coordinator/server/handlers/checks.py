@@ -141,7 +141,9 @@ def may_be_transactional(services: Services, call: Call, request: ProduceRequest
     found = request.transactional_id
     if found is not None and _is_withheld(services, found):
         return False
-    if services.is_open or not any(
+    if found is not None and services.is_open:
+        return True
+    if not any(
         _is_transactional(asked.records or b"")
         for topic in request.topic_data
         for asked in topic.partition_data

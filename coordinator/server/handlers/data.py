@@ -1,7 +1,7 @@
 """Records: producing them, and asking where they are. Fetch is in its own module.
 
-Produce (0) v3-12: v5 log start offset, v8 error message, v9 flexible, v11 TRANSACTION_ABORTABLE, v12 takes
-partitions into the transaction (KIP-890). ListOffsets (2) v1-7: v2 isolation,
+Produce (0) v3-13: v5 log start offset, v8 error message, v9 flexible, v11 TRANSACTION_ABORTABLE, v12 takes
+partitions into the transaction (KIP-890), v13 topic ids (KIP-516). ListOffsets (2) v1-7: v2 isolation,
 v4 leader epoch, v6 flexible, v7 largest timestamp. OffsetForLeaderEpoch (23) v2-4. The one leader epoch is 0.
 
 A transactional batch is accepted if its partition was added to the open transaction of that producer.
@@ -20,12 +20,13 @@ from ringleader.coordinator.server.handlers.fetch import READ_COMMITTED, fetch
 from ringleader.coordinator.server.handlers.fetch_sessions import FetchSessions
 from ringleader.coordinator.server.services import Handler, LocalServices, once, set_error
 from ringleader.coordinator.topics import MAX_TIMESTAMP
-from ringleader.coordinator.topics.catalog import refuse_internal
+from ringleader.coordinator.topics.catalog import TopicInfo, refuse_internal
 from ringleader.coordinator.topics.partition import LEADER_EPOCH, AppendResult, Verify
 from ringleader.coordinator.topics.transactional import refuse_unverified
 from ringleader.coordinator.transactions.machine import Producer
 from ringleader.protocol import messages as kafka
 from ringleader.protocol.errors import ErrorCode, KafkaError, error_name
+from ringleader.protocol.messages.data import TOPIC_IDS_VERSION
 from ringleader.protocol.records import Compression
 
 ACKS = (-1, 0, 1)
@@ -229,6 +230,7 @@ class _Produce:
     """One Produce request in progress."""
 
     __slots__ = (
+        "_by_id",
         "_call",
         "_joined",
         "_left",
@@ -244,6 +246,7 @@ class _Produce:
         self._topics = services.topics
         self._transactions = services.transactions
         self._call = call
+        self._by_id = call.api_version >= TOPIC_IDS_VERSION
         self._request = request
         self._left = 1
         self._joined = 0
@@ -257,9 +260,8 @@ class _Produce:
         partitions: list[tuple[str, int]] = []
         if checks.may_be_transactional(self._services, self._call, self._request):
             for topic in self._request.topic_data:
-                may = self._services.may(self._call, Operation.WRITE, ResourceType.TOPIC, topic.name)
-                info = self._topics.describe(topic.name)
-                if not may or info is None or info.is_internal:
+                info = self._described(topic)
+                if info is None or info.is_internal or not self._may_write(topic.name):
                     continue
                 for asked in topic.partition_data:
                     found = _transactional(asked.records or b"")
@@ -278,27 +280,46 @@ class _Produce:
         refused = 0
         if not checks.may_be_transactional(self._services, self._call, self._request):
             refused = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+        told: set[tuple[str, bytes, int]] = set()
+        """Of what is refused each is answered once, as by Kafka."""
         for topic in self._request.topic_data:
             error = refused
-            if not error and not self._services.may(
-                self._call, Operation.WRITE, ResourceType.TOPIC, topic.name
-            ):
+            if not error and self._by_id and self._described(topic) is None:
+                error = ErrorCode.UNKNOWN_TOPIC_ID
+            elif not error and not self._may_write(topic.name):
                 error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-            answers = kafka.ProduceResponseTopicProduceResponse(topic.name)
-            self._response.responses.append(answers)
+            answers = kafka.ProduceResponseTopicProduceResponse(topic.name, topic.topic_id)
             for asked in topic.partition_data:
-                answer = kafka.ProduceResponsePartitionProduceResponse(asked.index, base_offset=-1)
-                answers.partition_responses.append(answer)
-                self._left += 1
-                self._append(topic.name, asked, answer, error)
                 begun += 1
                 if not begun % BATCHES:
                     yield
+                if error:
+                    if (topic.name, topic.topic_id, asked.index) in told:
+                        continue
+                    told.add((topic.name, topic.topic_id, asked.index))
+                answer = kafka.ProduceResponsePartitionProduceResponse(asked.index, base_offset=-1)
+                answers.partition_responses.append(answer)
+                self._left += 1
+                self._append(topic, asked, answer, error)
+            if answers.partition_responses:
+                self._response.responses.append(answers)
         self._finished()
+
+    def _described(self, topic: kafka.ProduceRequestTopicProduceData) -> TopicInfo | None:
+        """The topic as it is now; one that has an id in the request gets its name, too."""
+        if not self._by_id:
+            return self._topics.describe(topic.name)
+        info = self._topics.describe_id(topic.topic_id)
+        if info is not None:
+            topic.name = info.name
+        return info
+
+    def _may_write(self, topic: str) -> bool:
+        return self._services.may(self._call, Operation.WRITE, ResourceType.TOPIC, topic)
 
     def _append(
         self,
-        topic: str,
+        topic: kafka.ProduceRequestTopicProduceData,
         asked: kafka.ProduceRequestPartitionProduceData,
         answer: kafka.ProduceResponsePartitionProduceResponse,
         refused: int,
@@ -314,19 +335,26 @@ class _Produce:
         try:
             if refused:
                 raise KafkaError(refused)
-            if self._request.acks not in ACKS:
-                raise KafkaError(ErrorCode.INVALID_REQUIRED_ACKS)
-            refuse_internal(topic, "append to")
-            partition = self._topics.partition(topic, asked.index)
+            info = self._described(topic)
+            if info is None and self._by_id:
+                raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)  # deleted since the request came
+            if info is None or not 0 <= asked.index < info.partitions:
+                raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            if not batch:
+                raise KafkaError(ErrorCode.INVALID_RECORD, "no batch")
             codec = batch[_ATTRIBUTES_LOW] & _CODEC_MASK if len(batch) > _ATTRIBUTES_LOW else 0
             if codec == Compression.ZSTD and self._call.api_version < ZSTD_VERSION:
                 raise KafkaError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
+            if self._request.acks not in ACKS:
+                raise KafkaError(ErrorCode.INVALID_REQUIRED_ACKS)
+            refuse_internal(topic.name, "append to")
+            partition = self._topics.partition(topic.name, asked.index)
         except KafkaError as error:
             done(error)
         else:
             verify: Verify = refuse_unverified
             if self._request.transactional_id is not None:
-                verify = partial(self._verify, self._request.transactional_id, (topic, asked.index))
+                verify = partial(self._verify, self._request.transactional_id, (topic.name, asked.index))
             self._topics.append_nowait(partition, batch, done, verify, self._call.connection)
 
     def _verify(
@@ -359,7 +387,7 @@ class _Produce:
         for topic in self._response.responses:
             for answer in topic.partition_responses:
                 if answer.error_code:
-                    where = f"{topic.name}-{answer.index}"
+                    where = f"{topic.name or topic.topic_id.hex()}-{answer.index}"
                     self._call.close(f"acks 0 and {error_name(answer.error_code)} at {where}")
                     return
         self._call.answer(NO_ANSWER)

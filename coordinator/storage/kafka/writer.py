@@ -30,6 +30,7 @@ from ringleader.protocol.messages import (
     ProduceRequestTopicProduceData,
     ProduceResponse,
 )
+from ringleader.protocol.messages.data import TOPIC_IDS_VERSION
 from ringleader.protocol.records import Compression, build_pairs
 
 REQUEST_BYTES = 4 * 1024 * 1024
@@ -307,7 +308,7 @@ class Sender:
             answer: ProduceResponse = await self.leaders.ask(
                 node,
                 [writer.partition for writer, _ in batches],
-                plain(request),
+                plain(request, TOPIC_IDS_VERSION - 1),
                 timeout_ms=self._replicate_ms + 1_000,
                 purpose="append",
             )

@@ -19,7 +19,7 @@ from ringleader.coordinator.server.handlers import admin, data, security, topics
 from ringleader.coordinator.server.services import LocalServices
 from ringleader.coordinator.topics import Topics
 from ringleader.protocol.frames import response_class
-from ringleader.protocol.messages import FetchRequest
+from ringleader.protocol.messages import FetchRequest, ProduceRequest
 from ringleader.protocol.messages.data import TOPIC_IDS_VERSION
 from tests.support.handled import handled
 from tests.support.listening import told
@@ -27,7 +27,10 @@ from tests.support.memory_store import MemoryStorage
 from tests.support.topiclog import WallClock, give_out_ids
 
 NODE, HOST, PORT = 5, "here.example", 9092
-BY_NAME: Mapping[type[Message], int] = {FetchRequest: TOPIC_IDS_VERSION - 1}
+BY_NAME: Mapping[type[Message], int] = {
+    FetchRequest: TOPIC_IDS_VERSION - 1,
+    ProduceRequest: TOPIC_IDS_VERSION - 1,
+}
 """The version of requests that name topics, where it is not the newest."""
 
 
