@@ -18,6 +18,7 @@ from ringleader.insight.history import HistoryError
 from ringleader.insight.model import Event
 from ringleader.insight.notices.forms import Notice, link_of
 from ringleader.insight.notices.incidents import Incidents
+from ringleader.insight.notices.kept import Kept, KeptNotice
 from ringleader.insight.notices.lookout import Lookout
 from ringleader.insight.notices.settings import NoticeSettings
 from ringleader.insight.notices.targets import THREAD, NotSentError, RefusedError, Target, targets_of
@@ -31,9 +32,18 @@ T = TypeVar("T")
 Say = Callable[[str], None]
 
 
+def now_ms() -> int:
+    """Unix time."""
+    return time.time_ns() // 1_000_000
+
+
 class Notifier:
     """`async with Notifier(...)`: looks and sends until the block ends. Belongs to one event loop; it reads
-    the history through a connection of its own, and waits for targets on threads of their own."""
+    the history through a connection of its own, and waits for targets on threads of their own.
+
+    A notice is in the file of the history before it is sent, and until its target has it: what waits when the
+    process ends, however it does, is sent by the next one.
+    """
 
     def __init__(
         self,
@@ -47,9 +57,10 @@ class Notifier:
         note: Callable[[Iterable[Event]], None],
         on_notice: Say,
     ) -> None:
-        """`cluster`: its id and address, and the name of one of several. `page`: the address of the page,
-        unless the settings name another. `groups`: only of these; empty: of all. `note` puts incidents into
-        the history. `on_notice` gets a sentence for each notice that is given up."""
+        """`history`: the file of the watcher in this process. `cluster`: its id and address, and the name of
+        one of several. `page`: the address of the page, unless the settings name another. `groups`: only of
+        these; empty: of all. `note` puts incidents into the history. `on_notice` gets a sentence for each
+        notice that is given up."""
         self._settings = settings
         self._cluster = cluster
         self._page = settings.page_url or page
@@ -58,7 +69,10 @@ class Notifier:
         self._say = on_notice
         self._lookout = Lookout(history, thresholds, settings.window_ms, settings.interval_ms)
         self._incidents = Incidents(settings.quiet_ms, settings.again_ms)
-        self._queues = [Queue(one, settings, on_notice) for one in targets_of(settings)]
+        self._kept = Kept(history, on_notice)
+        self._queues = [Queue(one, settings, on_notice, self._over) for one in targets_of(settings)]
+        self._over_now: list[KeptNotice] = []
+        """In the file, as their incidents may not be in the history yet."""
         self._tasks: list[asyncio.Task[None]] = []
         self._thread = ThreadPoolExecutor(1, "insight-notices")
 
@@ -76,51 +90,102 @@ class Notifier:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await asyncio.to_thread(self._thread.shutdown)
         self._lookout.close()
+        await asyncio.to_thread(self._kept.close)
         for queue in self._queues:
-            queue.give_up("the watcher ends")
+            queue.leave()
 
     async def _run(self) -> None:
         restored = troubled = False
         while True:
-            began_s, now_ms = time.monotonic(), time.time_ns() // 1_000_000
+            began_s, at_ms = time.monotonic(), now_ms()
             try:
                 if not restored:
-                    await self._restore(now_ms)
+                    await self._restore(at_ms)
                     restored = True
                 again = self._incidents.waiting()
-                found = await self._ask(partial(self._lookout.look, now_ms, again))
+                found = await self._ask(partial(self._lookout.look, at_ms, again))
+                await self._forget()
             except HistoryError as error:
                 if not troubled:
                     self._say(f"incidents cannot be looked for: {str(error).rstrip('.')}")
                 troubled = True
             else:
                 troubled = False
-                self._tell(self._incidents.look(found, now_ms))
+                await self._tell(self._incidents.look(found, at_ms))
             took_s = time.monotonic() - began_s
             await asyncio.sleep(max(self._settings.interval_ms / 1000, IDLE_PART * took_s))
 
-    async def _restore(self, now_ms: int) -> None:
-        since_ms = now_ms - self._settings.again_ms - self._settings.window_ms
-        self._incidents.restore(await self._ask(partial(self._lookout.told, since_ms)))
+    async def _restore(self, at_ms: int) -> None:
+        kept = await asyncio.wrap_future(self._kept.all())
+        since_ms = at_ms - self._settings.again_ms - self._settings.window_ms
+        since_ms = min((since_ms, *(one.incident.at_ms for one in kept)))
+        told = await self._ask(partial(self._lookout.told, since_ms))
+        known = {one.id for one in told}
+        lost = {one.incident.id: one.incident for one in kept if one.incident.id not in known}
+        self._incidents.restore([*told, *lost.values()])
+        if lost:
+            self._note(lost.values())
+        self._over_now += [one for one in kept if one.over]
+        queues = {one.target.name: one for one in self._queues}
+        for one in kept:
+            if one.over:
+                continue
+            if one.target not in queues:
+                self._over(one.target, one.incident)
+            elif at_ms - one.incident.at_ms > self._settings.again_ms:
+                queues[one.target].give_up(self._notice(one.incident), "nobody watched for long")
+            else:
+                queues[one.target].put(self._notice(one.incident), (at_ms - one.incident.at_ms) / 1000)
+
+    def _over(self, target: str, incident: Event) -> None:
+        self._kept.over(target, incident)
+        self._over_now.append(KeptNotice(target, incident, over=True))
+
+    async def _forget(self) -> None:
+        """Drop notices that are over, and whose incident the history has."""
+        if not self._over_now:
+            return
+        since_ms = min(one.incident.at_ms for one in self._over_now)
+        known = {one.id for one in await self._ask(partial(self._lookout.told, since_ms))}
+        gone = [one for one in self._over_now if one.incident.id in known]
+        if gone:
+            await asyncio.wrap_future(self._kept.forget(gone))
+            self._over_now = [one for one in self._over_now if one not in gone]
 
     async def _ask(self, question: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._thread, question)
 
-    def _tell(self, incidents: list[Event]) -> None:
+    async def _tell(self, incidents: list[Event]) -> None:
         wanted = [one for one in incidents if not self._groups or not one.group or one.group in self._groups]
-        if wanted:
-            self._note(wanted)
+        if not wanted:
+            return
+        kept = [KeptNotice(queue.target.name, one, over=False) for one in wanted for queue in self._queues]
+        try:
+            await asyncio.wrap_future(self._kept.put(kept))
+        except HistoryError as error:
+            self._say(f"notices are sent, but lost where the watcher is killed: {str(error).rstrip('.')}")
+        self._note(wanted)
         for one in wanted:
-            notice = Notice(one, *self._cluster, link_of(self._page, one.group, self._cluster[2]))
             for queue in self._queues:
-                queue.put(notice)
+                queue.put(self._notice(one))
+
+    def _notice(self, incident: Event) -> Notice:
+        return Notice(incident, *self._cluster, link_of(self._page, incident.group, self._cluster[2]))
 
 
 class Queue:
     """The notices that wait for one target."""
 
-    def __init__(self, target: Target, settings: NoticeSettings, say: Say) -> None:
+    def __init__(
+        self,
+        target: Target,
+        settings: NoticeSettings,
+        say: Say,
+        over: Callable[[str, Event], object] = lambda _target, _incident: None,
+    ) -> None:
+        """`over` is called with the name of the target for each notice that was sent or given up."""
         self.target = target
+        self._over = over
         self._max = settings.queue_max
         self._timeout_s = settings.timeout_ms / 1000
         self._deadline_s = settings.deadline_ms / 1000
@@ -129,18 +194,23 @@ class Queue:
         """Each with when it came, by the monotonic clock."""
         self._came = asyncio.Event()
 
-    def put(self, notice: Notice) -> None:
-        """Send it when its turn comes; where too many wait, give it up."""
+    def put(self, notice: Notice, age_s: float = 0) -> None:
+        """Send it when its turn comes; where too many wait, give it up. `age_s`: it has waited so long, of a
+        process before this one; it is tried once, however long that is."""
         if len(self._waiting) >= self._max:
-            self._given_up(notice, f"{self._max} others wait")
+            self.give_up(notice, f"{self._max} others wait")
             return
-        self._waiting.append((notice, time.monotonic()))
+        self._waiting.append((notice, time.monotonic() - age_s))
         self._came.set()
 
-    def give_up(self, why: str) -> None:
-        """All that wait."""
+    def leave(self) -> None:
+        """All that wait, to the next watcher."""
         while self._waiting:
-            self._given_up(self._waiting.popleft()[0], why)
+            notice, _ = self._waiting.popleft()
+            self._say(
+                f"a notice of {notice.about} to {self.target.name} waits for the next watcher: "
+                f"{notice.incident.text}"
+            )
 
     async def run(self) -> None:
         """Send them, one after the other, until cancelled."""
@@ -151,7 +221,9 @@ class Queue:
                 why = await self._send(*self._waiting[0])
                 notice, _ = self._waiting.popleft()
                 if why:
-                    self._given_up(notice, why)
+                    self.give_up(notice, why)
+                else:
+                    self._over(self.target.name, notice.incident)
 
     async def _send(self, notice: Notice, came_s: float) -> str:
         """ "" once it is sent, else why it is given up."""
@@ -175,7 +247,9 @@ class Queue:
             await asyncio.sleep(wait_s)
             pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
 
-    def _given_up(self, notice: Notice, why: str) -> None:
+    def give_up(self, notice: Notice, why: str) -> None:
+        """Do not send it, and say so."""
+        self._over(self.target.name, notice.incident)
         self._say(
             f"a notice of {notice.about} to {self.target.name} is given up ({why}): {notice.incident.text}"
         )

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from subprocess import PIPE
 
 import confluent_kafka
 
 from ringleader.insight.history import History
 from tests.cli.test_watch import Running, free_address, health, running
-from tests.support.command import environment
+from tests.support.command import command_line, environment
 from tests.support.daemon import Daemon
 from tests.support.receivers import Mailbox, Webhook, serving
 
@@ -113,6 +115,71 @@ def test_each_target_gets_an_incident_once_from_one_watcher_and_the_next(tmp_pat
             away.json["id"],
             mixed.json["id"],
         ]
+
+
+@contextmanager
+def killed(daemon: Daemon, *arguments: str) -> Iterator[Running]:
+    """The command, which ends with kill -9."""
+    command = command_line("watch", *arguments)
+    env = environment(daemon.bootstrap)
+    with subprocess.Popen(command, env=env, stdout=PIPE, stderr=PIPE, text=True) as process:
+        try:
+            yield Running(process)
+        finally:
+            process.kill()
+            process.communicate()
+
+
+def test_what_waits_when_the_watcher_is_killed_is_sent_by_the_next_one_and_nothing_else(
+    tmp_path: Path,
+) -> None:
+    with ExitStack() as stack:
+        daemon = stack.enter_context(
+            Daemon(tmp_path / "data", topics=["orders:2", "refunds:2"], options=AT_ONCE)
+        )
+        hook = stack.enter_context(Webhook(503))
+        slack = stack.enter_context(Webhook(429, headers={"Retry-After": "600"}))
+        slack.answers += [429] * 2
+        box = stack.enter_context(serving(Mailbox()))
+        file = tmp_path / "watch.properties"
+        file.write_text(
+            f"notify.webhook.url={hook.url}/\nnotify.slack.url={slack.url}/\nnotify.mail.to=ops@example.com\n"
+            f"notify.mail.from=watch@example.com\nnotify.mail.server={box.address}\n"
+            "notify.mail.security=none\nnotify.interval.ms=100\nnotify.quiet.ms=0\n"
+            "notify.deadline.ms=86400000\n"
+        )
+        given = ["--history", str(tmp_path / "h"), "--no-page", "--config", str(file), "--json"]
+        with killed(daemon, *given) as watch, two_applications(daemon, "billing"):
+            watch.says("watching ")
+            # The webhook has it at the second try, the mailbox at the first; Slack asks to wait.
+            tried = [hook.next().json["id"] for _ in range(2)]
+            assert tried[0] == tried[1]
+            assert box.next()["Subject"] == "[ringleader] billing: Two applications in one group, likely"
+            waits = slack.next().body
+            line = json.loads(watch.until(lambda line: '"incident"' in line))
+            assert line["id"] == tried[0]
+        with killed(daemon, *given) as watch:
+            assert slack.next().body == waits
+        # Killed before it was answered, or after: Slack asked to wait, and has it at last.
+        with watching(daemon, *given) as watch:
+            watch.says("watching ")
+            assert slack.next().body == waits
+        slack.answers.clear()
+        with watching(daemon, *given) as watch:
+            watch.says("watching ")
+            assert slack.next().body == waits
+            daemon.kill()
+            # It is the next that comes: nobody got the first one again.
+            assert hook.next().json["group"] == ""
+            assert "does not answer" in slack.next().json["text"]
+            assert box.next()["Subject"].startswith("[ringleader] cluster ")
+            daemon.start()
+            watch.says("the cluster answers again")
+        with watching(daemon, *given) as watch:
+            watch.says("watching ")
+        assert (hook.posted.empty(), slack.posted.empty(), box.mails.empty()) == (True, True, True)
+    with History.open(tmp_path / "h", read_only=True) as told:
+        assert [one.group for one in told.events() if one.kind == "incident"] == ["billing", ""]
 
 
 def test_a_notice_that_is_given_up_is_a_line_and_the_watcher_goes_on(tmp_path: Path) -> None:

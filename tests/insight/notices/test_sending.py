@@ -159,10 +159,10 @@ async def test_too_many_and_those_left_at_the_end_are_said() -> None:
     for number in range(1, 4):
         one.queue.put(notice(number))
     assert "is given up (2 others wait): Storm: 3." in await one.says()
-    one.queue.give_up("the watcher ends")
+    one.queue.leave()
     lines = [await one.says(), await one.says()]
     assert [line[-9:] for line in lines] == ["Storm: 1.", "Storm: 2."]
-    assert all("(the watcher ends)" in line and "secret" not in line for line in lines)
+    assert all("waits for the next watcher" in line and "secret" not in line for line in lines)
 
 
 async def test_a_mail_comes_with_evidence_and_link() -> None:
