@@ -171,7 +171,8 @@ class ClusterNode(ServingNode):
             on_failed=self._stop_serving,
             on_lost=self._lost,
         )
-        self.runtime.on_journal = JournalWriter(wall_ms, self.log, has_topic=False).add
+        self._journal = JournalWriter(wall_ms, self.log, has_topic=False)
+        self.runtime.on_journal = self._journal.add
         self.ownership = Ownership(
             self._node_id,
             self.runtime,
@@ -318,6 +319,7 @@ class ClusterNode(ServingNode):
             self.server.stop_accepting()
             await self.ownership.stop()
             await self.runtime.stop()
+            await self._journal.stop(cleanly=True)
             await self._end_tasks()
             await self.server.close_connections(self.settings.shutdown_grace_ms / 1000)
         if self.security is not None:

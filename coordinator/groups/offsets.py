@@ -33,8 +33,6 @@ from ringleader.protocol.messages import (
 )
 
 _NONE = int(ErrorCode.NONE)
-_KEEP_ALIVE = (_NONE, STORE_FULL)
-"""Of what the check of a member's commit found: its session goes on."""
 _FIRST_WITH_GROUP_ID_NOT_FOUND = 9
 _FIRST_WITH_EPOCHS = 9
 """Members of the consumer protocol have to commit with this version or a later one."""
@@ -64,7 +62,7 @@ class OffsetHandler(Part):
         # Last, for until something is written nothing is to change.
         group = self.core.groups.get(request.group_id)
         member = None if group is None else group.members.get(request.member_id)
-        if member is not None and error in _KEEP_ALIVE:
+        if member is not None and not error:  # when a full store has room, all sessions start afresh
             self.core.arm_session(member, now_ms)
         if reset:
             kind = IncidentKind.OFFSETS_RESET

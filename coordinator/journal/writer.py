@@ -108,6 +108,7 @@ class JournalWriter:
         self._left_out = 0
         self._sweeper: asyncio.TimerHandle | None = None
         self._task: asyncio.Task[None] | None = None
+        self._ended = False
         self.written = 0
         """Records, since the start."""
         self.lost = 0
@@ -120,12 +121,13 @@ class JournalWriter:
 
     async def stop(self, *, cleanly: bool) -> None:
         """Write the rest. `cleanly`: no record is missing. May be called without `start`."""
+        self._ended = True
+        if self._sweeper is not None:
+            self._sweeper.cancel()
+        self._sweep()
         task, self._task = self._task, None
         if task is None:
             return
-        self._sweep()
-        if self._sweeper is not None:
-            self._sweeper.cancel()
         if cleanly:
             self._put(record.stopped(self._wall_ms()))
         self._told.set()
@@ -148,7 +150,7 @@ class JournalWriter:
             if len(self._folded) >= FOLDED_MAX:
                 return
             self._folded[key] = 0
-            if self._sweeper is None:
+            if self._sweeper is None and not self._ended:
                 self._sweeper = asyncio.get_running_loop().call_later(FOLD_S, self._sweep)
         self._tell(said, 1)
 
@@ -209,7 +211,7 @@ class JournalWriter:
             self._tell(self._last[key], count)
         self._folded = dict.fromkeys(again, 0)
         self._last.clear()
-        if again and self._task is not None:
+        if again and not self._ended:
             self._sweeper = asyncio.get_running_loop().call_later(FOLD_S, self._sweep)
 
     # ---- writing ----

@@ -119,6 +119,7 @@ class MovingShards(ShardRuntime[M]):
                 raise StorageError(Failure.CLOSED)
             began_s = time.perf_counter()
             if not self._storage.together:
+                self._logs[partition].forget()
                 self._logs[partition] = self._new_log()
             shard = self.shards[partition] = self._make(partition)
             self._held.add(partition)

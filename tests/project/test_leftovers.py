@@ -37,6 +37,10 @@ def test_process():
 async def test_task():
     held.append(asyncio.create_task(asyncio.sleep(60)))
 
+async def test_timer():
+    from ringleader.coordinator.run_queue import RunQueue
+    asyncio.get_running_loop().call_later(60, RunQueue().add, iter(()))
+
 def test_traceback():
     try:
         1 / 0
@@ -73,9 +77,10 @@ def test_a_leftover_fails_the_test(tmp_path: Path) -> None:
         env=os.environ | {"RINGLEADER_TESTS_GRACE_S": "0.1"},
     )
     failed = re.findall(r"ERROR at teardown of (\w+)", done.stdout)
-    wanted = ["test_thread", "test_socket", "test_process", "test_task", "test_traceback", "test_not_left"]
+    wanted = ["test_thread", "test_socket", "test_process", "test_task", "test_timer"]
+    wanted += ["test_traceback", "test_not_left"]
     assert failed == wanted, done.stdout
-    assert "9 passed" in done.stdout
+    assert "10 passed" in done.stdout
 
 
 def test_a_daemon_that_ends_by_itself_fails_the_test(tmp_path: Path) -> None:

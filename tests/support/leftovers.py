@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import gc
 import logging
 import os
@@ -16,6 +17,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -173,7 +175,7 @@ def _command(pid: int) -> str:
         return f"{pid}, just ended"
 
 
-# ---- tasks: seen when their loop ends, before it cancels them ----
+# ---- tasks and timers: seen when their loop ends, before it cancels them ----
 
 _close_runner = asyncio.Runner.close
 
@@ -193,6 +195,25 @@ async def _note_tasks() -> None:
         await asyncio.sleep(0.001)
     for task in left:
         note(f"left: {task!r}")
+    while timers := _timers():
+        if time.monotonic() > deadline_s:
+            break
+        await asyncio.sleep(0.001)
+    for timer in timers:
+        note(f"left: {timer}")
+
+
+def _timers() -> list[str]:
+    """Of this library, on a loop of the standard library: no other tells them. One that fires again and again
+    for what has ended holds all of it in memory."""
+    scheduled: list[Any] = getattr(asyncio.get_running_loop(), "_scheduled", [])
+    return [repr(handle) for handle in scheduled if not handle.cancelled() and _is_ours(handle._callback)]
+
+
+def _is_ours(callback: Any) -> bool:
+    while isinstance(callback, functools.partial):
+        callback = callback.func
+    return str(getattr(callback, "__module__", "")).startswith("ringleader.")
 
 
 asyncio.Runner.close = _close  # type: ignore[method-assign]

@@ -223,14 +223,32 @@ async def serving(
     if handlers is not None:
         found.update(handlers(services))
     found.update(versions.register(services, tuple(found)))
-    listener, *_ = await server.start(found, table)
-    host, port = listener.address
     try:
+        listener, *_ = await server.start(found, table)
+        host, port = listener.address
         yield Served(server, runtime, store, table, lines, host, port, clock)
+        await _nothing_is_held(server, runtime)
     finally:
         server.stop_accepting()
         await runtime.stop()
         await server.close_connections(1.0)
+
+
+async def _nothing_is_held(server: Server, runtime: GroupRuntime) -> None:
+    """When the last client is gone, nothing is kept or counted for any. (A test may have left one there.)"""
+    for _ in range(50):
+        if not server.connections and not len(server.handshakes):
+            break
+        await asyncio.sleep(0.001)
+    else:
+        return
+    held = {
+        "bytes of connections": server.held_bytes,
+        "bytes of strangers": server.strangers.held_bytes,
+        "requests that wait": sum(map(len, runtime.pending)),
+    }
+    if any(held.values()):
+        leftovers.note(f"left by clients that are gone: {held}")
 
 
 async def until(condition: Callable[[], bool]) -> None:

@@ -214,6 +214,25 @@ def test_the_session_of_a_classic_member_is_its_own(mixed: tuple[MixedDesk, str]
     assert partitions(desk.beat("new", 2)) == [0, 1, 2, 3]
 
 
+@pytest.mark.parametrize("request_of", ["JoinGroup", "SyncGroup", "Heartbeat"])
+def test_each_request_of_a_classic_member_starts_its_session_afresh(
+    mixed: tuple[MixedDesk, str], request_of: str
+) -> None:
+    desk, member_id = mixed
+    kept = desk.has(member_id, 2)
+    desk.wait(SESSION_MS - 1)
+    if request_of == "JoinGroup":
+        assert desk.joins(member_id, kept).error_code == 0
+    elif request_of == "SyncGroup":
+        assert desk.syncs(member_id, 2).error_code == 0
+    else:
+        assert desk.beats(member_id, 2) == 0
+    desk.wait(SESSION_MS - 1)
+    assert member_id in described_members(desk)
+    desk.wait(1)
+    assert member_id not in described_members(desk)
+
+
 @pytest.mark.parametrize("how", ["loaded", "store is not full any more"])
 @pytest.mark.parametrize("session_ms", [SESSION_MS, 10 * SESSION_MS])
 def test_a_session_that_starts_afresh_is_as_long_as_its_member_asked_for(

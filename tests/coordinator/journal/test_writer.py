@@ -233,6 +233,24 @@ async def test_what_is_done_to_a_group_is_a_line_where_there_is_no_journal() -> 
     writer.add(Incident("g", IncidentKind.GROUP_DELETED, 3_000, **who))
     assert lines[-1]["left_out_before"] == 100 - writing.LINES_PER_SECOND
     assert writer.lost == 0
+    await writer.stop(cleanly=True)
+    assert (lines[-1]["event"], lines[-1]["count"]) == ("join refused", 4)
+
+
+async def test_what_happens_over_and_over_is_told_again_and_again_where_there_is_no_journal(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(writing, "FOLD_S", 0.01)
+    lines = _Lines()
+    writer = JournalWriter(lambda: 1, lines, has_topic=False)  # type: ignore[arg-type]
+    said = 0
+    async with asyncio.timeout(20):
+        while len(lines) < 4:
+            said += 1
+            writer.add(Incident("g", IncidentKind.JOIN_REFUSED, said, client_host="/127.0.0.1"))
+            await asyncio.sleep(0)
+    await writer.stop(cleanly=True)
+    assert sum(line["count"] for line in lines) == said, "none is left out"
 
 
 async def test_it_is_for_reading(tmp_path: Path) -> None:

@@ -177,7 +177,7 @@ async def test_a_node_that_stops_ends_an_acquire_under_way() -> None:
             await acquiring
         with pytest.raises(StorageError, match="the store is closed"):
             await runtime.acquire(1)
-        assert await runtime.put(0, b"a", 1).result() == NOT_COORDINATOR
+        assert (await runtime.put(0, b"a", 1).result(), runtime.store.opened) == (NOT_COORDINATOR, [0])
 
 
 async def test_a_node_that_has_all_shards_writes_each_by_itself_too() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from ringleader.coordinator.groups.routing import partition_for
+from ringleader.coordinator.journal.entries import JournalEntry
 from ringleader.coordinator.machine import Phase
 from ringleader.coordinator.runtime import shards
 from ringleader.coordinator.storage.base import Failure
@@ -406,3 +407,33 @@ async def test_peers_that_go_away_leave_their_membership() -> None:
         await settle()
         answer = await client.call(member.heartbeat(), 3)
         assert answer.error_code == ErrorCode.REBALANCE_IN_PROGRESS
+
+
+async def test_a_stop_tells_of_a_rebalance_whose_followers_are_awaited() -> None:
+    told: list[Any] = []
+    async with serving() as served, served.connect() as leader, served.connect() as follower:
+        served.runtime.on_journal = told.append
+        member = await form(leader, "group")
+        follower.send(join_request("group"), JOIN_VERSION)
+        while (await leader.call(member.heartbeat(), 3)).error_code == 0:
+            pass
+        joined = await leader.call(join_request("group", member.member_id), JOIN_VERSION)
+        await follower.frame()
+        synced = SyncGroupRequest("group", joined.generation_id, joined.member_id)
+        assert (await leader.call(synced, 3)).error_code == 0
+        entries = [one.generation for one in told if isinstance(one, JournalEntry)]
+        assert entries == [member.generation], "the follower has not synced"
+        await served.runtime.stop()
+        entries = [one.generation for one in told if isinstance(one, JournalEntry)]
+        assert entries == [member.generation, joined.generation_id]
+
+
+async def test_the_figures_of_the_store_count_each_transaction_once() -> None:
+    storage = MemoryStorage()
+    async with serving(storage) as served, served.connect() as client:
+        member = await form(client, "group")
+        for offset in range(3):
+            await client.call(member.commit(offset), COMMIT_VERSION)
+        transactions, records, (counts, _) = served.runtime.store_figures()
+        assert transactions == sum(counts) == storage.appends
+        assert records == len(storage.rows)

@@ -18,7 +18,10 @@ from ringleader.protocol.messages import (
 )
 from tests.support.groupclient import JOIN_VERSION, form, join_request
 from tests.support.memory_store import MemoryStorage
-from tests.support.served import Client, serving
+from tests.support.served import Client, Served, serving
+
+LONG_MS = 9_000
+"""Less than a session, and longer than a request takes."""
 
 
 async def fetched(client: Client) -> tuple[int, int, str]:
@@ -83,6 +86,29 @@ async def test_a_remembered_commit_by_id_is_not_for_the_next_topic_of_that_name(
         [topic] = (await client.call(request, 10)).topics
         assert topic.topic_id == request.topics[0].topic_id
         assert [one.error_code for one in topic.partitions] == [ErrorCode.UNKNOWN_TOPIC_ID]
+
+
+async def test_each_request_waits_from_its_own_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the figures, whichever way it goes, however long the connection was silent before."""
+    ways = counted(monkeypatch)
+    async with serving() as served:
+        served.server.measure()
+        await _waited_for(served)
+    assert ways == [False, True, True, True]
+
+
+async def _waited_for(served: Served) -> None:
+    async with served.connect() as client:
+        member = await form(client, "group")
+        for offset in range(4):
+            served.clock.ahead_ms += LONG_MS
+            assert (await client.call(member.heartbeat(), 3)).error_code == 0
+            served.clock.ahead_ms += LONG_MS
+            await answer_bytes(client, member.commit(offset), 8)
+            assert await fetched(client) == (offset, -1, "")
+        waits = [(key, waited.copy()) for key, waited in (served.server.waits or {}).items()]
+        assert any(sum(counts) for _, (counts, _) in waits)
+        assert [key for key, (_, sum_ms) in waits if not 0 <= sum_ms < LONG_MS] == []
 
 
 async def test_null_metadata_is_as_good_as_none(monkeypatch: pytest.MonkeyPatch) -> None:

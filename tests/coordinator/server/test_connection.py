@@ -28,6 +28,7 @@ from ringleader.protocol.messages import (
 from tests.support.groupclient import JOIN_VERSION, form, join_request
 from tests.support.rawclient import hand_frame
 from tests.support.served import Served, serving, until
+from tests.support.sessions import session_of
 
 METADATA, OFFSET_COMMIT, HEARTBEAT, JOIN_GROUP, API_VERSIONS = 3, 8, 12, 11, 18
 INT32_MAX = 2**31 - 1
@@ -432,9 +433,11 @@ async def test_slow_reader_is_not_read_from_until_it_reads() -> None:
             await asyncio.sleep(0.05)
         assert 0 < handled < requests
         assert (await other.call(ApiVersionsRequest(), 0)).error_code == 0
+        await until(lambda: served.server.held_bytes > 0)
         for _ in range(requests):
             await client.frame()
         assert handled == requests
+        await until(lambda: served.server.held_bytes == 0)
 
 
 # ---- answers ----
@@ -542,16 +545,32 @@ async def test_connections_of_one_address_have_a_limit() -> None:
 
 async def test_idle_connection_is_closed_but_not_one_that_waits_for_us() -> None:
     held: list[Call] = []
-    settings: dict[str, Any] = {"handlers": holding(held), "connections_max_idle_ms": 1_000}
+    settings: dict[str, Any] = {"handlers": holding(held), "connections_max_idle_ms": 8_000}
     async with serving(**settings) as served, served.connect() as idle, served.connect() as waiting:
         assert (await idle.call(ApiVersionsRequest(), 0)).error_code == 0
         waiting.send(MetadataRequest(), 4)
         await until(lambda: len(held) == 1)
-        served.clock.ahead_ms += 5_000
+        served.clock.ahead_ms += 40_000
         assert await idle.rest() == b""
         held[0].answer(MetadataResponse())
         await waiting.receive(MetadataRequest, 4)
+        swept_ms = served.server.swept_ms
+        await until(lambda: served.server.swept_ms > swept_ms)
+        assert (await waiting.call(ApiVersionsRequest(), 0)).error_code == 0, "it idles since its answer"
         assert len(served.events("idle connection closed")) == 1
+
+
+async def test_a_connection_that_was_muted_idles_from_the_end_of_that() -> None:
+    async with serving(connections_max_idle_ms=8_000) as served, served.connect() as client:
+        assert (await client.call(ApiVersionsRequest(), 0)).error_code == 0
+        [connection] = served.server.connections
+        session_of(connection).pace.mute(50)
+        served.clock.ahead_ms += 6_000
+        await until(lambda: not connection.is_muted)
+        served.clock.ahead_ms += 6_000
+        swept_ms = served.server.swept_ms
+        await until(lambda: served.server.swept_ms > swept_ms)
+        assert (await client.call(ApiVersionsRequest(), 0)).error_code == 0
 
 
 async def test_join_waits_and_heartbeats_of_others_go_on() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import random
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from ringleader.coordinator.topics import Topics, background
+from ringleader.coordinator.topics import Topics, background, disk
 from ringleader.coordinator.topics.transactional import next_offset
+from ringleader.protocol.errors import KafkaError
 from ringleader.protocol.records import Record, build_batch, iter_batches
 from tests.support.durable import SyncWatch
 from tests.support.topiclog import (
@@ -137,6 +139,29 @@ async def test_an_end_waits_for_complete_files_that_were_not_synced_yet(
         await topics.end_transaction("orders", 0, 7, 0, committed=True)
         async with topic_log(watch.after_power_cut(tmp_path / "left") / "topics", **TINY) as left:
             assert list(await records(left)) == list(range(25))
+
+
+async def test_an_end_that_could_not_be_synced_leaves_its_files_to_the_next(
+    tmp_path: Path, watch: SyncWatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where no more files can be opened: no sync has failed, and the topic log goes on."""
+    async with topic_log(tmp_path / "live" / "topics", **TINY) as topics:
+        await topics.create("orders", 1)
+        monkeypatch.setattr(topics._background, "seal", lambda sealed: None)
+        for number in range(12):
+            await write(topics, 7, number * 2)
+        assert len(segment_files(topics, "orders")) > 1
+
+        def full(path: Path) -> None:
+            raise OSError(errno.EMFILE, "too many open files")
+
+        with monkeypatch.context() as once:
+            once.setattr(disk, "sync_path", full)
+            with pytest.raises(KafkaError, match="too many open files"):
+                await topics.end_transaction("orders", 0, 7, 0, committed=True)
+        await topics.end_transaction("orders", 0, 7, 0, committed=True)
+        async with topic_log(watch.after_power_cut(tmp_path / "left") / "topics", **TINY) as left:
+            assert list(await records(left)) == list(range(26))
 
 
 async def test_a_start_that_was_answered_is_never_taken_back(tmp_path: Path, watch: SyncWatch) -> None:

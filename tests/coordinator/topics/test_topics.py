@@ -274,6 +274,9 @@ async def test_reads_give_whole_batches_and_at_least_one(tmp_path: Path) -> None
                 assert decode_columns(read).offsets[:10] == list(range(30, 40))
                 # From a file a little more may come: up to the next place that the index knows.
                 assert len(read) in (size, count * size)
+            for max_bytes, count in ((0, 0), (size - 1, 0), (size, 1)):
+                read = await topics.read(topics.partition("orders", 0), 90, max_bytes, at_least_one=False)
+                assert len(read) == count * size, "not even one that is larger"
             assert (await topics.read(topics.partition("orders", 0), 100, 1000)) == b""
             for offset in (-1, 101):
                 with pytest.raises(KafkaError) as error:
@@ -383,6 +386,26 @@ async def test_after_closing_nothing_is_appended(tmp_path: Path) -> None:
         await topics.append("orders", 0, batch())
     assert error.value.retriable
     await topics.close()
+
+
+async def test_while_it_closes_nothing_is_appended_and_no_transaction_ends(tmp_path: Path) -> None:
+    async with topic_log(tmp_path) as topics:
+        await topics.create("orders", 1)
+        await topics.append("orders", 0, produced(7, 0, transactional=True), lambda *_: None)
+        closing = asyncio.ensure_future(topics.close())
+        refused: list[Any] = []
+        while not closing.done():
+            late = (
+                topics.append("orders", 0, batch()),
+                topics.end_transaction("orders", 0, 7, 0, committed=True),
+            )
+            async with asyncio.timeout(20):
+                refused += await asyncio.gather(*late, return_exceptions=True)
+            await asyncio.sleep(0)
+        assert refused
+        assert [one for one in refused if not (isinstance(one, KafkaError) and one.retriable)] == []
+    async with topic_log(tmp_path) as topics:
+        assert topics.partition("orders", 0).high_watermark == 1
 
 
 @pytest.mark.leaves("a bug")
