@@ -103,6 +103,15 @@ async def test_heartbeats_before_a_bad_frame_are_answered() -> None:
         assert await client.rest() == await _one_answer(served, beat) * 500
 
 
+async def test_a_known_heartbeat_is_answered_in_the_version_that_it_comes_in() -> None:
+    """The first three versions have the same bytes, and two answers."""
+    async with serving() as served, served.connect() as client:
+        member = await form(client, "group")
+        for version in (0, 1, 0, 2, 0):
+            assert (await client.call(member.heartbeat(), version)).error_code == 0
+            assert len(client.reader._buffer) == 0  # type: ignore[attr-defined]
+
+
 async def _one_answer(served: Served, frame: bytes) -> bytes:
     async with served.connect() as client:
         client.writer.write(frame)
