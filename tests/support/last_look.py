@@ -11,6 +11,7 @@ import contextlib
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -21,6 +22,8 @@ LEFT = "left behind: "
 OPTIONS = ("-W", "always::ResourceWarning", "-W", "always::RuntimeWarning")
 
 TASKS_GRACE_S = 1.0
+THREADS_GRACE_S = float(os.environ.get("RINGLEADER_TESTS_GRACE_S", "5"))
+"""Of a pool that was shut down, but not waited for."""
 
 _close_runner = asyncio.Runner.close
 
@@ -36,9 +39,12 @@ def looking(main: Callable[[], object]) -> None:
 
 
 def _here() -> Iterator[str]:
+    deadline_s = time.monotonic() + THREADS_GRACE_S
     for thread in threading.enumerate():
         if thread is not threading.main_thread():
-            yield f"thread {thread.name}"
+            thread.join(max(0.0, deadline_s - time.monotonic()))
+            if thread.is_alive():
+                yield f"thread {thread.name}"
     for path in Path("/proc/self/fd").glob("*"):
         with contextlib.suppress(OSError):
             if int(path.name) > 2 and (target := os.readlink(path)).startswith("socket:"):
