@@ -23,7 +23,9 @@ PUBLIC = {
 }
 CACHE = ROOT / ".venv" / "types"
 """Types of the package from an earlier run: only what has changed since is read again."""
-OPTIONS = ["--check-untyped-defs", "--ignore-missing-imports", "--follow-imports=silent", f"--cache-dir={CACHE}"]
+OPTIONS = [
+    *("--check-untyped-defs", "--ignore-missing-imports", "--follow-imports=silent", f"--cache-dir={CACHE}"),
+]
 SPARK = "from pyspark.sql import SparkSession\n\nspark: SparkSession = SparkSession.builder.getOrCreate()\n"
 
 
