@@ -50,8 +50,8 @@ cluster: $(READY) ## Three Kafka brokers and three nodes as processes on this ma
 	@JAVA_HOME="$$($(PY) -m tools.java_home)" && export JAVA_HOME && exec $(PY) -m demo.cluster $(ARGS)
 
 # One Spark session serves all Spark tests: they share an xdist group, and a group stays on one process. Most tests
-# wait for most of their time: three processes left two cores idle for a quarter of it.
-PROCESSES := 4
+# wait for most of their time: four processes left two cores idle for a fifth of it.
+PROCESSES := 6
 # A failure is a failure. Only tests marked `second_try`, of other libraries' clients with timeouts that run by the
 # clock, are run once more, alone, when nothing else failed (exit code 10); which these were stands at the end.
 TESTS = $(PY) -m pytest --dist loadgroup -n $(PROCESSES)
