@@ -34,7 +34,7 @@ from tests.interop.maven import InteropError
 from tests.support.rawclient import Address, RawConnection
 from tests.support.tied import tied
 
-_READY_TIMEOUT_S = 60.0
+_READY_TIMEOUT_S = 180.0
 _TOPIC_RESOURCE, _SET, _DELETE = 2, 0, 1
 _NOT_YET = frozenset(
     {
@@ -45,9 +45,15 @@ _NOT_YET = frozenset(
 )
 
 
+CONSUMER_SESSION = {
+    "group.consumer.session.timeout.ms": "600000",
+    "group.consumer.max.session.timeout.ms": "600000",
+}
+"""A member of the consumer protocol has no timeout of its own, and must outlive what else is measured."""
 _PROPERTIES = {
     # It stands still while others are measured; its controller must not take it for dead.
     "broker.session.timeout.ms": "120000",
+    **CONSUMER_SESSION,
 }
 
 

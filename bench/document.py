@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench import consume, failover, processing, produce, server_assignor, spark
+from bench import consume, consumer_groups, failover, processing, produce, server_assignor, spark
 from bench.assignors import COLUMNS, TOPICS, cells
 from bench.build import OUT
 from bench.plan import RINGLEADER, Plan
@@ -152,6 +152,26 @@ def _rebalance(run: Run) -> list[str]:
     ]
 
 
+def _consumer_groups(run: Run) -> list[str]:
+    results = run["results"]
+    sizes = sorted(next(iter(results["records"].values())), key=int)
+    rows = [[name, *(f"{each[size]:.1f}" for size in sizes)] for name, each in results["records"].items()]
+    members, partitions = run["members"], run["partitions"]
+    return [
+        f"### Groups of the consumer protocol ({members:,} members, {partitions:,} partitions of one topic)",
+        "",
+        f"Steady heartbeats (v{run['version']}, 200 members of one group, 64 connections):",
+        "",
+        *_rates({"results": results["heartbeats"]}),
+        "Rebalances:",
+        "",
+        *_table(consumer_groups.REBALANCES, consumer_groups.rebalance_cells(run)),
+        "Records written while a group forms and one member leaves, for each member:",
+        "",
+        *_table(["server", *(f"{int(size):,} members" for size in sizes)], rows),
+    ]
+
+
 def _memory(run: Run) -> list[str]:
     results = run["results"]
     rows = [
@@ -160,6 +180,7 @@ def _memory(run: Run) -> list[str]:
             f"1,000 idle members (groups of {results['group_members']})",
             f"{results['members_mib_per_1000']:.1f}",
         ],
+        ["1,000 idle members of the consumer protocol", f"{results['consumer_mib_per_1000']:.1f}"],
         ["1,000 idle connections", f"{results['connections_mib_per_1000']:.1f}"],
     ]
     return ["### Resident memory", "", *_table(["", "MiB"], rows)]
@@ -385,6 +406,7 @@ SECTIONS = {
     "commits": _commits,
     "mixed": _mixed,
     "rebalance": _rebalance,
+    "consumer_groups": _consumer_groups,
     "memory": _memory,
     "idle_fetches": _idle_fetches,
     "replay": _replay,

@@ -27,6 +27,8 @@ class Plan:
     members: int = MEMBERS
     connections: int = CONNECTIONS
     rebalance_members: tuple[int, ...] = (500, 1_000, 2_000)
+    consumer_members: tuple[int, ...] = (250, 1_000)
+    """Of groups of the consumer protocol that form."""
     idle_members: int = 5_000
     offsets: int = 1_000_000
     consumed_records: int = 400_000
@@ -82,6 +84,7 @@ def quick_plan(data_dir: Path | None = None, out_dir: Path = OUT / "quick") -> P
         members=20,
         connections=8,
         rebalance_members=(20,),
+        consumer_members=(10, 20),
         idle_members=100,
         offsets=2_000,
         consumed_records=4_000,

@@ -116,12 +116,14 @@ def _round(connection: RawConnection, members: list[Member]) -> None:
         one.beat(connection)
 
 
-def _settle(connection: RawConnection, members: list[Member], partitions: int) -> None:
-    """Heartbeats until all have the same epoch and every partition."""
+def settle(connection: RawConnection, members: list[Member], partitions: int) -> None:
+    """Heartbeats until all have the same epoch and every partition, evenly: a target before all had joined
+    gives the first ones more."""
     while True:
         _round(connection, members)
-        owned = sum(len(topic.partitions) for one in members for topic in one.owned)
-        if owned == partitions and len({one.epoch for one in members}) == 1:
+        owned = [sum(len(topic.partitions) for topic in one.owned) for one in members]
+        is_even = max(owned) - min(owned) <= 1
+        if is_even and sum(owned) == partitions and len({one.epoch for one in members}) == 1:
             return
 
 
@@ -241,7 +243,7 @@ def _served(plan: Plan, pins: Pins) -> dict[str, list[float]]:
         phase("nothing else")
         members = [Member(LARGE, f"member-{number:05}", names) for number in range(count)]
         _round(connection, members)
-        _settle(connection, members, topics * each)
+        settle(connection, members, topics * each)
         phase("it forms")
         for _ in range(plan.rounds):
             _round(connection, members)
@@ -252,7 +254,7 @@ def _served(plan: Plan, pins: Pins) -> dict[str, list[float]]:
             members[0].beat(connection)
             time.sleep(0.5)
             phase("one leaves: the target")
-            _settle(connection, members, topics * each)
+            settle(connection, members, topics * each)
             phase("one leaves: the partitions")
         connection.socket.close()
     return {name: sorted(found) for name, found in results.items()}

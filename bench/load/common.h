@@ -1,9 +1,10 @@
-/* What the load programs share: time, big-endian numbers, a latency histogram, sockets, the frames file. */
+/* What the load programs share: time, big-endian numbers, a latency histogram, sockets, the frames file, messages. */
 #ifndef RINGLEADER_BENCH_COMMON_H
 #define RINGLEADER_BENCH_COMMON_H
 
 #define _GNU_SOURCE
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -195,6 +196,73 @@ static inline void print_errors(const error_counts *errors) {
     }
     if (errors->others) printf("%s\"other\": %llu", comma, (unsigned long long)errors->others);
     printf("}");
+}
+
+/* A message that is made, or read. */
+typedef struct {
+    uint8_t *bytes;
+    size_t length, room;
+} buffer;
+
+static inline uint8_t *reserve(buffer *b, size_t more) {
+    if (b->length + more > b->room) {
+        b->room = 2 * b->room + more;
+        b->bytes = realloc(b->bytes, b->room);
+        if (!b->bytes) die("out of memory");
+    }
+    uint8_t *at = b->bytes + b->length;
+    b->length += more;
+    return at;
+}
+
+static inline void add_i16(buffer *b, int value) {
+    uint8_t *at = reserve(b, 2);
+    at[0] = (uint8_t)(value >> 8);
+    at[1] = (uint8_t)value;
+}
+
+static inline void add_i32(buffer *b, uint32_t value) { put_u32(reserve(b, 4), value); }
+
+static inline void add_bytes(buffer *b, const void *bytes, size_t length) { memcpy(reserve(b, length), bytes, length); }
+
+/* int16 length and text. */
+static inline void add_text(buffer *b, const char *text, size_t length) {
+    add_i16(b, (int)length);
+    add_bytes(b, text, length);
+}
+
+typedef struct {
+    const uint8_t *at, *end;
+} reader;
+
+static inline const uint8_t *skip(reader *r, size_t bytes) {
+    if ((size_t)(r->end - r->at) < bytes) die("an answer ends early");
+    const uint8_t *at = r->at;
+    r->at += bytes;
+    return at;
+}
+
+static inline int read_i16(reader *r) { return get_i16(skip(r, 2)); }
+static inline uint32_t read_i32(reader *r) { return get_u32(skip(r, 4)); }
+
+/* Time that all threads of a process have run. /proc/PID/stat counts in ticks of 10 ms, too coarse here. */
+static inline double run_seconds(int pid) {
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/task", pid);
+    DIR *tasks = pid ? opendir(path) : NULL;
+    if (!tasks) return 0;
+    double total = 0;
+    for (struct dirent *task; (task = readdir(tasks));) {
+        char name[400];
+        snprintf(name, sizeof name, "%s/%s/schedstat", path, task->d_name);
+        FILE *file = task->d_name[0] == '.' ? NULL : fopen(name, "r");
+        unsigned long long ns = 0;
+        if (!file) continue;
+        if (fscanf(file, "%llu", &ns) == 1) total += (double)ns / 1e9;
+        fclose(file);
+    }
+    closedir(tasks);
+    return total;
 }
 
 #endif

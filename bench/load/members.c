@@ -12,7 +12,6 @@
  * Prints one JSON object. JoinGroup v5, SyncGroup v3, Heartbeat v3, LeaveGroup v3.
  */
 #include "common.h"
-#include <dirent.h>
 #include <sys/timerfd.h>
 
 #define READ_BYTES (64 * 1024)
@@ -25,52 +24,6 @@
 #define REBALANCE_IN_PROGRESS 27
 #define MEMBER_ID_REQUIRED 79
 enum { JOIN_GROUP = 11, HEARTBEAT = 12, LEAVE_GROUP = 13, SYNC_GROUP = 14, API_VERSIONS = 18 };
-
-typedef struct {
-    uint8_t *bytes;
-    size_t length, room;
-} buffer;
-
-static uint8_t *reserve(buffer *b, size_t more) {
-    if (b->length + more > b->room) {
-        b->room = 2 * b->room + more;
-        b->bytes = realloc(b->bytes, b->room);
-        if (!b->bytes) die("out of memory");
-    }
-    uint8_t *at = b->bytes + b->length;
-    b->length += more;
-    return at;
-}
-
-static void add_i16(buffer *b, int value) {
-    uint8_t *at = reserve(b, 2);
-    at[0] = (uint8_t)(value >> 8);
-    at[1] = (uint8_t)value;
-}
-
-static void add_i32(buffer *b, uint32_t value) { put_u32(reserve(b, 4), value); }
-
-static void add_bytes(buffer *b, const void *bytes, size_t length) { memcpy(reserve(b, length), bytes, length); }
-
-/* int16 length and text. */
-static void add_text(buffer *b, const char *text, size_t length) {
-    add_i16(b, (int)length);
-    add_bytes(b, text, length);
-}
-
-typedef struct {
-    const uint8_t *at, *end;
-} reader;
-
-static const uint8_t *skip(reader *r, size_t bytes) {
-    if ((size_t)(r->end - r->at) < bytes) die("an answer ends early");
-    const uint8_t *at = r->at;
-    r->at += bytes;
-    return at;
-}
-
-static int read_i16(reader *r) { return get_i16(skip(r, 2)); }
-static uint32_t read_i32(reader *r) { return get_u32(skip(r, 4)); }
 
 /* A nullable string; its length, or 0 for null. */
 static int read_text(reader *r, const uint8_t **text) {
@@ -331,26 +284,6 @@ static void run(int (*done)(void)) {
             else if (read(timer, &expired, sizeof expired) < 0 && errno != EAGAIN) die("timer: %s", strerror(errno));
         }
     }
-}
-
-/* Time that all threads of a process have run. /proc/PID/stat counts in ticks of 10 ms, too coarse here. */
-static double run_seconds(int pid) {
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%d/task", pid);
-    DIR *tasks = pid ? opendir(path) : NULL;
-    if (!tasks) return 0;
-    double total = 0;
-    for (struct dirent *task; (task = readdir(tasks));) {
-        char name[400];
-        snprintf(name, sizeof name, "%s/%s/schedstat", path, task->d_name);
-        FILE *file = task->d_name[0] == '.' ? NULL : fopen(name, "r");
-        unsigned long long ns = 0;
-        if (!file) continue;
-        if (fscanf(file, "%llu", &ns) == 1) total += (double)ns / 1e9;
-        fclose(file);
-    }
-    closedir(tasks);
-    return total;
 }
 
 static void print_phase(const char *name, uint64_t began_ns, uint64_t ended_ns, double server_s, double client_s) {

@@ -121,6 +121,9 @@ def _fenced(how: str, epoch: int, known: int) -> KafkaError:
     return KafkaError(ErrorCode.FENCED_MEMBER_EPOCH, text + more)
 
 
+_NOTHING_SAID = (None,) * 5
+
+
 def described(
     before: Subscription,
     request: ConsumerGroupHeartbeatRequest,
@@ -128,10 +131,20 @@ def described(
     client_host: str,
     principal: str,
 ) -> Subscription:
-    """The member after the request: null fields stay as they were. A member of the classic protocol that
-    sends it becomes one of the consumer protocol."""
+    """The member after the request, `before` itself if nothing changes: null fields stay as they were. A
+    member of the classic protocol that sends it becomes one of the consumer protocol."""
     names, regex = request.subscribed_topic_names, request.subscribed_topic_regex
     pattern = before.topic_regex if regex is None else regex
+    says = (names, regex, request.rack_id, request.server_assignor, request.leader_user_data)
+    if (
+        says == _NOTHING_SAID
+        and request.rebalance_timeout_ms == -1
+        and request.instance_id in (None, before.instance_id)
+        and (client_id, client_host) == (before.client_id, before.client_host)
+        and before.principal == (principal if pattern else "")
+        and before.classic is None
+    ):
+        return before
     return replace(
         before,
         instance_id=_given(request.instance_id, before.instance_id),

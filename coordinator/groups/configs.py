@@ -52,11 +52,13 @@ class GroupConfigs:
 
 
 _OF_SETTINGS = {name: key for key, name in KEYS.items()}
+_OF_BROKER = {name: f"group_consumer_{name}" for name in _OF_SETTINGS}
 
 
 def broker_value(settings: GroupSettings, name: str) -> int:
     """The broker's own. `name`: of `KEYS`' values."""
-    return int(getattr(settings, f"group_consumer_{name}"))
+    value: int = getattr(settings, _OF_BROKER[name])
+    return value
 
 
 def check(values: Mapping[str, str | None], settings: GroupSettings) -> dict[str, int]:

@@ -122,8 +122,9 @@ class ConsumerHandler(Membership):
             fresh = requests.described(
                 old, request, ticket.client_id or "", ticket.client_host, ticket.principal
             )
-            self._check_size(fresh)
-            self.check_memory(group, consumer, known, member_id, fresh, now_ms)
+            if fresh is not old:
+                self._check_size(fresh)
+                self.check_memory(group, consumer, known, member_id, fresh, now_ms)
         except KafkaError:
             core.forget_if_absent(group)
             raise
@@ -134,8 +135,11 @@ class ConsumerHandler(Membership):
             self._forget_deadlines(group, known.member_id)
         if known is not None and known.member_id != member_id:
             self.replace(group, changes, known, member_id)
-        subscription_changed = subscribe(changes, member_id, fresh)
-        reads_others = self.patterns.subscribed(changes, old, fresh) or fresh.topic_names != old.topic_names
+        subscription_changed = reads_others = False
+        if fresh is not old:
+            subscription_changed = subscribe(changes, member_id, fresh)
+            reads_others = self.patterns.subscribed(changes, old, fresh)
+            reads_others |= fresh.topic_names != old.topic_names
         is_told = is_delegated(changes.consumer.preferred_assignor())
         told_news = is_told and fresh.leader_user_data != old.leader_user_data
         member = changes.consumer.member(member_id)

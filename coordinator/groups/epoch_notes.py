@@ -37,6 +37,8 @@ class EpochProgress(GroupDeadline):
     """Giver, heir, how long nobody had it."""
     waits: dict[tuple[str, str], Wait] = field(default_factory=dict)
     """By the member that waits and the one that it waits for."""
+    awaited: dict[str, list[str]] = field(default_factory=dict)
+    """By the member that waits: whom it waits for now."""
     first_commit_ms: int = -1
 
 

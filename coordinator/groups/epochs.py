@@ -193,10 +193,9 @@ class Epochs:
         """There is another group epoch: the next rebalance, or still the one whose target is to come."""
         event.joined = [one for one in notes.unplaced if one in consumer.members] + event.joined
         notes.unplaced = []
-        before = dict(self._before(notes, consumer, event))
-        if notes.open is not None and notes.open.leader_synced_ms >= 0:
-            self._finish(group, notes, Outcome.SUPERSEDED, tuple(before.values()), now_ms)
-        if notes.open is None:
+        if notes.open is None or notes.open.leader_synced_ms >= 0:  # each join of a thousand goes past this
+            before = dict(self._before(notes, consumer, event))
+            self._end(group, notes, tuple(before.values()), now_ms)
             cause, who = _cause(event, consumer)
             notes.open = EpochProgress(
                 group.group_id, cause, who, consumer.epoch, now_ms, before, group.committed_ms
@@ -318,9 +317,12 @@ class Epochs:
         for holder, places in awaited.items():
             if (member_id, holder) not in running.waits:
                 running.waits[member_id, holder] = Wait(member_id, holder, tuple(sorted(places)), unix_ms)
-        for (waiter, holder), wait in running.waits.items():
-            if waiter == member_id and holder not in awaited and wait.until_ms < 0:
-                running.waits[waiter, holder] = wait._replace(until_ms=unix_ms)
+        for holder in running.awaited.pop(member_id, ()):
+            if holder not in awaited:
+                running.waits[member_id, holder] = running.waits[member_id, holder]._replace(until_ms=unix_ms)
+        still = [holder for holder in awaited if running.waits[member_id, holder].until_ms < 0]
+        if still:
+            running.awaited[member_id] = still
 
     def look(self, running: EpochProgress, now_ms: int) -> None:
         """A rebalance takes long: tell who holds it up, and look again later."""

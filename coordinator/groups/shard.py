@@ -7,6 +7,7 @@ Deterministic: the same calls give the same outcome, byte for byte. How a caller
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -29,7 +30,8 @@ from ringleader.coordinator.groups.offsets import OffsetHandler
 from ringleader.coordinator.groups.rebalance import Rebalances
 from ringleader.coordinator.groups.retention import Retention
 from ringleader.coordinator.groups.settings import GroupSettings
-from ringleader.coordinator.groups.states import HEARTBEAT_CODES
+from ringleader.coordinator.groups.states import HEARTBEAT_CODES, NOT_YET
+from ringleader.coordinator.groups.steady import stay
 from ringleader.coordinator.groups.sync import SyncHandler
 from ringleader.coordinator.groups.transactions import TransactionalOffsets
 from ringleader.coordinator.groups.vote import CONSUMER_TYPE
@@ -38,10 +40,6 @@ from ringleader.coordinator.machine import NOTHING, Drained, Phase, Ticket
 from ringleader.coordinator.unix_time import UnixTime
 from ringleader.protocol import messages
 from ringleader.protocol.errors import ErrorCode
-
-NOT_YET = -1_000
-"""From `Shard.heartbeat`: the group's record is on its way to the log. No error code of Kafka's."""
-
 
 DUE_AT_A_TIME = 50
 """Deadlines that one `tick` sees to: each may begin, extend or end a rebalance."""
@@ -100,6 +98,8 @@ class Shard:
         self.describe = admin.describe
         self.describe_consumer = consumer.describe
         self.keep_alive = consumer.keep_alive
+        self.stay = partial(stay, core)
+        """The hot path of ConsumerGroupHeartbeat, as `heartbeat`; see `steady`."""
         self._patterns = consumer.patterns
         self.list_groups = admin.list_groups
         self.delete_group = admin.delete

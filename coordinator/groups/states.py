@@ -58,6 +58,11 @@ HEARTBEAT_CODES: dict[GroupState, int] = {
 """The answer to a valid heartbeat in each state (Kafka GroupMetadataManager behaviour)."""
 
 
+NOT_YET = -1_000
+"""From the hot paths of heartbeats, `Shard.heartbeat` and `Shard.stay`: they do not answer this one. No error
+code of Kafka's."""
+
+
 class IllegalTransitionError(RuntimeError):
     """A transition that is not in the table: a bug of the machine, never a client's doing."""
 

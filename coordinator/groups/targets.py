@@ -31,6 +31,15 @@ STEPS = 5
 """Such a computation does that part of what may be done at once in each of its steps."""
 
 
+def is_due(core: Core, consumer: ConsumerGroup, now_ms: int) -> bool:
+    """Whether the target is of an earlier epoch, and old enough for the next one."""
+    if consumer.assignment_epoch >= consumer.epoch:
+        return False
+    unix_ms = core.unix_time.stamp_ms(now_ms)
+    interval_ms = core.config(consumer.group_id, ASSIGNMENT)
+    return not (interval_ms and consumer.assigned_ms <= unix_ms < consumer.assigned_ms + interval_ms)
+
+
 class Targets(Part):
     """Begins group epochs, and gets their targets."""
 
@@ -56,12 +65,8 @@ class Targets(Part):
     ) -> Task | None:
         """Get the target if it is of an earlier epoch and old enough. The task, if the member is to compute
         it. Raises `AssignorError`."""
-        consumer, name = changes.consumer, changes.consumer.group_id
-        if consumer.assignment_epoch >= consumer.epoch or self.is_computing(changes.group):
-            return None
-        unix_ms = self.core.unix_time.stamp_ms(now_ms)
-        interval_ms = self.core.config(name, ASSIGNMENT)
-        if interval_ms and consumer.assigned_ms <= unix_ms < consumer.assigned_ms + interval_ms:
+        consumer = changes.consumer
+        if not is_due(self.core, consumer, now_ms) or self.is_computing(changes.group):
             return None
         assignor = consumer.preferred_assignor()
         if assignor is None or not is_delegated(assignor):

@@ -19,6 +19,7 @@ CALLS = (
     "commit",
     "delete_offsets",
     "heartbeat",
+    "stay",
     "commit_one",
     "fetch_offsets",
     "describe",

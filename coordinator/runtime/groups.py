@@ -20,7 +20,9 @@ from ringleader.coordinator.groups.offsets import Wanted
 from ringleader.coordinator.groups.patterns import PatternsAsked
 from ringleader.coordinator.groups.routing import partition_for
 from ringleader.coordinator.groups.settings import GroupSettings
-from ringleader.coordinator.groups.shard import NOT_YET, Shard
+from ringleader.coordinator.groups.shard import Shard
+from ringleader.coordinator.groups.states import NOT_YET
+from ringleader.coordinator.groups.steady import Last
 from ringleader.coordinator.journal.entries import EpochEntry, JournalEntry
 from ringleader.coordinator.journal.record import Message
 from ringleader.coordinator.logs import Seldom
@@ -61,6 +63,10 @@ def _nobody(group_id: str, generation: int, member_id: str, instance_id: str | N
     return ErrorCode.NOT_COORDINATOR
 
 
+def _nobody_stays(group_id: str, epoch: int, member_id: str, last: Last, now_ms: int) -> int:
+    return NOT_YET
+
+
 class GroupRuntime(MovingShards[Shard]):
     """All partitions of __consumer_offsets on one node, with their store.
 
@@ -99,6 +105,8 @@ class GroupRuntime(MovingShards[Shard]):
         self._unix_time = UnixTime(settings.offsets_retention_check_interval_ms)
         self.heartbeats: list[Callable[[str, int, str, str | None, int], int]] = [_nobody] * partitions
         """By partition: `Shard.heartbeat` of the present life."""
+        self.stays: list[Callable[[str, int, str, Last, int], int]] = [_nobody_stays] * partitions
+        """By partition: `Shard.stay`, likewise."""
         self.on_served: Callable[[int], None] | None = None
         """Called when a shard begins to serve, in each of its lives."""
         self.rebalances: Counter[tuple[str, str]] = Counter()
@@ -129,7 +137,7 @@ class GroupRuntime(MovingShards[Shard]):
             topics=self.topics,
             configs=self.configs,
         )
-        self.heartbeats[partition] = shard.heartbeat
+        self.rewire(partition, shard)
         return shard
 
     async def _before_serving(self, shard: Shard) -> None:
@@ -146,9 +154,11 @@ class GroupRuntime(MovingShards[Shard]):
                 "served with topics as of last", partition=shard.partition, reason=str(error), text=text
             )
 
-    def rewire(self, partition: int) -> None:
-        """The methods of a shard are other ones from now on: somebody listens, or does no longer."""
-        self.heartbeats[partition] = self.shards[partition].heartbeat
+    def rewire(self, partition: int, shard: Shard | None = None) -> None:
+        """The methods of a shard are other ones from now on: it is a new one, or somebody listens, or does no
+        longer."""
+        shard = shard or self.shards[partition]
+        self.heartbeats[partition], self.stays[partition] = shard.heartbeat, shard.stay
 
     async def start(self) -> None:
         """Open the store and rebuild the groups from it. Raises `StorageError`, or `MalformedError` for a

@@ -14,11 +14,11 @@ import struct
 from time import perf_counter
 from typing import TYPE_CHECKING, Final, cast
 
-from ringleader.coordinator.groups.shard import NOT_YET
+from ringleader.coordinator.groups.states import NOT_YET
 from ringleader.coordinator.run_queue import TURN_S
 from ringleader.coordinator.server.call import Call
 from ringleader.coordinator.server.heartbeats import API_KEY as HEARTBEAT_KEY
-from ringleader.coordinator.server.heartbeats import MAX_VERSION as HEARTBEAT_VERSION
+from ringleader.coordinator.server.heartbeats import FIRST_STAY, KINDS, STAY_KEY, kind_of
 from ringleader.coordinator.server.peers import guess_protocol, java_address
 from ringleader.coordinator.server.phases import Phase
 from ringleader.coordinator.server.strangers import HANDSHAKE_BYTES, LONG_READ_BYTES
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ringleader.coordinator.server.above import Above, Authentication
     from ringleader.coordinator.server.shared import Shared
     from ringleader.coordinator.server.throttle import Account
+    from ringleader.protocol.messages import ConsumerGroupHeartbeatResponse
 
 HEAD_BYTES = 12
 """Size, API key, version, correlation id: the least that a frame has, with its size."""
@@ -77,6 +78,8 @@ FOR_EVER: Final = 2**63
 
 read_head = struct.Struct(">ihhi").unpack_from
 """Size, API key, version, correlation id of the frame at an offset."""
+read_kind = struct.Struct(">iii").unpack_from
+"""The same with API key and version as one number; see `kind_of`."""
 
 
 class Connection(asyncio.Protocol):
@@ -95,10 +98,11 @@ class Connection(asyncio.Protocol):
         "_open_until_ms",
         "_position",
         "_reading",
-        "_route",
+        "_routes",
         "_server",
         "_short_frame",
         "_state",
+        "_stays",
         "_transport",
         "_untaken",
         "address",
@@ -122,7 +126,8 @@ class Connection(asyncio.Protocol):
         self._beats = server.heartbeats
         self._known = server.heartbeats.known
         self._by_partition = server.runtime.heartbeats
-        self._route = server.routes[HEARTBEAT_KEY]
+        self._stays = server.runtime.stays
+        self._routes = [server.routes[key] for key in (HEARTBEAT_KEY, STAY_KEY) if key in server.routes]
         self._now_ms = server.now_ms
         self._short_frame = min(SHORT_FRAME_BYTES, server.limits.socket_request_max_bytes)
         self.max_input = server.limits.connection_input_max_bytes
@@ -273,25 +278,27 @@ class Connection(asyncio.Protocol):
         sends them, and works on what follows."""
         end, answers = len(data), out
         while end - position >= HEAD_BYTES:
-            size, api_key, version, correlation_id = read_head(data, position)
+            size, kind, correlation_id = read_kind(data, position)
             stop = position + 4 + size
-            if api_key != HEARTBEAT_KEY or stop > end:
+            if kind not in KINDS or stop > end:
                 break
             heartbeat = self._known.get(data[position + HEAD_BYTES : stop])
             if heartbeat is None:
                 break
-            seen, pack, partition, group_id, generation, member_id, instance_id = heartbeat
-            if seen != version:
+            seen, pack, partition, group_id, generation, member_id, more = heartbeat
+            if seen != kind:
                 break
+            is_stay = kind >= FIRST_STAY
             try:
-                code = self._by_partition[partition](group_id, generation, member_id, instance_id, now)
+                ask = self._stays[partition] if is_stay else self._by_partition[partition]
+                code = ask(group_id, generation, member_id, more, now)
             except Exception:
                 code = self._server.runtime.heartbeat_failed(partition, group_id)
             if code:
                 if code == NOT_YET:
                     break
                 self._server.runtime.touch(partition)
-            self._route.requests += 1
+            self._routes[is_stay].requests += 1
             if answers is None:
                 if stop == end:
                     self._transport.write(pack(correlation_id, code))
@@ -323,17 +330,18 @@ class Connection(asyncio.Protocol):
                 break
             frame = data[position + 4 : stop]
             account = self.account
-            if api_key == HEARTBEAT_KEY and now <= self._open_until_ms and 0 <= version <= HEARTBEAT_VERSION:
+            if now <= self._open_until_ms and kind_of(api_key, version) in KINDS:
                 if account is None or not account.over:
                     after = self._heartbeats(data, position, out, now)
                     if after > position:
                         position = after
                         continue
-                try:
-                    self._known = self._beats.learn(session, self.host, frame, version)
-                except MalformedError as error:
-                    reason = str(error)
-                    break
+                if api_key == HEARTBEAT_KEY:
+                    try:
+                        self._known = self._beats.learn(session, self.host, frame, version)
+                    except MalformedError as error:
+                        reason = str(error)
+                        break
             if account is not None and account.fresh and session.rests_first(frame, api_key, version):
                 break
             reason = session.request(frame, api_key, version, correlation_id, out, now)
@@ -467,6 +475,10 @@ class Connection(asyncio.Protocol):
         self._set_reading()
         if account is not None:
             account.leave()
+
+    def learn_stay(self, call: Call, frame: bytes, response: ConsumerGroupHeartbeatResponse) -> None:
+        """A heartbeat of the consumer protocol was answered at once: perhaps the next one is the same."""
+        self._known = self._beats.learn_stay(call, frame, response) or self._known
 
     # ---- stops ----
 

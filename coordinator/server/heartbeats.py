@@ -2,27 +2,52 @@
 
 A member sends the same bytes again and again, but for the correlation id. So the decoded request is
 remembered by its bytes, and a heartbeat costs a slice, a lookup, the group machine's own work and one `pack`.
+One of the consumer protocol is remembered with its answer, as long as both bring no news.
 """
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from ringleader.coordinator.bounded import BoundedCache
+from ringleader.coordinator.groups.steady import Last, last_of
 from ringleader.coordinator.security.acls import Operation, ResourceType
-from ringleader.protocol.codec import Decoder, decoder
+from ringleader.protocol.codec import Decoder, decoder, encoder
 from ringleader.protocol.frames import decode_request_header
-from ringleader.protocol.messages import HeartbeatRequest
+from ringleader.protocol.messages import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+    HeartbeatRequest,
+)
 
 if TYPE_CHECKING:
     from ringleader.coordinator.runtime import GroupRuntime
     from ringleader.coordinator.security.acls import Authority
-    from ringleader.coordinator.server.call import Answerable
+    from ringleader.coordinator.server.call import Answerable, Call
 
 API_KEY = HeartbeatRequest.API_KEY
 MAX_VERSION = HeartbeatRequest.MAX_VERSION
+STAY_KEY = ConsumerGroupHeartbeatRequest.API_KEY
+
+
+def kind_of(api_key: int, version: int) -> int:
+    """API key and version as the one number that their bytes are in a frame."""
+    return api_key << 16 | version
+
+
+FIRST_STAY = kind_of(STAY_KEY, 0)
+"""Kinds from here on are of the consumer protocol."""
+KINDS = frozenset(
+    kind_of(one.API_KEY, version)
+    for one in (HeartbeatRequest, ConsumerGroupHeartbeatRequest)
+    for version in range(one.MAX_VERSION + 1)
+)
+
+LONGEST_STAY_BYTES = 512
+"""A longer one of the consumer protocol is not remembered."""
 
 REMEMBERED_BYTES = 16 * 1024 * 1024
 """Memory for all remembered heartbeats of a server."""
@@ -47,13 +72,22 @@ def _pack_v4(correlation_id: int, error: int) -> bytes:
 PACK: tuple[Callable[[int, int], bytes], ...] = (_pack_v0, _pack_v1, _pack_v1, _pack_v1, _pack_v4)
 """By version: whole response frame from correlation id and error code. Throttle time is 0."""
 
-Heartbeat = tuple[int, Callable[[int, int], bytes], int, str, int, str, str | None]
-"""Version, what packs the response, partition of the group's shard, group id, generation, member id, instance
-id."""
+_FLEXIBLE = struct.Struct(">iix").pack
+
+
+def _pack_stay(version: int, body: bytes, correlation_id: int, error: int) -> bytes:
+    if error:
+        body = encoder(ConsumerGroupHeartbeatResponse, version)(ConsumerGroupHeartbeatResponse(0, error))
+    return _FLEXIBLE(len(body) + 5, correlation_id) + body
+
+
+Heartbeat = tuple[int, Callable[[int, int], bytes], int, str, int, str, Any]
+"""Kind, what packs the response, partition of the group's shard, group id, generation or epoch, member id;
+then the instance id, or in the consumer protocol a `Last`."""
 
 Known = BoundedCache[bytes, Heartbeat]
-"""The bytes behind the correlation id -> the decoded request. A version is part of the request, since two
-versions may have the same bytes there."""
+"""The bytes behind the correlation id -> the decoded request. Its kind is part of it, since two kinds may
+have the same bytes there."""
 
 NOTHING: Known = BoundedCache(0)
 OWN_HEARTBEATS = 20_000
@@ -63,7 +97,8 @@ OWN_HEARTBEATS = 20_000
 class HeartbeatCache:
     """Remembered heartbeats, for all connections of a server. With an authorizer each connection remembers
     those that its principal was allowed: to look one up needs no other check then, and all of them are
-    forgotten when an ACL changes."""
+    forgotten when an ACL changes. Those of the consumer protocol each connection remembers for itself anyway:
+    it is noted where such a member is."""
 
     def __init__(self, runtime: GroupRuntime, authorizer: Authority) -> None:
         self.known: Known = BoundedCache(REMEMBERED_BYTES) if authorizer.is_open else NOTHING
@@ -84,17 +119,40 @@ class HeartbeatCache:
         request, _ = self._decoders[version](frame, position)
         group_id, member_id = request.group_id, request.member_id
         instance_id, generation = request.group_instance_id, request.generation_id
-        known = self.known
-        if not self._authorizer.is_open:
-            if not self._authorizer.authorize(
-                session.principal, host[1:], Operation.READ, ResourceType.GROUP, group_id
-            ):
-                return self._own.get(session, NOTHING)
-            known = self._own_of(session)
-        partition = self._partition_of(group_id)
-        heartbeat = (version, PACK[version], partition, group_id, generation, member_id, instance_id)
+        if not self._allowed(session, host, group_id):
+            return self._own.get(session, NOTHING)
+        known = self.known if self._authorizer.is_open and session not in self._own else self._own_of(session)
+        kind, shard = kind_of(API_KEY, version), self._partition_of(group_id)
+        heartbeat = (kind, PACK[version], shard, group_id, generation, member_id, instance_id)
         known.remember(frame[8:], heartbeat, group_id, generation, member_id, instance_id)
         return known
+
+    def learn_stay(self, call: Call, frame: bytes, response: ConsumerGroupHeartbeatResponse) -> Known | None:
+        """Remember a heartbeat of the consumer protocol that was allowed, with its answer. Returns what the
+        session knows from now on; None: as before."""
+        request, version = call.request, call.api_version
+        last: Last | None = None
+        if len(frame) <= LONGEST_STAY_BYTES:
+            last = last_of(request, response, call.client_id, call.client_host)
+        if last is None:
+            return None
+        known, key = self._own.get(call.connection, NOTHING), frame[8:]
+        before = known.get(key)
+        if before is not None and before[6] == last:  # it goes the long way again and again
+            return None
+        known = self._own_of(call.connection)
+        body = encoder(ConsumerGroupHeartbeatResponse, version)(response)
+        group_id, epoch, member_id = request.group_id, request.member_epoch, request.member_id
+        kind, shard = kind_of(STAY_KEY, version), self._partition_of(group_id)
+        pack = partial(_pack_stay, version, body)
+        heartbeat = (kind, pack, shard, group_id, epoch, member_id, last)
+        known.remember(key, heartbeat, pack, body, group_id, epoch, member_id, last, *last)
+        return known
+
+    def _allowed(self, session: Answerable, host: str, group_id: str) -> bool:
+        return self._authorizer.is_open or self._authorizer.authorize(
+            session.principal, host[1:], Operation.READ, ResourceType.GROUP, group_id
+        )
 
     def left(self, session: Answerable) -> None:
         """The session is over."""

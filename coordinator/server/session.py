@@ -36,7 +36,12 @@ from ringleader.coordinator.server.phases import Phase, check_transition
 from ringleader.coordinator.server.strangers import CONNECTION_BYTES, HANDSHAKE_BYTES
 from ringleader.protocol.errors import MalformedError
 from ringleader.protocol.frames import API_VERSIONS_KEY, decode_request_header
-from ringleader.protocol.messages import FetchResponse, LeaveGroupRequest, SaslHandshakeRequest
+from ringleader.protocol.messages import (
+    ConsumerGroupHeartbeatResponse,
+    FetchResponse,
+    LeaveGroupRequest,
+    SaslHandshakeRequest,
+)
 
 if TYPE_CHECKING:
     from ringleader.coordinator.run_queue import Slices
@@ -324,6 +329,8 @@ class Session:
                 return f"{route.name}: {response.reason}"
         else:
             call.done = True
+            if isinstance(response, ConsumerGroupHeartbeatResponse):
+                connection.learn_stay(call, frame, response)
         if response is NO_ANSWER and connection.account is None:
             return ""
         return self.encode(route, call, response, out)

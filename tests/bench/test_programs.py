@@ -80,6 +80,22 @@ def test_rebalance(tmp_path: Path) -> None:
     assert one["heartbeats"] > 0
 
 
+def test_consumer_groups(tmp_path: Path) -> None:
+    saved = run("consumer_groups", tmp_path)
+    results = saved["results"]
+    assert results["heartbeats"].keys() == {"depth 1", "depth 16"}
+    for result in results["heartbeats"].values():
+        assert all(one["answers"] > 0 for one in result["rounds"]["ringleader"])
+    for result in results["rebalances"].values():
+        assert result["medians"].keys() == {"form", "leave"}
+        [one] = result["rounds"]["ringleader"]
+        assert one["members"] == one["partitions"] == 20
+        assert one["leave"]["seconds"] > 0
+        assert one["form"]["heartbeats"] >= 40  # each joins, and says what it owns
+    assert results["records"]["ringleader"].keys() == {"10", "20"}
+    assert [(goal["peer"], goal["wanted"]) for goal in saved["goals"]] == [("ringleader", "at most 1.1")]
+
+
 def test_assignors(tmp_path: Path) -> None:
     saved = run("assignors", tmp_path)
     by_what = {(one["group"], one["what"], one["assignor"], one["library"]): one for one in saved["results"]}
@@ -96,6 +112,7 @@ def test_memory(tmp_path: Path) -> None:
     results = run("memory", tmp_path)["results"]
     assert results["members"] == 100
     assert results["start_mib"] > 0
+    assert results["consumer_mib_per_1000"] > 0
 
 
 def test_replay(tmp_path: Path) -> None:

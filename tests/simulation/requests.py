@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ringleader.coordinator.groups.shard import NOT_YET, Shard
+from ringleader.coordinator.groups.shard import Shard
+from ringleader.coordinator.groups.states import NOT_YET
 from ringleader.protocol.errors import KafkaError
 from ringleader.protocol.messages import (
     HeartbeatRequest,

@@ -19,6 +19,8 @@ C9   While the group is a classic one, no partition is of two members of its gen
 C10  The memory that is counted is that of the members that are there.
 C11  Where a member computes the target, its time ends; a target that is up to date gives each partition
      of the group's topics to one subscriber, whoever computed it.
+C12  A heartbeat that the hot path takes would be answered the same by the general one, which would write
+     nothing.
 C8   Once nothing goes wrong, all members are stable and own every partition of their topics once.
 """
 
@@ -36,8 +38,9 @@ from ringleader.coordinator.consumer_groups.member import AWAY_EPOCH, LEFT_EPOCH
 from ringleader.coordinator.consumer_groups.topics import Topic, Topics
 from ringleader.coordinator.groups.group import Group
 from ringleader.coordinator.groups.settings import GroupSettings
-from ringleader.coordinator.groups.shard import NOT_YET, Shard
-from ringleader.coordinator.groups.states import GroupState
+from ringleader.coordinator.groups.shard import Shard
+from ringleader.coordinator.groups.states import NOT_YET, GroupState
+from ringleader.coordinator.groups.steady import Last, last_of
 from ringleader.protocol.messages import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
@@ -116,6 +119,8 @@ class World:
         self._assignors = self.rng.choice([(None,), (None, *DELEGATED), DELEGATED])
         self.waiting: set[Ticket] = set()
         self._epochs = (0, 0)
+        self._last: dict[str, Last] = {}
+        """What the server remembers of plain heartbeats, by request."""
         self.shard = self._load()
         self.counts: dict[str, int] = {}
         for name in NAMES[: self.rng.randint(1, 3)]:
@@ -249,10 +254,42 @@ class World:
             named = request.group_id, request.generation_id, request.member_id, request.group_instance_id
             code = self.shard.heartbeat(*named, self.now_ms)
             response = None if code == NOT_YET else HeartbeatResponse(error_code=code)
+        if isinstance(request, ConsumerGroupHeartbeatRequest):
+            response = self._stay(request, ticket)
         if response is None:
             response = self.shard.handle(request, ticket, self.now_ms)
         if response is not None:
+            self._remember(request, ticket, response)
             self._answered(ticket, response)
+
+    def _stay(self, request: ConsumerGroupHeartbeatRequest, ticket: Ticket) -> Any:
+        """The hot path, as the server takes it. None: it is not for this request, or the general one is to
+        show that it comes to the same."""
+        last = self._last.get(str(request))
+        named = request.group_id, request.member_epoch, request.member_id
+        if last is None or self.shard.stay(*named, last, self.now_ms) == NOT_YET:
+            return None
+        self._count("steady heartbeats")
+        if self.rng.random() < 0.5:
+            interval_ms = last.interval_ms
+            return ConsumerGroupHeartbeatResponse(0, 0, None, named[2], named[1], interval_ms)
+        before = self.shard._core._begun, self.shard.dirty
+        response = self.shard.handle(request, ticket, self.now_ms)
+        self.must(
+            (self.shard._core._begun, self.shard.dirty) == before, "C12", f"{request} changes something"
+        )
+        same = response is not None and self._last_of(request, ticket, response) == last
+        self.must(same, "C12", f"{request} is answered {response} after {last}")
+        return response
+
+    def _remember(self, request: Any, ticket: Ticket, response: Any) -> None:
+        if isinstance(response, ConsumerGroupHeartbeatResponse):
+            last = self._last_of(request, ticket, response)
+            if last is not None:
+                self._last[str(request)] = last
+
+    def _last_of(self, request: Any, ticket: Ticket, response: Any) -> Last | None:
+        return last_of(request, response, ticket.client_id, ticket.client_host)
 
     def _join(self) -> None:
         if len([one for one in self.members if not one.gone]) >= 5:

@@ -1,0 +1,80 @@
+"""The hot path of ConsumerGroupHeartbeat: a member of a group at rest says that it is there, and no more.
+
+`stay` takes it only where `ConsumerHandler.heartbeat` would do nothing but begin the member's session afresh,
+and would answer as it did the last time; everything else goes there.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ringleader.coordinator.consumer_groups.member import MemberState
+from ringleader.coordinator.consumer_groups.requests import is_plain
+from ringleader.coordinator.groups.configs import HEARTBEAT, SESSION
+from ringleader.coordinator.groups.core import Core
+from ringleader.coordinator.groups.rates import INTERVAL_MS
+from ringleader.coordinator.groups.states import NOT_YET
+from ringleader.coordinator.groups.targets import is_due
+from ringleader.protocol.messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
+
+
+class Last(NamedTuple):
+    """A plain heartbeat besides its member and epoch, with what is known of its connection; and the one
+    thing in its answer that may change: when the next one is due."""
+
+    instance_id: str | None
+    client_id: str
+    client_host: str
+    interval_ms: int
+
+
+def last_of(
+    request: ConsumerGroupHeartbeatRequest,
+    response: ConsumerGroupHeartbeatResponse,
+    client_id: str | None,
+    client_host: str,
+) -> Last | None:
+    """What is to be remembered of a heartbeat; None: there is news in it, or in its answer."""
+    if response.error_code or response.assignment is not None or response.leader_task is not None:
+        return None
+    if response.member_epoch != request.member_epoch or not is_plain(request):
+        return None
+    return Last(request.instance_id, client_id or "", client_host, response.heartbeat_interval_ms)
+
+
+def stay(core: Core, group_id: str, epoch: int, member_id: str, last: Last, now_ms: int) -> int:
+    """0 if the member's heartbeat is answered as the last one: its session has begun afresh. Else `NOT_YET`:
+    `handle` the request."""
+    instance_id, client_id, client_host, interval_ms = last
+    group = core.groups.get(group_id)
+    consumer = None if group is None else group.consumer
+    if group is None or consumer is None or group.position > core.out.durable:
+        return NOT_YET
+    member = consumer.members.get(member_id)
+    if member is None or (instance_id is not None and consumer.static_members.get(instance_id) != member_id):
+        return NOT_YET
+    current, described, topics = member.current, member.subscription, core.topics
+    if (
+        current.epoch != epoch
+        or epoch != consumer.assignment_epoch
+        or current.state is not MemberState.STABLE
+        or consumer.checked_version != topics.version
+        or not topics.complete
+        or consumer.readers  # their expressions are looked at
+        or described.client_host != client_host
+        or described.client_id != client_id
+        or described.classic is not None
+        or (epoch != consumer.epoch and (group.computing is not None or is_due(core, consumer, now_ms)))
+        # A group whose members ask for no measured rates never looked at its offsets, or not for long.
+        or (group.looked_ms >= 0 and now_ms - group.looked_ms >= INTERVAL_MS)
+    ):
+        return NOT_YET
+    value, settings = core.configs.value, core.settings
+    timers = group.consumer_deadlines.get(member_id)
+    if timers is None or value(settings, group_id, HEARTBEAT) != interval_ms:
+        return NOT_YET
+    session, due_ms = timers.session, now_ms + value(settings, group_id, SESSION)
+    if session.due_ms > due_ms:  # the session is shorter than before, or does not run
+        return NOT_YET
+    session.due_ms = due_ms
+    return 0
