@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -21,6 +22,7 @@ from ringleader.cli.common import (
 )
 from ringleader.cli.import_groups import HELP as IMPORT_HELP
 from ringleader.cli.import_groups import import_groups
+from ringleader.cli.looking_back import Times, now_ms
 from ringleader.cli.redrive import HELP as REDRIVE_HELP
 from ringleader.cli.redrive import redrive
 from ringleader.cli.reset import HELP as RESET_HELP
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 
     from ringleader.clients.admin import Admin
     from ringleader.clients.model import TopicPartition
+    from ringleader.insight.model import Event
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -54,9 +57,11 @@ LIST_HELP = (
     "  ringleader groups list --json | jq -r '.[].group'"
 )
 DESCRIBE_HELP = (
-    "Show a group's members, what each owns, and how far behind every partition is.\n\n"
+    "Show a group's members, what each owns, and how far behind every partition is; with --history what their"
+    " clients told of themselves (KIP-714), and when.\n\n"
     "Examples:\n\n"
     "  ringleader groups describe billing\n\n"
+    "  ringleader groups describe billing --history prod.sqlite\n\n"
     "  ringleader groups describe billing --json | jq '[.offsets[].lag] | add'"
 )
 DELETE_HELP = (
@@ -113,11 +118,23 @@ def list_groups(
 def describe(
     group: NameArgument,
     bootstrap_server: BootstrapOption = BOOTSTRAP,
+    history: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="History file of a watcher of this cluster: what clients told of themselves is from there.",
+            show_default=False,
+        ),
+    ] = None,
     command_config: CommandConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show a group's members, what each owns, and how far behind every partition is."""
+    reports = {} if history is None else _reports(history, group)
     found = ask(bootstrap_server, lambda admin: _described(admin, group), command_config)
+    for one in found.get("members", ()):
+        told = reports.get(one["member"])
+        one["told"], one["told_ms"] = (told.text, told.at_ms) if told is not None else (None, None)
     if as_json:
         print(json.dumps(found))
         return
@@ -135,6 +152,10 @@ def describe(
     if found["members"]:
         out.print()
         out.print(_members(found))
+        times = Times(now_ms(), utc=False)
+        for one in found["members"]:
+            if one["told"] is not None:
+                out.print(f"{times.point(one['told_ms'])}: {one['told']}", style="dim", markup=False)
     numbers = ("PARTITION", "COMMITTED", "END", "LAG")
     offsets = table("TOPIC", *numbers, "OWNER", right=numbers)
     for one in found["offsets"]:
@@ -143,6 +164,17 @@ def describe(
     if found["offsets"]:
         out.print()
         out.print(offsets)
+
+
+def _reports(path: Path, group: str) -> dict[str, Event]:
+    """The reports of the group's clients, by member id; ends the command for a file that is no history."""
+    from ringleader.insight.history import History, HistoryError
+
+    try:
+        with History.open(path, read_only=True) as history:
+            return history.reports(group)
+    except HistoryError as error:
+        fail(f"{error}.")
 
 
 def _show_share(out: Console, found: dict[str, Any]) -> None:

@@ -259,7 +259,7 @@ def test_the_one_that_was_silent_for_longest_gives_way(monkeypatch: pytest.Monke
 
 
 def journal_of(client: Client) -> list[ClientTold]:
-    """What is for the journal, as it comes."""
+    """All that is for the journal, as it comes."""
     said: list[ClientTold] = []
     client.telemetry.on_told = said.append
     return said

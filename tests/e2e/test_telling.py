@@ -4,6 +4,9 @@ departure."""
 from __future__ import annotations
 
 import asyncio
+import json
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -38,6 +41,16 @@ async def until(watcher: Watcher, found: Callable[[], T | None]) -> T:
                 return one
 
 
+async def said(*arguments: str) -> Any:
+    """The JSON that a command prints."""
+    command = [sys.executable, "-m", "ringleader", *arguments]
+    done = await asyncio.to_thread(
+        subprocess.run, command, capture_output=True, text=True, timeout=PATIENCE_S, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
 def departure(watcher: Watcher) -> Rebalance | None:
     """The rebalance in which a member went because it did not poll."""
     for one in watcher.history.rebalances("billing"):
@@ -70,7 +83,7 @@ async def test_a_callback_that_takes_too_long_is_told_by_the_client(
             [(member_id, gone)] = left.left.items()
             assert (left.cause, left.confidence) == (Cause.POLL_INTERVAL_EXCEEDED, Confidence.CERTAIN)
             assert gone.confidence is Confidence.CERTAIN
-            said = await until(
+            words = await until(
                 watcher,
                 lambda: next(
                     (
@@ -81,7 +94,7 @@ async def test_a_callback_that_takes_too_long_is_told_by_the_client(
                     None,
                 ),
             )
-            assert "poll" in said
+            assert "poll" in words
             told = watcher.history.reports("billing")[member_id]
             assert told.text.startswith("busy@127.0.0.1 told of itself: ")
             assert "longest callback" in told.text
@@ -103,5 +116,16 @@ async def test_what_librdkafka_tells_stands_in_the_history(daemon: Daemon, tmp_p
             assert member_id.startswith("teller-")
             assert event.text.startswith("teller@127.0.0.1 told of itself: ")
             assert "of its time in poll()" in event.text
+            await watcher.caught_up(PATIENCE_S)
+            asked = ("groups", "describe", "billing", "--history", str(watcher.path), "--json")
+            shown = await said(*asked, "--bootstrap-server", daemon.bootstrap)
+            [member] = shown["members"]
+            assert member["member"] == member_id
+            assert member["told"].startswith("teller@127.0.0.1 told of itself: ")
+            assert member["told_ms"] >= event.at_ms
+            known = await said("explain", "billing", "teller", "--history", str(watcher.path), "--json")
+            assert known["told"][0]["text"].startswith("teller@127.0.0.1 told of itself: ")
+            owned = await said("owners", "orders:0", "--history", str(watcher.path), "--json")
+            assert owned["owners"][0]["told"].startswith("teller@127.0.0.1 told of itself: ")
     finally:
         await asyncio.to_thread(consumer.close)

@@ -11,7 +11,7 @@ import tracemalloc
 import pytest
 
 from ringleader.protocol.errors import MalformedError
-from ringleader.protocol.otlp import FIELDS_MAX, TEXT_MAX_BYTES, read_metrics
+from ringleader.protocol.otlp import FIELDS_MAX, TEXT_MAX_BYTES, read_metrics, write_metrics
 from tests.support.metrics_data import (
     attribute,
     fixed,
@@ -32,6 +32,19 @@ def test_attributes_and_wanted_metrics_are_read() -> None:
     found = read_metrics(WHOLE, WANTED)
     assert found.attributes == MEMBER
     assert found.values == {"polls": 1.5, "beats": 7.0}
+
+
+def test_what_is_written_is_what_others_write() -> None:
+    values = {"polls": 1.5, "beats": 7.0}
+    words = {**MEMBER, "left": "x" * 200}
+    made = write_metrics(words, values, 1_700_000_000_000_000_001)
+    found = read_metrics(made, WANTED)
+    assert (found.attributes, found.values) == (words, values)
+    at = fixed(3, (1_700_000_000_000_000_001).to_bytes(8, "little"))
+    points = [at + fixed(4, struct.pack("<d", value)) for value in values.values()]
+    resource = b"".join(nested(1, attribute(*one)) for one in words.items())
+    scope = b"".join(nested(2, gauge(name, one)) for name, one in zip(values, points, strict=True))
+    assert made == nested(1, nested(1, resource) + nested(2, scope))
 
 
 def test_of_several_numbers_the_last_counts() -> None:
