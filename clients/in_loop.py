@@ -15,7 +15,7 @@ START_TIMEOUT_S = 10.0
 STOP_TIMEOUT_S = 30.0
 
 
-class _Here:
+class Here:
     """This process. To ask the system would take as long as all else that is done for a record."""
 
     process = os.getpid()
@@ -26,7 +26,7 @@ class _Here:
         cls.process = os.getpid()
 
 
-os.register_at_fork(after_in_child=_Here.forked)
+os.register_at_fork(after_in_child=Here.forked)
 
 
 class InLoop(ABC):
@@ -75,7 +75,7 @@ class InLoop(ABC):
         """It belongs to this loop and process from now on."""
         self._loop, self._process, self._thread = (
             asyncio.get_running_loop(),
-            _Here.process,
+            Here.process,
             threading.get_ident(),
         )
         return self._loop
@@ -86,19 +86,19 @@ class InLoop(ABC):
         return (
             loop is not None
             and self._thread == threading.get_ident()
-            and self._process == _Here.process
+            and self._process == Here.process
             and loop.is_running()
         )
 
     def _at_home(self) -> bool:
         """Whether this is the process that started it."""
-        return self._process in (0, _Here.process)
+        return self._process in (0, Here.process)
 
     def _check_process(self) -> None:
         if not self._at_home():
             raise self._closed_error(
                 f"{self._name}: this {self._kind} runs in process {self._process}, and this is process "
-                f"{_Here.process}, a copy of it (fork): make a new {self._kind} here"
+                f"{Here.process}, a copy of it (fork): make a new {self._kind} here"
             )
 
     def _started_before(self) -> ClientError:

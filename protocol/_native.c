@@ -20,7 +20,7 @@
 #include <string.h>
 
 /* Raised with every change of what the functions take and give: native.py refuses another one. */
-#define INTERFACE 2
+#define INTERFACE 3
 #define LEAST_RECORD_BYTES 7
 
 typedef struct {
@@ -712,6 +712,141 @@ static PyObject *murmur2(PyObject *module, PyObject *given)
     return PyLong_FromUnsignedLong(h ^ h >> 15);
 }
 
+/* -- the outcomes of records -- */
+
+/* A record's place in its batch: outcome.py of the producer. It is not made for the garbage collector, which would look
+   at hundreds of thousands of them: what an outcome refers to leads back to it only while somebody waits for it, and
+   the end of its batch takes that away. It never changes. */
+typedef struct {
+    PyObject_HEAD
+    PyObject *batch; /* a list: what was written of it, or None; and all else there is to know */
+    Py_ssize_t index;
+} Place;
+
+static PyObject *place_new(PyTypeObject *type, PyObject *args, PyObject *named)
+{
+    if (named || PyTuple_Size(args) != 2 || !PyList_Check(PyTuple_GetItem(args, 0))) {
+        PyErr_SetString(PyExc_TypeError, "a place is made of a list, of its batch, and an index");
+        return NULL;
+    }
+    Py_ssize_t index = PyLong_AsSsize_t(PyTuple_GetItem(args, 1));
+    if (index == -1 && PyErr_Occurred())
+        return NULL;
+    Place *made = (Place *)PyType_GenericAlloc(type, 0);
+    if (made) {
+        made->batch = PyTuple_GetItem(args, 0);
+        Py_INCREF(made->batch);
+        made->index = index;
+        if (PyType_GetFlags(type) & Py_TPFLAGS_HAVE_GC) /* as any class has that is written in Python */
+            PyObject_GC_UnTrack(made);
+    }
+    return (PyObject *)made;
+}
+
+static void place_free(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    Py_XDECREF(((Place *)self)->batch);
+    ((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
+    Py_DECREF(type);
+}
+
+/* What was written of its batch, or None; a reference of our own. */
+static PyObject *place_written(PyObject *self)
+{
+    return item_of(((Place *)self)->batch, 0);
+}
+
+static PyObject *place_done(PyObject *self, PyObject *nothing)
+{
+    PyObject *written = place_written(self);
+    if (!written)
+        return NULL;
+    int is_known = written != Py_None;
+    Py_DECREF(written);
+    return is_known ? PyBool_FromLong(1) : PyObject_CallMethod(self, "_done", NULL);
+}
+
+/* Of what `Written` holds; NULL with an error where it holds something else. */
+static PyObject *metadata(PyObject *written, Py_ssize_t index)
+{
+    if (!PyTuple_Check(written) || PyTuple_Size(written) != 5 || !PyType_Check(PyTuple_GetItem(written, 0)) ||
+        !PyType_IsSubtype((PyTypeObject *)PyTuple_GetItem(written, 0), &PyTuple_Type))
+        return PyErr_Format(PyExc_TypeError, "not what was written");
+    long long offset = PyLong_AsLongLong(PyTuple_GetItem(written, 3));
+    if (PyErr_Occurred())
+        return NULL;
+    if (offset >= 0 && __builtin_add_overflow(offset, index, &offset))
+        return PyErr_Format(PyExc_OverflowError, "an offset of more than 64 bits");
+    PyObject *time_ms = PyTuple_GetItem(written, 4), *made;
+    if (PyList_Check(time_ms))
+        time_ms = item_of(time_ms, index);
+    else
+        Py_INCREF(time_ms);
+    PyObject *number = time_ms ? PyLong_FromLongLong(offset) : NULL;
+    made = number ? PyType_GenericAlloc((PyTypeObject *)PyTuple_GetItem(written, 0), 4) : NULL;
+    if (!made) {
+        Py_XDECREF(time_ms);
+        Py_XDECREF(number);
+        return NULL;
+    }
+    PyObject *items[] = {PyTuple_GetItem(written, 1), PyTuple_GetItem(written, 2), number, time_ms};
+    Py_INCREF(items[0]);
+    Py_INCREF(items[1]);
+    for (Py_ssize_t i = 0; i < 4; i++)
+        PyTuple_SetItem(made, i, items[i]);
+    PyObject_GC_UnTrack(made); /* a text and three numbers */
+    return made;
+}
+
+static PyObject *place_result(PyObject *self, PyObject *nothing)
+{
+    PyObject *written = place_written(self);
+    if (!written)
+        return NULL;
+    PyObject *found = written == Py_None ? PyObject_CallMethod(self, "_result", NULL)
+                                         : metadata(written, ((Place *)self)->index);
+    Py_DECREF(written);
+    return found;
+}
+
+static PyObject *place_fate(PyObject *self, void *nothing)
+{
+    return item_of(((Place *)self)->batch, 1);
+}
+
+static PyObject *place_index(PyObject *self, void *nothing)
+{
+    return PyLong_FromSsize_t(((Place *)self)->index);
+}
+
+static PyMethodDef place_methods[] = {
+    {"done", place_done, METH_NOARGS, PyDoc_STR("Whether the outcome is known.")},
+    {"result", place_result, METH_NOARGS, PyDoc_STR("The record's RecordMetadata. Raises its error.")},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyGetSetDef place_members[] = {
+    {"_fate", place_fate, NULL, NULL, NULL},
+    {"_index", place_index, NULL, NULL, NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyType_Slot place_slots[] = {
+    {Py_tp_new, place_new},
+    {Py_tp_dealloc, place_free},
+    {Py_tp_methods, place_methods},
+    {Py_tp_getset, place_members},
+    {0, NULL},
+};
+
+static PyType_Spec place_type = {
+    .name = "ringleader._native.Place",
+    .basicsize = sizeof(Place),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = place_slots,
+};
+
 /* -- the module -- */
 
 static PyMethodDef functions[] = {
@@ -726,7 +861,10 @@ static PyMethodDef functions[] = {
 
 static int begin(PyObject *module)
 {
-    return PyModule_AddIntConstant(module, "INTERFACE", INTERFACE);
+    PyObject *type = PyType_FromModuleAndSpec(module, &place_type, NULL);
+    int wrong = !type || PyModule_AddObjectRef(module, "Place", type) < 0;
+    Py_XDECREF(type);
+    return wrong ? -1 : PyModule_AddIntConstant(module, "INTERFACE", INTERFACE);
 }
 
 static PyModuleDef_Slot slots[] = {

@@ -10,7 +10,7 @@ import importlib
 import os
 from typing import Any
 
-INTERFACE = 2
+INTERFACE = 3
 """The interface number that `_native.c` has too: a file that an earlier build left is not used."""
 
 

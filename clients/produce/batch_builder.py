@@ -65,7 +65,7 @@ class Builder(ABC):
 
     def __init__(self, limit_bytes: int, max_record_bytes: int) -> None:
         """``limit_bytes``: of a batch, unless one record is larger; ``max_record_bytes``: of one record."""
-        self._limit = limit_bytes
+        self.limit = limit_bytes
         self._max_record = max_record_bytes
         self.count = 0
         self.size_bytes = 0
@@ -110,9 +110,9 @@ class RecordBuilder(Builder):
 
     def __init__(self, limit_bytes: int, max_record_bytes: int) -> None:
         super().__init__(limit_bytes, max_record_bytes)
-        self._keys: list[bytes | None] = []
-        self._values: list[bytes | None] = []
-        self._headers: dict[int, Headers] = {}
+        self.keys: list[bytes | None] = []
+        self.values: list[bytes | None] = []
+        self.headers: dict[int, Headers] = {}
         """Of the records that have any: few do."""
         self.times_ms: list[int] = []
 
@@ -124,20 +124,20 @@ class RecordBuilder(Builder):
         if size_bytes - FRAME_BYTES > self._max_record:
             raise RowTooLargeError(size_bytes)
         count, size = self.count, self.size_bytes + size_bytes
-        if count and (size > self._limit or self.full):
+        if count and (size > self.limit or self.full):
             return False
-        self._keys.append(key)
-        self._values.append(value)
+        self.keys.append(key)
+        self.values.append(value)
         self.times_ms.append(timestamp_ms)
         if headers:
-            self._headers[count] = headers
+            self.headers[count] = headers
         self.count, self.size_bytes = count + 1, size
-        self.full = size >= self._limit or count + 1 >= MAX_BATCH_ROWS
+        self.full = size >= self.limit or count + 1 >= MAX_BATCH_ROWS
         return True
 
     def _taken(self, timestamp_ms: int) -> Encoded:
-        keys, values, headers, times = self._keys, self._values, self._headers, self.times_ms
-        self._keys, self._values, self._headers, self.times_ms = [], [], {}, []
+        keys, values, headers, times = self.keys, self.values, self.headers, self.times_ms
+        self.keys, self.values, self.headers, self.times_ms = [], [], {}, []
         return Encoded(encode_records(keys, values, headers, times), times[0], max(times))
 
 
@@ -160,7 +160,7 @@ class BatchBuilder(Builder):
             raise RowTooLargeError(known.largest)
         sizes = known.running
         done = sizes[at - 1] if at else 0
-        stop = bisect.bisect_right(sizes, done + self._limit - self.size_bytes, at)
+        stop = bisect.bisect_right(sizes, done + self.limit - self.size_bytes, at)
         stop = min(stop, at + MAX_BATCH_ROWS - self.count)
         if stop == at and not self.count:
             stop = at + 1
@@ -169,7 +169,7 @@ class BatchBuilder(Builder):
             self.count += stop - at
             self.size_bytes += sizes[stop - 1] - done
         # A batch that did not take the next row is full, whatever its size.
-        self.full = stop < len(sizes) or self.size_bytes >= self._limit or self.count >= MAX_BATCH_ROWS
+        self.full = stop < len(sizes) or self.size_bytes >= self.limit or self.count >= MAX_BATCH_ROWS
         return stop
 
     def _taken(self, timestamp_ms: int) -> Encoded:

@@ -7,7 +7,7 @@ from typing import Self
 
 from ringleader.clients.model import TopicPartition
 from ringleader.clients.produce.batch_builder import RecordBuilder
-from ringleader.clients.produce.model import RecordMetadata
+from ringleader.clients.produce.outcome import Fate
 from ringleader.clients.produce.partition_queue import SEQUENCES, OutgoingBatch, PartitionQueue
 from ringleader.protocol.compression import Compression
 from ringleader.protocol.records import stamp_producer
@@ -16,10 +16,10 @@ MAX_EPOCH = 2**15 - 1
 
 
 class Parcel(OutgoingBatch):
-    """A batch on its way, with the records that wait for it: where the outcome of each is told, and its time.
+    """A batch on its way. `fate`: where the outcomes of its records are told, which begin there at `skipped`.
     `size_bytes`: what they take of the memory; `era`: how many calls of `flush` were before the first."""
 
-    __slots__ = ("era", "outcomes", "size_bytes", "times_ms", "tries")
+    __slots__ = ("era", "fate", "size_bytes", "skipped", "tries")
 
     def __init__(
         self,
@@ -29,20 +29,19 @@ class Parcel(OutgoingBatch):
         count: int,
         data: bytes,
         first_s: float,
-        outcomes: list[asyncio.Future[RecordMetadata]],
-        times_ms: list[int],
+        fate: Fate,
+        skipped: int,
         size_bytes: int,
         era: int,
     ) -> None:
         super().__init__(topic, partition, first, count, data, first_s)
-        self.outcomes = outcomes
-        self.times_ms = times_ms
+        self.fate = fate
+        self.skipped = skipped
         self.size_bytes = size_bytes
         self.era = era
         self.tries = 0
 
     def _part(self, skipped: int, count: int, data: bytes) -> Self:
-        stop = skipped + count
         size = self.size_bytes // 2
         return type(self)(
             self.topic,
@@ -51,8 +50,8 @@ class Parcel(OutgoingBatch):
             count,
             data,
             self.first_s,
-            self.outcomes[skipped:stop],
-            self.times_ms[skipped:stop],
+            self.fate,
+            self.skipped + skipped,
             self.size_bytes - size if skipped else size,
             self.era,
         )
@@ -68,8 +67,8 @@ class Lane(PartitionQueue[RecordBuilder]):
         super().__init__(*tp, builder, producer[0] >= 0)
         self.topic_partition = tp
         self.producer = producer
-        self.outcomes: list[asyncio.Future[RecordMetadata]] = []
-        """Of the records in the batch that is being filled."""
+        self.fate = self._open_fate()
+        """Of the batch that is being filled."""
         self.opened_s = 0.0
         self.era = 0
         """When that had its first record: the loop's time, and how many calls of `flush` had been."""
@@ -84,18 +83,21 @@ class Lane(PartitionQueue[RecordBuilder]):
     @property
     def empty(self) -> bool:
         """Whether there is nothing to send."""
-        return not self.batches and not self.outcomes
+        return not self.batches and not self.builder.count
 
     def close_open(self, codec: Compression, transactional: bool) -> None:
         """The batch that is being filled goes to the end of the queue."""
-        outcomes, self.outcomes = self.outcomes, []
-        times, size = self.builder.times_ms, self.builder.size_bytes
-        first, count = self._rows, len(outcomes)
+        fate, self.fate = self.fate, self._open_fate()
+        fate.times_ms = times = self.builder.times_ms
+        first, count, size = self._rows, self.builder.count, self.builder.size_bytes
         sequence = (first - self._base) % SEQUENCES if self.producer[0] >= 0 else -1
         data = self.builder.build(times[0], codec, *self.producer, sequence, transactional)
         here, whence = (self.topic, self.partition), (data, self.opened_s)
-        self.batches.append(Parcel(*here, first, count, *whence, outcomes, times, size, self.era))
+        self.batches.append(Parcel(*here, first, count, *whence, fate, 0, size, self.era))
         self._rows += count
+
+    def _open_fate(self) -> Fate:
+        return Fate(asyncio.get_running_loop(), self.topic, self.partition)
 
     def confirmed(self) -> None:
         """The leader has stored a batch: it knows the producer."""

@@ -12,20 +12,12 @@ class Memory:
     def __init__(self, limit_bytes: int) -> None:
         self.limit_bytes = limit_bytes
         self.used_bytes = 0
-        self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
-
-    @property
-    def short(self) -> bool:
-        """Whether a record waits for room."""
-        return bool(self._waiting)
-
-    def has_room(self, size_bytes: int) -> bool:
-        """Whether there is room, and nobody before."""
-        return not self._waiting and self.used_bytes + size_bytes <= self.limit_bytes
+        self.waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
+        """Records that wait for room."""
 
     def take_now(self, size_bytes: int) -> bool:
         """Whether there was room, and nobody before."""
-        if not self.has_room(size_bytes):
+        if self.waiting or self.used_bytes + size_bytes > self.limit_bytes:
             return False
         self.used_bytes += size_bytes
         return True
@@ -34,14 +26,14 @@ class Memory:
         """Wait for room. A caller that is cancelled has taken nothing."""
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         entry = (size_bytes, turn)
-        self._waiting.append(entry)
+        self.waiting.append(entry)
         try:
             await turn
         except BaseException:
             if turn.done() and not turn.cancelled():
                 self.give(size_bytes)
             else:
-                self._waiting.remove(entry)
+                self.waiting.remove(entry)
                 self._admit()
             raise
 
@@ -51,8 +43,8 @@ class Memory:
         self._admit()
 
     def _admit(self) -> None:
-        while self._waiting and self.used_bytes + self._waiting[0][0] <= self.limit_bytes:
-            size_bytes, turn = self._waiting.popleft()
+        while self.waiting and self.used_bytes + self.waiting[0][0] <= self.limit_bytes:
+            size_bytes, turn = self.waiting.popleft()
             if not turn.done():
                 self.used_bytes += size_bytes
                 turn.set_result(None)

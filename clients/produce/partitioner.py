@@ -15,6 +15,7 @@ from typing import Any
 
 from ringleader.protocol import native
 
+_compiled = None if native.compiled is None else native.compiled.murmur2
 _M = 0x5BD1E995
 _MASK = 0xFFFFFFFF
 _SEED = 0x9747B28C
@@ -46,7 +47,7 @@ def murmur2(data: bytes) -> int:
 
 def partition_of_key(key: bytes, partitions: int) -> int:
     """The partition of a key among that number, as ``BuiltInPartitioner.partitionForKey``."""
-    found: int = murmur2(key) if native.compiled is None else native.compiled.murmur2(key)
+    found: int = (_compiled or murmur2)(key)
     return (found & 0x7FFFFFFF) % partitions
 
 

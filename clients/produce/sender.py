@@ -14,7 +14,6 @@ import math
 import random
 import time
 from collections.abc import Callable
-from itertools import repeat
 from typing import Any
 
 from ringleader.clients.connection.cluster import Cluster
@@ -22,7 +21,7 @@ from ringleader.clients.connection.failures import Failures
 from ringleader.clients.connection.requests import plain
 from ringleader.clients.errors import ClientError, RetriableError, is_retriable
 from ringleader.clients.model import Node, TopicPartition
-from ringleader.clients.produce.batch_builder import RecordBuilder, RowTooLargeError
+from ringleader.clients.produce.batch_builder import MAX_BATCH_ROWS, RecordBuilder, RowTooLargeError
 from ringleader.clients.produce.errors import (
     DeliveryTimeoutError,
     FatalProducerError,
@@ -32,10 +31,12 @@ from ringleader.clients.produce.errors import (
 )
 from ringleader.clients.produce.lane import MAX_EPOCH, Lane, Parcel
 from ringleader.clients.produce.memory import Memory
-from ringleader.clients.produce.model import ProducerSettings, RecordMetadata
+from ringleader.clients.produce.model import ProducerSettings
+from ringleader.clients.produce.outcome import Outcome
+from ringleader.clients.produce.partitioner import partition_of_key
 from ringleader.clients.produce.requests import answers, newest, topic_data
 from ringleader.clients.produce.rows import PLAIN_BYTES
-from ringleader.clients.produce.topics import Topics
+from ringleader.clients.produce.topics import Sticky, Topics
 from ringleader.clients.produce.transactions import FENCED, Transactions
 from ringleader.protocol.compression import Compression
 from ringleader.protocol.errors import ErrorCode, error_name
@@ -44,14 +45,22 @@ from ringleader.protocol.records import Headers
 
 logger = logging.getLogger("ringleader.clients.produce")
 
-_new: Any = tuple.__new__
-"""As `RecordMetadata._make`, in half the time."""
 PRODUCE = "produce"
 """The purpose of the connections: a broker may hold an answer back until replicas have the records."""
 _TAKEN = (ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER)
 _TOO_LARGE = (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE)
 _FATAL = (ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
 _FORGOTTEN = (ErrorCode.UNKNOWN_PRODUCER_ID, ErrorCode.INVALID_PRODUCER_EPOCH)
+
+
+class _Way:
+    """A topic's partitions, as records without more ado find them."""
+
+    __slots__ = ("lanes", "sticky")
+
+    def __init__(self, lanes: list[Lane | None]) -> None:
+        self.lanes = lanes
+        self.sticky: Sticky | None = None
 
 
 class BatchSender:
@@ -62,10 +71,13 @@ class BatchSender:
         self._cluster = cluster
         self._settings = settings
         self._codec = Compression[settings.compression_type.upper()]
-        self.topics = Topics(cluster, settings, self.wake, self._filled)
+        self._by_murmur2 = settings.partitioner == "murmur2"
+        self.topics = Topics(cluster, settings, self._looked, self._filled)
         self.transactions = Transactions(cluster, settings, self.wake, self._renumber)
         self.memory = Memory(settings.buffer_memory)
         self._lanes: dict[TopicPartition, Lane] = {}
+        self._ways: dict[str, _Way] = {}
+        """By topic, as its metadata are known."""
         self._active: dict[TopicPartition, Lane] = {}
         """Those with something to send."""
         self._requests: dict[asyncio.Task[None], int] = {}
@@ -85,20 +97,61 @@ class BatchSender:
 
     # ---- records ----
 
-    def add_now(
-        self, topic: str, key: bytes | None, value: bytes, timestamp_ms: int
-    ) -> asyncio.Future[RecordMetadata] | None:
+    def add_now(self, topic: str, key: bytes | None, value: bytes, timestamp_ms: int) -> Outcome | None:
         """As `add`, of a record without headers that names no partition; None, and nothing done, when it has
         to wait, or its partition is not known without more ado. Raises what keeps it from being sent."""
+        # What a record costs is the sum of these lines: few calls, and none for what is known.
         transactions, memory = self.transactions, self.memory
         if transactions.id is not None or transactions.fatal is not None:
             transactions.check_accepts()
-        size = PLAIN_BYTES + len(value) + (0 if key is None else len(key))
-        if not memory.has_room(size) or (target := self.topics.partition_now(topic, key, size)) is None:
+        way = self._ways.get(topic)
+        if way is None and (way := self._way(topic)) is None:
             return None
-        outcome = self.add((topic, target), key, value, (), timestamp_ms, size)
-        memory.used_bytes += size
+        size = PLAIN_BYTES + len(value) + (0 if key is None else len(key))
+        used = memory.used_bytes + size
+        if used > memory.limit_bytes or memory.waiting:
+            return None
+        lanes = way.lanes
+        if key is None:
+            sticky = way.sticky = way.sticky or self.topics.sticky(topic)
+            if sticky is None:
+                return None
+            target = sticky.take(size)
+        elif self._by_murmur2:
+            target = partition_of_key(key, len(lanes))
+        else:
+            return None
+        lane = lanes[target]
+        if lane is None:
+            lane = lanes[target] = self._lane((topic, target))
+        builder = lane.builder
+        count, filled = builder.count, builder.size_bytes + size
+        if count and filled < builder.limit and count < MAX_BATCH_ROWS - 1 and not builder.full:
+            # Neither the first record of a batch nor the last one.
+            builder.keys.append(key)
+            builder.values.append(value)
+            builder.times_ms.append(timestamp_ms)
+            builder.count, builder.size_bytes = count + 1, filled
+            outcome = Outcome(lane.fate.batch, count)
+        else:
+            outcome = self._added(lane, key, value, (), timestamp_ms, size)
+        memory.used_bytes = used
         return outcome
+
+    def _way(self, topic: str) -> _Way | None:
+        count = self.topics.count(topic)
+        if count is None:
+            return None
+        found = self._ways[topic] = _Way([self._lanes.get((topic, number)) for number in range(count)])
+        return found
+
+    def _lane(self, tp: TopicPartition) -> Lane:
+        lane = self._lanes.get(tp)
+        if lane is None:
+            limit = min(self._settings.batch_size, self._settings.max_request_size)
+            builder = RecordBuilder(limit, self._settings.max_request_size)
+            lane = self._lanes[tp] = Lane(tp, builder, self.transactions.producer)
+        return lane
 
     def add(
         self,
@@ -108,13 +161,19 @@ class BatchSender:
         headers: Headers,
         timestamp_ms: int,
         size_bytes: int,
-    ) -> asyncio.Future[RecordMetadata]:
+    ) -> Outcome:
         """Take a record, which has its room in memory. Raises RecordTooLargeError."""
-        lane = self._lanes.get(tp)
-        if lane is None:
-            limit = min(self._settings.batch_size, self._settings.max_request_size)
-            builder = RecordBuilder(limit, self._settings.max_request_size)
-            lane = self._lanes[tp] = Lane(tp, builder, self.transactions.producer)
+        return self._added(self._lane(tp), key, value, headers, timestamp_ms, size_bytes)
+
+    def _added(
+        self,
+        lane: Lane,
+        key: bytes | None,
+        value: bytes | None,
+        headers: Headers,
+        timestamp_ms: int,
+        size_bytes: int,
+    ) -> Outcome:
         builder = lane.builder
         try:
             if not builder.add(key, value, headers, timestamp_ms, size_bytes):
@@ -122,23 +181,21 @@ class BatchSender:
                 builder.add(key, value, headers, timestamp_ms, size_bytes)
         except RowTooLargeError as error:
             raise too_large(
-                tp[0], error.size_bytes, "max_request_size", self._settings.max_request_size
+                lane.topic, error.size_bytes, "max_request_size", self._settings.max_request_size
             ) from None
-        outcome: asyncio.Future[RecordMetadata] = self._loop.create_future()
-        lane.outcomes.append(outcome)
         if builder.count == 1:
             lane.opened_s, lane.era = self._loop.time(), self._era
             self._open[self._era] = self._open.get(self._era, 0) + 1
-            self._active[tp] = lane
+            self._active[lane.topic_partition] = lane
             self._wake.set()
         elif builder.full:
             self._wake.set()
-        return outcome
+        return Outcome(lane.fate.batch, builder.count - 1)
 
     def _filled(self, tp: TopicPartition) -> None:
         """The partition's batch waits for no more records."""
         lane = self._lanes.get(tp)
-        if lane is not None and lane.outcomes:
+        if lane is not None and lane.builder.count:
             lane.builder.full = True
             self._wake.set()
 
@@ -154,6 +211,10 @@ class BatchSender:
         finally:
             self._hurry -= 1
 
+    def _looked(self) -> None:
+        self._ways.clear()
+        self._wake.set()
+
     def wake(self) -> None:
         """Something may be sent that could not before."""
         self._wake.set()
@@ -168,7 +229,7 @@ class BatchSender:
     def drop(self, error: Callable[[], ClientError]) -> None:
         """Everything that is not under way fails with that."""
         for lane in list(self._active.values()):
-            if lane.outcomes:
+            if lane.builder.count:
                 lane.close_open(self._codec, self.transactions.id is not None)
             parcels, lane.batches = lane.batches, []
             for parcel in parcels:
@@ -240,7 +301,7 @@ class BatchSender:
         """When the lane has something to send by itself; infinity: it has, or waits for something else."""
         if lane.batches:
             return lane.not_before_s if lane.not_before_s > now_s else math.inf
-        if not lane.outcomes or lane.builder.full or self._hurry or self.memory.short:
+        if not lane.builder.count or lane.builder.full or self._hurry or self.memory.waiting:
             return math.inf
         due_s = max(lane.opened_s + self._settings.linger_ms / 1000, lane.not_before_s)
         return due_s if due_s > now_s else math.inf
@@ -263,7 +324,7 @@ class BatchSender:
         limit_s = self._settings.delivery_timeout_ms / 1000
         while lane.batches and lane.batches[0].first_s + limit_s <= now_s:
             self._give_up(lane, lane.batches.pop(0), None)
-        if not lane.batches and lane.outcomes and lane.opened_s + limit_s <= now_s:
+        if not lane.batches and lane.builder.count and lane.opened_s + limit_s <= now_s:
             lane.close_open(self._codec, self.transactions.id is not None)
             self._give_up(lane, lane.batches.pop(0), None)
         if lane.empty:
@@ -374,14 +435,7 @@ class BatchSender:
     def _confirmed(self, parcel: Parcel, base_offset: int, append_ms: int) -> None:
         self.records += parcel.count
         self.bytes += len(parcel.data)
-        known = base_offset >= 0
-        offsets = range(base_offset, base_offset + parcel.count) if known else repeat(-1, parcel.count)
-        times = repeat(append_ms) if append_ms >= 0 else parcel.times_ms
-        place = repeat(parcel.topic), repeat(parcel.partition)
-        written = map(_new, repeat(RecordMetadata), zip(*place, offsets, times, strict=False))
-        for outcome, one in zip(parcel.outcomes, written, strict=True):
-            if not outcome.done():
-                outcome.set_result(one)
+        parcel.fate.end(parcel.skipped, parcel.count, base_offset, append_ms, None)
         self._ended(parcel)
         self._failures.works()
 
@@ -410,10 +464,7 @@ class BatchSender:
 
     def _end(self, parcel: Parcel, error: ClientError) -> None:
         self.failed_records += parcel.count
-        for outcome in parcel.outcomes:
-            if not outcome.done():
-                outcome.set_exception(error)
-                outcome.exception()  # it is in the log, if nobody asks for it
+        parcel.fate.end(parcel.skipped, parcel.count, -1, -1, error)
         self._ended(parcel)
 
     def _ended(self, parcel: Parcel) -> None:

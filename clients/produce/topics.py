@@ -24,7 +24,7 @@ from ringleader.protocol.schema import ZERO_UUID
 logger = logging.getLogger("ringleader.clients.produce")
 
 
-class _Sticky:
+class Sticky:
     """Where records without a key go: to one partition until a batch's bytes are in it (KIP-794). `filled` is
     told of the partition then: its batch waits for no more."""
 
@@ -67,14 +67,13 @@ class Topics:
         changed: Callable[[], None],
         filled: Callable[[TopicPartition], None],
     ) -> None:
-        self._by_murmur2 = settings.partitioner == "murmur2"
         self._cluster = cluster
         self._settings = settings
         self._changed = changed
         self._filled = filled
         self._known: dict[str, TopicMetadata] = {}
         self._nodes: dict[int, Node] = {}
-        self._sticky: dict[str, _Sticky] = {}
+        self._sticky: dict[str, Sticky] = {}
         self._stale = asyncio.Event()
 
     def leader(self, tp: TopicPartition) -> Node | None:
@@ -156,17 +155,10 @@ class Topics:
                 backoff.reset()
             await asyncio.sleep(backoff.next_ms() / 1000)
 
-    def partition_now(self, topic: str, key: bytes | None, size_bytes: int) -> int | None:
-        """The partition of a record that names none, where that takes but a look; None: `partition` tells."""
-        known = self._known.get(topic)
-        if known is None:
-            return None
-        if key is not None:
-            return partition_of_key(key, len(known.partitions)) if self._by_murmur2 else None
-        sticky = self._sticky.get(topic)
-        if sticky is None or sticky.known is not known:
-            return None
-        return sticky.take(size_bytes)
+    def sticky(self, topic: str) -> Sticky | None:
+        """Where its records without a key go; None: `partition` has to tell first."""
+        found = self._sticky.get(topic)
+        return found if found is not None and found.known is self._known.get(topic) else None
 
     async def partition(
         self, topic: str, key: bytes | None, named: int | None, size_bytes: int, deadline_s: float
@@ -200,6 +192,6 @@ class Topics:
         sticky = self._sticky.get(topic)
         if sticky is None or not sticky.fits(known):
             filled, size = self._filled, self._settings.batch_size
-            sticky = _Sticky(known, size, lambda partition: filled((topic, partition)))
+            sticky = Sticky(known, size, lambda partition: filled((topic, partition)))
             self._sticky[topic] = sticky
         return sticky.take(size_bytes)

@@ -5,16 +5,17 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+import threading
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from ringleader.clients.checks import check, seconds
 from ringleader.clients.connection.backoff import Backoff
 from ringleader.clients.connection.cluster import Cluster
 from ringleader.clients.errors import ClientError, RequestTimedOutError, RetriableError
-from ringleader.clients.in_loop import START_TIMEOUT_S, STOP_TIMEOUT_S, InLoop
+from ringleader.clients.in_loop import START_TIMEOUT_S, STOP_TIMEOUT_S, Here, InLoop
 from ringleader.clients.model import GroupMetadata, Offsets, checked
 from ringleader.clients.options import ProducerOptions, check_client, cluster_of
 from ringleader.clients.produce.errors import (
@@ -74,6 +75,7 @@ class Producer(InLoop):
         super().__init__(f"producer {self.settings.transactional_id or self._client_id!r}")
         self._cluster: Cluster | None = None
         self._sender: BatchSender | None = None
+        self._add_now: Callable[..., asyncio.Future[RecordMetadata] | None] = lambda *_record: None
         self._tasks: list[asyncio.Task[None]] = []
         self._now_ms = 0
         self._ms_ends_s = 0.0
@@ -82,6 +84,8 @@ class Producer(InLoop):
         self._takes_bytes = serializers == (None, None)
         """Nearly all records are bytes already, and have nothing to wait for: they are sent in a third of the
         time."""
+        self._open = 0
+        """The process, while it is known that its loop runs it and that it takes records."""
         self._runs = False
         """Whether it was started, and none of its tasks has ended."""
         self._serializing = asyncio.Lock()
@@ -112,7 +116,7 @@ class Producer(InLoop):
             self._loop = None
             await cluster.close()
             raise
-        self._cluster, self._sender = cluster, sender
+        self._cluster, self._sender, self._add_now = cluster, sender, cast(Any, sender.add_now)
         works = [sender.run(), sender.topics.run()]
         self._tasks = [asyncio.create_task(work, name="producer") for work in works]
         self._runs = True
@@ -129,6 +133,7 @@ class Producer(InLoop):
             return
         self._check_loop()
         first, self._stopping = not self._stopping, True
+        self._close()
         if not first:
             await asyncio.gather(*self._tasks, return_exceptions=True)
             return
@@ -144,6 +149,7 @@ class Producer(InLoop):
 
     def _task_ended(self, _task: asyncio.Task[None]) -> None:
         self._runs = False
+        self._close()
 
     async def _end(self, sender: BatchSender, timeout_s: float) -> None:
         try:
@@ -174,17 +180,19 @@ class Producer(InLoop):
         within `max_block_ms`; a call that is cancelled meanwhile, or raises, sends nothing. Records of one
         partition are written in the order of the calls. `timestamp_ms`: Unix time; None: now. The result is
         the record's `RecordMetadata`; it fails with DeliveryTimeoutError, RecordTooLargeError or ProduceError
-        (`code`). A result that nobody waits for is sent all the same, and its failure is a line in the log.
+        (`code`). It does what an `asyncio.Future` does, but is no instance of it. A result that nobody waits
+        for is sent all the same, and its failure is a line in the log.
 
         Raises SerializationError, UnknownPartitionError, RecordTooLargeError, SendTimeoutError, BrokerError
         about the topic, ProducerClosedError.
         """
         try:
-            sender = self._running()
-            if time.monotonic() >= self._ms_ends_s:
-                await asyncio.sleep(0)  # an application that never waits lets the loop do its other work
-                sender = self._running()
-                self._next_ms()
+            if (
+                self._open != Here.process
+                or time.monotonic() >= self._ms_ends_s
+                or threading.get_ident() != self._thread
+            ):
+                await self._begin_to_send()
             if (
                 self._takes_bytes
                 and type(value) is bytes
@@ -194,11 +202,11 @@ class Producer(InLoop):
                 and timestamp_ms is None
                 and type(topic) is str
             ):
-                outcome = sender.add_now(topic, key, value, self._now_ms)
+                outcome = self._add_now(topic, key, value, self._now_ms)
                 if outcome is not None:
                     return outcome
             at_ms = self._now_ms if timestamp_ms is None else timestamp_ms
-            return await self._sent(sender, topic, value, key, partition, headers, at_ms)
+            return await self._sent(self._running(), topic, value, key, partition, headers, at_ms)
         except Exception as error:
             if self._sender is not None:
                 # A transaction without it must not be committed, whether or not the application looks.
@@ -208,10 +216,21 @@ class Producer(InLoop):
                 self._sender.transactions.failed(wrong)
             raise
 
-    def _next_ms(self) -> None:
-        now_s = time.time()
-        self._now_ms = int(now_s * 1000)
-        self._ms_ends_s = time.monotonic() + (self._now_ms + 1) / 1000 - now_s
+    async def _begin_to_send(self) -> None:
+        """Raises what says why it does not run. The rest of this turn of the loop need not ask again."""
+        self._running()
+        if time.monotonic() >= self._ms_ends_s:
+            await asyncio.sleep(0)  # an application that never waits lets the loop do its other work
+            self._running()
+            now_s = time.time()
+            self._now_ms = int(now_s * 1000)
+            self._ms_ends_s = time.monotonic() + (self._now_ms + 1) / 1000 - now_s
+        if self._open != Here.process:
+            self._open = Here.process
+            asyncio.get_running_loop().call_soon(self._close)
+
+    def _close(self) -> None:
+        self._open = 0
 
     async def _sent(
         self,
@@ -239,7 +258,8 @@ class Producer(InLoop):
         # Nothing is awaited from here on: a call that is cancelled has sent the record, or not.
         try:
             self._running().transactions.check_accepts()
-            return sender.add((topic, target), row.key, row.value, row.headers, row.timestamp_ms, size)
+            found = sender.add((topic, target), row.key, row.value, row.headers, row.timestamp_ms, size)
+            return cast("asyncio.Future[RecordMetadata]", found)
         except BaseException:
             sender.memory.give(size)
             raise

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+import math
 import os
 import random
 import threading
@@ -199,6 +200,22 @@ async def test_a_topic_that_gets_more_partitions(coordinator: Coordinator) -> No
             assert (await producer.send_and_wait("t", b"", partition=count - 1)).partition == count - 1
 
 
+async def test_nothing_is_accepted_in_the_turn_in_which_it_stops(coordinator: Coordinator) -> None:
+    producer = Producer(coordinator.bootstrap)
+    await producer.start()
+    await producer.send_and_wait("t", b"0", partition=0)
+    producer._ms_ends_s = math.inf  # no call lets the loop do other work
+    # In one turn of the loop: the first learns that it may send, and the last one that it may not.
+    first = asyncio.create_task(producer.send("t", b"1"))
+    stopping = asyncio.create_task(producer.stop())
+    late = asyncio.create_task(producer.send("t", b"2"))
+    with pytest.raises(ProducerClosedError):
+        await late
+    await stopping
+    assert (await first).result().offset >= 0
+    assert len(await written(coordinator, 2)) == 2
+
+
 async def test_memory_is_bounded_and_send_waits_for_room(coordinator: Coordinator) -> None:
     slow = coordinator.faults.delay("Produce", 3_600)
     async with Producer(
@@ -217,10 +234,11 @@ async def test_memory_is_bounded_and_send_waits_for_room(coordinator: Coordinato
         coordinator.faults.clear()
         coordinator.faults.disconnect()
         assert slow.hits
-        first, gone, third = await asyncio.gather(*waiting, return_exceptions=True)
+        accepted: list[Any] = await asyncio.gather(*waiting, return_exceptions=True)
+        first, gone, third = accepted
         assert isinstance(gone, asyncio.CancelledError)
         for found in (first, third):
-            assert isinstance(found, asyncio.Future)
+            assert asyncio.isfuture(found)
             sent.append(found)
         await asyncio.gather(*sent)
         assert producer.metrics().buffered_bytes == 0

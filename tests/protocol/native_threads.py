@@ -36,9 +36,18 @@ def hold(native: ModuleType, lasts_s: float = LASTS_S) -> int:
     assert whole is not None
     assert columns is not None
     assert columns[0] == RECORDS
+    batch: list[object] = [None, None]
+    written = (tuple, "t", 3, 70, [5, 6])
     until = time.monotonic() + lasts_s
     wrong: list[BaseException] = []
     reads = [0] * THREADS
+
+    class Outcome(native.Place):  # type: ignore[misc, name-defined]
+        def _done(self) -> bool:
+            return False
+
+        def _result(self) -> str:
+            return "later"
 
     def read(thread: int) -> None:
         try:
@@ -49,6 +58,9 @@ def hold(native: ModuleType, lasts_s: float = LASTS_S) -> int:
                 native.read_rows(changing, 0, 0, RECORDS, True, True)
                 with contextlib.suppress(IndexError):  # a part was taken out
                     native.read_columns(parts, 0, RECORDS, True)
+                outcome = Outcome(batch, 1)
+                if outcome.done():
+                    assert outcome.result() in (("t", 3, 71, 6), "later")
                 reads[thread] += 1
         except BaseException as error:
             wrong.append(error)
@@ -60,6 +72,7 @@ def hold(native: ModuleType, lasts_s: float = LASTS_S) -> int:
             changing[turn * 7919 % len(changing)] = turn % 256
             parts.pop()
             parts.append((bytes(data), *part[1:]))
+            batch[0] = None if turn % 2 else (*written[:4], [5, 6])
 
     threads = [threading.Thread(target=read, args=(thread,)) for thread in range(THREADS)]
     threads.append(threading.Thread(target=change))

@@ -12,6 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ringleader.clients.fetch.model import Record as ConsumerRecord
+from ringleader.clients.produce.model import RecordMetadata
+from ringleader.clients.produce.outcome import Place
 from ringleader.protocol import native, rows
 from ringleader.protocol.columns import BatchRows, Columns
 from ringleader.protocol.records import (
@@ -120,6 +122,59 @@ def test_lists_of_other_lengths_and_other_things_raise(compiled: ModuleType) -> 
     with pytest.raises(TypeError, match="a key is bytes"):
         compiled.murmur2("text")
     assert compiled.write_records([], [], {}, []) == b""
+
+
+WRITTEN: list[Any] = [
+    (RecordMetadata, "t", 3, 70, [5, 6, 7]),
+    (RecordMetadata, "t", 3, -1, [5, 6, 7]),
+    (RecordMetadata, "t", 3, 2**62, 9),
+]
+
+
+@pytest.mark.parametrize("written", WRITTEN)
+def test_outcomes_are_those_of_python(compiled: ModuleType, written: Any) -> None:
+    for index in range(3):
+        one, other = compiled.Place([written, None], index), Place([written, None], index)
+        assert one.done()
+        assert other.done()
+        found = one.result()
+        assert found == other.result()
+        assert type(found) is RecordMetadata
+        assert (one._index, one._fate) == (index, None)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        (),
+        [RecordMetadata, "t", 3, 70, 9],
+        (int, "t", 3, 70, 9),
+        ("kind", "t", 3, 70, 9),
+        (RecordMetadata, "t", 3, "70", 9),
+    ],
+)
+def test_what_was_not_written_has_no_place(compiled: ModuleType, written: Any) -> None:
+    with pytest.raises(TypeError):
+        compiled.Place([written, None], 0).result()
+
+
+def test_a_place_outside_of_its_batch(compiled: ModuleType) -> None:
+    with pytest.raises(IndexError):
+        compiled.Place([WRITTEN[0], None], 3).result()
+    with pytest.raises(IndexError):
+        compiled.Place([WRITTEN[0], None], -1).result()
+    with pytest.raises(OverflowError):
+        compiled.Place([(RecordMetadata, "t", 3, 2**63 - 1, 9), None], 1).result()
+    with pytest.raises(IndexError):
+        compiled.Place([], 0).done()
+    with pytest.raises(AttributeError):  # what is not known yet is asked for by a method of a class on top
+        compiled.Place([None], 0).done()
+    many: list[Any] = [(), ([],), ((), 1), ([], "1"), ([], 2**70), ([], 1, 2)]
+    for wrong in many:
+        with pytest.raises((TypeError, OverflowError)):
+            compiled.Place(*wrong)
+    with pytest.raises(TypeError):
+        compiled.Place(batch=[], index=1)
 
 
 @settings(deadline=None, max_examples=share(80, whole=300))
