@@ -285,40 +285,146 @@ static PyObject *one_record(const Common *common, const Found *found, PyObject *
     return made;
 }
 
+/* The records of a part of a dense batch. Each is made when its turn comes, so that one the application is done
+   with leaves the next one its memory, while that is in the cache. */
+typedef struct {
+    PyObject_HEAD
+    Py_buffer buffer;
+    Common common; /* with references of its own */
+    const uint8_t *at, *stop;
+    Py_ssize_t row, end;
+    int64_t last_ms;
+    PyObject *last;
+} Records;
+
+/* Of the module. */
+typedef struct {
+    PyTypeObject *records;
+} State;
+
+static int headers_fit(const Found *found)
+{
+    const uint8_t *at = found->headers, *begin;
+    uint64_t number;
+    int64_t size;
+    if (*at == 0)
+        return at + 1 == found->end;
+    if (!varint(&at, found->end, &number) || number & 1 || number > (uint64_t)(found->end - at))
+        return 0;
+    for (number >>= 1; number; number--)
+        if (!field(&at, found->end, &begin, &size) || size < 0 || !field(&at, found->end, &begin, &size))
+            return 0;
+    return at == found->end;
+}
+
+/* Where the records end that are to be made; NULL: one of them does not fit. */
+static const uint8_t *records_fit(const Records *made)
+{
+    const Common *common = &made->common;
+    const uint8_t *at = made->at;
+    int64_t sum;
+    Found found;
+    for (Py_ssize_t row = made->row; row < made->end; row++)
+        if (!dense_record(&at, made->stop, row, &found) || !headers_fit(&found) ||
+            __builtin_add_overflow(common->base_offset, found.delta, &sum) ||
+            (!common->append_time &&
+             __builtin_add_overflow(common->base_ms, signed_of(found.timestamp), &sum)))
+            return NULL;
+    return at;
+}
+
+static PyObject *next_record(PyObject *self)
+{
+    Records *records = (Records *)self;
+    PyObject *made = NULL;
+    Found found;
+#ifdef Py_GIL_DISABLED
+    Py_BEGIN_CRITICAL_SECTION(self);
+#endif
+    if (records->row < records->end) {
+        if (dense_record(&records->at, records->stop, records->row++, &found) &&
+            stamp(&records->common, &found, &records->last_ms, &records->last))
+            made = one_record(&records->common, &found, records->last);
+        if (!made) {
+            records->row = records->end;
+            if (!PyErr_Occurred())
+                PyErr_SetString(PyExc_RuntimeError, "the bytes of a batch have changed while it was read");
+        }
+    }
+#ifdef Py_GIL_DISABLED
+    Py_END_CRITICAL_SECTION();
+#endif
+    return made;
+}
+
+static void free_records(PyObject *self)
+{
+    Records *records = (Records *)self;
+    PyTypeObject *type = Py_TYPE(self);
+    PyBuffer_Release(&records->buffer);
+    Py_XDECREF((PyObject *)records->common.type);
+    Py_XDECREF(records->common.topic);
+    Py_XDECREF(records->common.partition);
+    Py_XDECREF(records->common.kind);
+    Py_XDECREF(records->last);
+    PyObject_Free(self);
+    Py_DECREF((PyObject *)type);
+}
+
+static PyType_Slot records_slots[] = {
+    {Py_tp_dealloc, (void *)free_records},
+    {Py_tp_iter, (void *)PyObject_SelfIter},
+    {Py_tp_iternext, (void *)next_record},
+    {0, NULL},
+};
+
+static PyType_Spec records_spec = {
+    .name = "ringleader._native.Records",
+    .basicsize = sizeof(Records),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .slots = records_slots,
+};
+
 PyDoc_STRVAR(read_records_doc,
              "read_records(buffer, pos, first, count, type, topic, partition, timestamp_type, base_offset, base_ms, "
-             "append_time): the records of a dense batch as such tuples, and where the last one ends, or None.");
+             "append_time): an iterator over the records of a dense batch as such tuples, all of which fit, and "
+             "where the last one ends; or None.");
 
 static PyObject *read_records(PyObject *module, PyObject *args)
 {
-    Py_buffer buffer;
+    State *state = PyModule_GetState(module);
     Py_ssize_t pos, first, count;
-    Common common;
-    PyObject *type;
-    if (!PyArg_ParseTuple(args, "y*nnnO!OOOLLp", &buffer, &pos, &first, &count, &PyType_Type, &type,
-                          &common.topic, &common.partition, &common.kind, &common.base_offset,
-                          &common.base_ms, &common.append_time))
+    PyObject *type, *made = NULL;
+    Records *records = PyObject_New(Records, state->records);
+    if (!records)
         return NULL;
-    common.type = (PyTypeObject *)type;
-    if (!PyType_IsSubtype(common.type, &PyTuple_Type)) {
-        PyBuffer_Release(&buffer);
-        PyErr_SetString(PyExc_TypeError, "records are made as a kind of tuple");
-        return NULL;
+    memset((char *)records + sizeof(PyObject), 0, sizeof(Records) - sizeof(PyObject));
+    Common *common = &records->common;
+    if (!PyArg_ParseTuple(args, "y*nnnO!OOOLLp", &records->buffer, &pos, &first, &count, &PyType_Type, &type,
+                          &common->topic, &common->partition, &common->kind, &common->base_offset,
+                          &common->base_ms, &common->append_time)) {
+        common->topic = common->partition = common->kind = NULL; /* not ours */
+        goto done;
     }
-    const uint8_t *at = place(&buffer, pos, count), *stop = (const uint8_t *)buffer.buf + buffer.len;
-    PyObject *records = at ? PyList_New(count) : NULL, *made = NULL, *time_ms = NULL;
-    int64_t last_ms = 0;
-    Found found;
-    for (Py_ssize_t row = 0; records && row < count; row++)
-        if (!dense_record(&at, stop, first + row, &found) ||
-            !stamp(&common, &found, &last_ms, &time_ms) ||
-            !add(records, row, one_record(&common, &found, time_ms)))
-            Py_CLEAR(records);
-    if (records)
-        made = Py_BuildValue("(On)", records, (Py_ssize_t)(at - (const uint8_t *)buffer.buf));
-    Py_XDECREF(time_ms);
-    Py_XDECREF(records);
-    PyBuffer_Release(&buffer);
+    common->type = (PyTypeObject *)type;
+    Py_INCREF(type);
+    Py_INCREF(common->topic);
+    Py_INCREF(common->partition);
+    Py_INCREF(common->kind);
+    if (!PyType_IsSubtype(common->type, &PyTuple_Type)) {
+        PyErr_SetString(PyExc_TypeError, "records are made as a kind of tuple");
+        goto done;
+    }
+    records->at = place(&records->buffer, pos, count);
+    records->stop = (const uint8_t *)records->buffer.buf + records->buffer.len;
+    if (!records->at || __builtin_add_overflow(first, count, &records->end))
+        goto done;
+    records->row = first;
+    const uint8_t *end = records_fit(records);
+    if (end)
+        made = Py_BuildValue("(On)", records, (Py_ssize_t)(end - (const uint8_t *)records->buffer.buf));
+done:
+    Py_DECREF((PyObject *)records);
     return made ? made : unfit();
 }
 
@@ -861,10 +967,27 @@ static PyMethodDef functions[] = {
 
 static int begin(PyObject *module)
 {
-    PyObject *type = PyType_FromModuleAndSpec(module, &place_type, NULL);
-    int wrong = !type || PyModule_AddObjectRef(module, "Place", type) < 0;
-    Py_XDECREF(type);
+    State *state = PyModule_GetState(module);
+    state->records = (PyTypeObject *)PyType_FromModuleAndSpec(module, &records_spec, NULL);
+    PyObject *place = PyType_FromModuleAndSpec(module, &place_type, NULL);
+    int wrong = !state->records || !place || PyModule_AddObjectRef(module, "Place", place) < 0;
+    Py_XDECREF(place);
     return wrong ? -1 : PyModule_AddIntConstant(module, "INTERFACE", INTERFACE);
+}
+
+static int clear(PyObject *module)
+{
+    State *state = PyModule_GetState(module);
+    Py_CLEAR(state->records);
+    return 0;
+}
+
+static int traverse(PyObject *module, visitproc visit, void *arg)
+{
+    State *state = PyModule_GetState(module);
+    if (state)
+        Py_VISIT(state->records);
+    return 0;
 }
 
 static PyModuleDef_Slot slots[] = {
@@ -879,8 +1002,11 @@ static PyModuleDef definition = {
     PyModuleDef_HEAD_INIT,
     .m_name = "ringleader._native",
     .m_doc = "The records of batches, found by compiled code.",
+    .m_size = sizeof(State),
     .m_methods = functions,
     .m_slots = slots,
+    .m_traverse = traverse,
+    .m_clear = clear,
 };
 
 PyMODINIT_FUNC PyInit__native(void)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
@@ -306,16 +306,17 @@ class BatchRows:
 
     def tuples(
         self, first: int, count: int, kind: type[_T], topic: str, partition: int, timestamp_type: str | None
-    ) -> list[_T] | None:
-        """Tuples of `count` rows: topic, partition, offset, timestamp, its type, key, value, headers. None
-        where only `read` can do it, or has to say what is wrong."""
+    ) -> Iterator[_T] | None:
+        """Tuples of `count` rows: topic, partition, offset, timestamp, its type, key, value, headers. Each is
+        made when its turn comes; that all can be made is known before. None where only `read` can do it, or
+        has to say what is wrong."""
         header, append_time = self.header, self.header.is_log_append_time
         base_ms = header.max_timestamp if append_time else header.base_timestamp
         try:
             opened = self.open()
             if native.compiled is None or opened.columns is not None:
                 return None
-            found = native.compiled.read_records(
+            found: tuple[Iterator[_T], int] | None = native.compiled.read_records(
                 opened.payload[0],
                 _start(opened, first),
                 first,
@@ -333,8 +334,7 @@ class BatchRows:
             self._note_end(opened, first + count, found[1])
         except CorruptBatchError:
             return None
-        tuples: list[_T] = found[0]
-        return tuples
+        return found[0]
 
     def _note_end(self, opened: _Opened, row: int, end: int) -> None:
         """`row` begins there, or it is the end. Raises CorruptBatchError."""

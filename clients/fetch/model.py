@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import repeat
+from itertools import chain, repeat
 from typing import Any, Literal, NamedTuple, cast
 
 from ringleader.clients.checks import MAX_INT64, check_bounds, check_fields, fits
@@ -123,7 +123,9 @@ class Batch:
         return state[0], state[1] | {"_handed": None}
 
     def __iter__(self) -> Iterator[Record]:
-        return iter(self.records)
+        parts = self._parts
+        one_by_one = self._one_by_one(parts) if self._records is None else None
+        return iter(self.records) if one_by_one is None else one_by_one
 
     @property
     def topic_partition(self) -> TopicPartition:
@@ -140,7 +142,8 @@ class Batch:
         """All records."""
         parts = self._parts
         if self._records is None:
-            self._records = self._made_at_once(parts) or self._rows()
+            one_by_one = self._one_by_one(parts)
+            self._records = self._rows() if one_by_one is None else list(one_by_one)
             self._parts = ()
         return self._records
 
@@ -266,19 +269,19 @@ class Batch:
             self._looked()
         return self._raw_values
 
-    def _made_at_once(self, parts: Sequence[Part]) -> list[Record] | None:
-        """All records without columns in between, where that can be."""
+    def _one_by_one(self, parts: Sequence[Part]) -> Iterator[Record] | None:
+        """All records without columns in between, each made when its turn comes, where that can be."""
         if self._columns is not None:
             return None
-        records: list[Record] = []
+        made: list[Iterator[Record]] = []
         for part in parts:
             kind = _timestamp_type(part.rows.header)
             found = part.rows.tuples(part.first, part.length, Record, self.topic, self.partition, kind)
             if found is None:
                 return None
-            records += found
+            made.append(found)
         self._looked()
-        return records
+        return chain.from_iterable(made)
 
     def _looked(self) -> None:
         if self._handed is not None:

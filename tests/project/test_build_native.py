@@ -189,6 +189,7 @@ def test_a_free_threaded_python_has_a_wheel_of_its_own(monkeypatch: pytest.Monke
 def test_a_build_by_a_free_threaded_python_is_whole(tmp_path: Path) -> None:
     """Without the stable ABI, with stand-ins for the names that came with 3.13; compiled, never loaded."""
     names = ["PyList_GetItemRef=PySequence_GetItem", "Py_mod_gil=4", "Py_MOD_GIL_NOT_USED=((void *)1)"]
+    names += ["Py_BEGIN_CRITICAL_SECTION(op)={", "Py_END_CRITICAL_SECTION()=}"]
     defined = [f"-D{name}" for name in ("Py_GIL_DISABLED=1", *names)]
     made = tmp_path / "made.so"
     compile_native(ROOT / SOURCE, made, "-Werror", *defined)

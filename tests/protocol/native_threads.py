@@ -39,6 +39,9 @@ def hold(native: ModuleType, lasts_s: float = LASTS_S) -> int:
     batch: list[object] = [None, None]
     written = (tuple, "t", 3, 70, [5, 6])
     until = time.monotonic() + lasts_s
+    shared, end = native.read_records(data, 0, 0, RECORDS, tuple, "t", 0, None, 0, 0, True)
+    assert end == len(data)
+    taken: list[int] = []
     wrong: list[BaseException] = []
     reads = [0] * THREADS
 
@@ -51,6 +54,7 @@ def hold(native: ModuleType, lasts_s: float = LASTS_S) -> int:
 
     def read(thread: int) -> None:
         try:
+            taken.extend([record[2] for record in shared])
             while time.monotonic() < until:
                 assert native.read_rows(data, 0, 0, RECORDS, True, True) == whole
                 assert native.read_columns([part], 0, RECORDS, False) == columns
@@ -82,6 +86,7 @@ def hold(native: ModuleType, lasts_s: float = LASTS_S) -> int:
         thread.join()
     if wrong:
         raise wrong[0]
+    assert sorted(taken) == list(range(RECORDS))
     return sum(reads)
 
 

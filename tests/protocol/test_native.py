@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import sys
+from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
@@ -59,7 +60,8 @@ def test_batches_of_producers_are_always_accepted(
 ) -> None:
     records = made(found, holes=holes)
     [view] = iter_batches(build_batch(records))
-    buffer, start, stop = view.payload()
+    buffer, start, stop = view.data, HEADER_BYTES, view.end
+    assert isinstance(buffer, bytes)
     first = 0 if holes else draw.draw(st.integers(0, len(records)))
     count = len(records) - first
     begin = rows.skip_rows(buffer, start, first)
@@ -219,7 +221,7 @@ def test_a_changed_byte_gives_the_same_records_or_the_same_words(
         batch.read(0, count, columns)
         return columns
 
-    def by_row(batch: BatchRows) -> list[ConsumerRecord] | None:
+    def by_row(batch: BatchRows) -> Iterator[ConsumerRecord] | None:
         return batch.tuples(0, count, ConsumerRecord, "t", 3, "create")
 
     looks = (everything, lambda batch: batch.values(0, count))
@@ -235,7 +237,7 @@ def test_a_changed_byte_gives_the_same_records_or_the_same_words(
     if tuples is not None:
         c = wanted[0]
         lists = zip(c.offsets, c.timestamps_ms, c.keys, c.values, c.headers, strict=True)
-        assert tuples == [ConsumerRecord("t", 3, o, t, "create", k, v, h) for o, t, k, v, h in lists]
+        assert list(tuples) == [ConsumerRecord("t", 3, o, t, "create", k, v, h) for o, t, k, v, h in lists]
 
 
 @pytest.mark.parametrize(
@@ -298,6 +300,22 @@ def test_columns_are_of_offsets_that_ascend_up_to_the_end_of_the_part(compiled: 
     )
 
 
+def test_records_are_made_when_their_turn_comes_of_bytes_that_are_held_until_then(
+    compiled: ModuleType,
+) -> None:
+    data = bytearray(build_batch([Record(i, 0, None, b"%d" % i, [("h", b"x")]) for i in range(3)]))
+    made, end = compiled.read_records(data, HEADER_BYTES, 0, 3, ConsumerRecord, "t", 3, None, 5, 7, True)
+    assert (end, next(made).value) == (len(data), b"0")
+    with pytest.raises(BufferError):
+        data.clear()
+    data[HEADER_BYTES:] = b"\xff" * (len(data) - HEADER_BYTES)
+    with pytest.raises(RuntimeError, match="have changed while it was read"):
+        next(made)
+    assert list(made) == [], "nothing is read behind that"
+    del made
+    data.clear()
+
+
 def test_only_known_kinds_of_tuples_are_made(compiled: ModuleType) -> None:
     with pytest.raises(TypeError, match="a kind of tuple"):
         compiled.read_records(b"", 0, 0, 0, list, "t", 0, None, 0, 0, False)
@@ -312,9 +330,9 @@ def test_records_are_made_in_one_step_where_there_are_no_holes(compiled: ModuleT
     try:
         native.compiled = compiled
         [whole], [holes] = iter_batches(data), iter_batches(thin)
-        found = BatchRows(whole).tuples(1, 3, ConsumerRecord, "t", 3, "create")
+        found = list(BatchRows(whole).tuples(1, 3, ConsumerRecord, "t", 3, "create") or ())
         assert found == [ConsumerRecord("t", 3, i, 0, "create", None, b"%d" % i, ()) for i in (1, 2, 3)]
-        assert {type(one) for one in found or ()} == {ConsumerRecord}
+        assert {type(one) for one in found} == {ConsumerRecord}
         assert BatchRows(holes).tuples(1, 3, ConsumerRecord, "t", 3, "create") is None
     finally:
         native.compiled = before

@@ -81,10 +81,11 @@ def _single_rows(data: bytes) -> list[Any]:
             promise(batch.values(first, some) == columns.values, "values are other ones than those of rows")
             tuples = batch.tuples(first, some, ConsumerRecord, "t", 3, "create")
             if tuples is not None:
+                made = list(tuples)
                 lists = zip(columns.offsets, columns.timestamps_ms, columns.keys, columns.values,
                             columns.headers, strict=True)  # fmt: skip
                 same = [ConsumerRecord("t", 3, o, at, "create", k, v, h) for o, at, k, v, h in lists]
-                promise(tuples == same, f"tuples {tuples!r:.200} are other ones than {same!r:.200}")
+                promise(made == same, f"tuples {made!r:.200} are other ones than {same!r:.200}")
             found.append(columns)
         part, start = batch.cut(0, half)
         columns = Columns()
