@@ -139,7 +139,7 @@ def append_columns(batch: BatchView, columns: Columns, with_headers: bool = True
 
 
 def _rows(
-    buffer: bytes, pos: int, stop_at: int, header: BatchHeader, with_headers: bool
+    buffer: bytes | memoryview, pos: int, stop_at: int, header: BatchHeader, with_headers: bool
 ) -> tuple[Rows, Sequence[int]]:
     """All records of a batch, and their offsets. Raises CorruptBatchError."""
     count, base = header.record_count, header.base_offset
@@ -182,7 +182,7 @@ def _check_times(timestamps_ms: list[int]) -> None:
 
 
 class _Opened(NamedTuple):
-    payload: tuple[bytes, int, int]
+    payload: tuple[bytes | memoryview, int, int]
     columns: Columns | None
     """Of a batch that compaction has thinned out: where it is to be cut only its offsets tell."""
     starts: dict[int, int]
@@ -249,7 +249,7 @@ class BatchRows:
         if end is None:
             end = read_values(opened.payload[0], start, first, count)[1]
             self._note_end(opened, first + count, end)
-        rows._opened = _Opened((opened.payload[0][start:end], 0, end - start), None, {first: 0})
+        rows._opened = _Opened((bytes(opened.payload[0][start:end]), 0, end - start), None, {first: 0})
         return rows, first
 
     def row_of(self, offset: int) -> int:

@@ -97,6 +97,12 @@ def decompress(codec: int, data: bytes | memoryview, limit: int | None = None) -
     Never takes more than a small multiple of the limit in memory. Raises CorruptBatchError for broken data,
     for data above the limit, and for an unknown codec.
     """
+    return bytes(inflate(codec, data, limit))
+
+
+def inflate(codec: int, data: bytes | memoryview, limit: int | None = None) -> bytes | memoryview:
+    """As `decompress`, without a last copy: perhaps a view of memory that is used again as soon as there is
+    no view of it."""
     if limit is None:
         limit = inflate_limit(len(data))
     if codec == Compression.NONE:
@@ -156,7 +162,7 @@ def _snappy_compress(data: bytes) -> bytes:
     return b"".join(out)
 
 
-def _snappy_decompress(data: bytes | memoryview, limit: int) -> bytes:
+def _snappy_decompress(data: bytes | memoryview, limit: int) -> bytes | memoryview:
     if bytes(data[:8]) != _XERIAL_MAGIC:
         return _snappy_blocks([data], limit)
     blocks: list[bytes | memoryview] = []
@@ -176,7 +182,7 @@ def _snappy_decompress(data: bytes | memoryview, limit: int) -> bytes:
     return _snappy_blocks(blocks, limit)
 
 
-def _snappy_blocks(blocks: list[bytes | memoryview], limit: int) -> bytes:
+def _snappy_blocks(blocks: list[bytes | memoryview], limit: int) -> bytes | memoryview:
     """Inflate raw blocks, each of which starts with its inflated size."""
     total = 0
     for block in blocks:
@@ -188,7 +194,7 @@ def _snappy_blocks(blocks: list[bytes | memoryview], limit: int) -> bytes:
     try:
         for block in blocks:
             end += cramjam.snappy.decompress_raw_into(block, room[end:])
-        return bytes(room[:end])
+        return _trimmed(room, end)
     except cramjam.DecompressionError as error:
         raise CorruptBatchError(f"broken snappy data: {error}") from None
 
@@ -203,7 +209,7 @@ def _snappy_size(block: bytes | memoryview) -> int:
     raise CorruptBatchError("a snappy block has no size")
 
 
-def _lz4_blocks(data: memoryview, limit: int) -> bytes | None:
+def _lz4_blocks(data: memoryview, limit: int) -> bytes | memoryview | None:
     """Inflate a frame as Kafka's producers write it, block by block: ten times as fast as through its stream.
     None for any other frame, and for what is broken or too large: the stream decides on those. The frame's
     checksums are not looked at, as that of the batch covers it."""
@@ -245,7 +251,7 @@ def _lz4_blocks(data: memoryview, limit: int) -> bytes | None:
                 return None
     except cramjam.DecompressionError:
         return None
-    return bytes(room[:at]) if _lz4_size(data) in (None, at) else None
+    return _trimmed(room, at) if _lz4_size(data) in (None, at) else None
 
 
 def _lz4_size(data: bytes | memoryview) -> int | None:
@@ -270,17 +276,40 @@ def _zstd_size(data: bytes | memoryview) -> int | None:
 
 
 def _scratch(size: int) -> memoryview:
-    """Room to inflate into. Most batches inflate faster than memory for them is cleared, so the room of a
-    thread is kept while it is small."""
+    """Room to inflate into. Most batches inflate faster than memory for them is cleared, so a thread's rooms
+    are kept while they are small, the oldest one first, and used again when nobody looks at them any more."""
     if size > _KEPT_BYTES:
         return memoryview(bytearray(size))
-    kept: bytearray | None = getattr(_local, "kept", None)
-    if kept is None or len(kept) < size:
-        kept = _local.kept = bytearray(max(size, _FIRST_GUESS_BYTES))
-    return memoryview(kept)[:size]
+    kept: list[bytearray] = _local.__dict__.setdefault("kept", [])
+    fit = _FIRST_GUESS_BYTES
+    while fit < size:
+        fit *= 2
+    for one in kept:
+        if len(one) == fit and is_free(one):
+            return memoryview(one)[:size]
+    while kept and sum(map(len, kept)) + fit > _KEPT_BYTES:
+        del kept[0]
+    kept.append(bytearray(fit))
+    return memoryview(kept[-1])[:size]
 
 
-def _inflate_into(into: Any, data: bytes | memoryview, limit: int, told: int | None, name: str) -> bytes:
+def _trimmed(room: memoryview, size: int) -> bytes | memoryview:
+    """The first bytes of the room, which they would hold as a whole: a copy, if that is much larger."""
+    return bytes(room[:size]) if 4 * size < len(room) else room[:size]
+
+
+def is_free(buffer: bytearray) -> bool:
+    """Whether there is no view of it: one that is looked at does not change its size."""
+    try:
+        buffer.append(buffer.pop())
+    except BufferError:
+        return False
+    return True
+
+
+def _inflate_into(
+    into: Any, data: bytes | memoryview, limit: int, told: int | None, name: str
+) -> bytes | memoryview:
     """Inflate into a buffer of the stated or a guessed size, then into larger ones, never above the limit."""
     if bytes(data[:4]) not in _FRAMES[name]:
         raise CorruptBatchError(f"no {name} frame")
@@ -298,4 +327,4 @@ def _inflate_into(into: Any, data: bytes | memoryview, limit: int, told: int | N
                 raise CorruptBatchError(f"broken {name} data, or above {limit} bytes: {error}") from None
             size = max(_FIRST_GUESS_BYTES, size * 4)
             continue
-        return bytes(buffer[:count])
+        return _trimmed(buffer, count)

@@ -19,7 +19,7 @@ from ringleader.protocol.compression import (
     Compression,
     CorruptBatchError,
     compress,
-    decompress,
+    inflate,
     inflate_limit,
 )
 from ringleader.protocol.wire import INT64_MAX
@@ -154,7 +154,7 @@ class BatchHeader(NamedTuple):
 class BatchView:
     """A batch inside `data`, which it begins at `start`. Records are decoded when they are asked for."""
 
-    data: bytes
+    data: bytes | memoryview
     start: int
     header: BatchHeader
 
@@ -171,18 +171,20 @@ class BatchView:
         if found != header.crc:
             raise ChecksumError(f"checksum is {found:#010x}, {header.crc:#010x} is due", start)
 
-    def payload(self) -> tuple[bytes, int, int]:
+    def payload(self) -> tuple[bytes | memoryview, int, int]:
         """The records, inflated: bytes, where they begin and end in them. Raises CorruptBatchError.
 
         The number of records that the header tells is checked against the bytes there are.
         """
-        header = self.header
-        if header.compression == Compression.NONE:
-            found = self.data, self.start + HEADER_BYTES, self.end
-        else:
-            view = memoryview(self.data)[self.start + HEADER_BYTES : self.end]
-            inflated = decompress(header.compression, view)
+        header, data = self.header, self.data
+        found: tuple[bytes | memoryview, int, int] = data, self.start + HEADER_BYTES, self.end
+        if header.compression:
+            inflated = inflate(header.compression, memoryview(data)[found[1] : found[2]])
+            if native.compiled is None:
+                inflated = bytes(inflated)
             found = inflated, 0, len(inflated)
+        elif isinstance(data, memoryview):
+            found = data[found[1] : found[2]], 0, found[2] - found[1]
         if not 0 <= header.record_count * LEAST_RECORD_BYTES <= found[2] - found[1]:
             raise CorruptBatchError(f"{header.record_count} records cannot be in {found[2] - found[1]} bytes")
         return found
@@ -218,7 +220,7 @@ def parse_header(data: bytes | memoryview, start: int = 0) -> BatchHeader:
     return header
 
 
-def iter_batches(data: bytes, start: int = 0) -> Iterator[BatchView]:
+def iter_batches(data: bytes | memoryview, start: int = 0) -> Iterator[BatchView]:
     """The whole batches of a Fetch answer; a last one that is cut off is left out, as Kafka allows.
 
     Checksums are not looked at: `BatchView.check_crc`. Raises CorruptBatchError.

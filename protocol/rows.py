@@ -48,7 +48,13 @@ class Rows(NamedTuple):
 
 
 def read_rows(
-    buffer: bytes, pos: int, first: int, count: int, *, with_headers: bool = True, dense: bool = True
+    buffer: bytes | memoryview,
+    pos: int,
+    first: int,
+    count: int,
+    *,
+    with_headers: bool = True,
+    dense: bool = True,
 ) -> Rows:
     """`count` records, of which the first begins at `pos`. Raises CorruptBatchError.
 
@@ -59,7 +65,7 @@ def read_rows(
         if found is not None:
             return Rows._make(found)
     try:
-        return _read_rows(buffer, pos, first, first + count, with_headers, dense)
+        return _read_rows(bytes(buffer), pos, first, first + count, with_headers, dense)
     except IndexError:
         raise CorruptBatchError("a record is cut off", pos) from None
 
@@ -145,7 +151,9 @@ def _read_rows(buffer: bytes, pos: int, first: int, stop_row: int, with_headers:
     return Rows(keys, values, timestamps, deltas, column, pos)
 
 
-def read_values(buffer: bytes, pos: int, first: int, count: int) -> tuple[list[bytes | None], int]:
+def read_values(
+    buffer: bytes | memoryview, pos: int, first: int, count: int
+) -> tuple[list[bytes | None], int]:
     """The values of such records of a dense batch, and where the last record ends. Raises CorruptBatchError,
     also for lengths that `read_rows` understands, but nobody writes."""
     if native.compiled is not None:
@@ -153,7 +161,7 @@ def read_values(buffer: bytes, pos: int, first: int, count: int) -> tuple[list[b
         if found is not None:
             return found
     try:
-        return _read_values(buffer, pos, first, first + count)
+        return _read_values(bytes(buffer), pos, first, first + count)
     except IndexError:
         raise CorruptBatchError("a record is cut off", pos) from None
 
@@ -203,7 +211,7 @@ def _read_values(buffer: bytes, pos: int, first: int, stop_row: int) -> tuple[li
     return values, pos
 
 
-def skip_rows(buffer: bytes, pos: int, count: int) -> int:
+def skip_rows(buffer: bytes | memoryview, pos: int, count: int) -> int:
     """The position where `count` records end. Raises CorruptBatchError."""
     try:
         for _ in range(count):
@@ -256,13 +264,13 @@ def read_headers(buffer: bytes, pos: int, end: int) -> tuple[Headers, int]:
     return found, pos
 
 
-def read_varint(buffer: bytes, pos: int) -> tuple[int, int]:
+def read_varint(buffer: bytes | memoryview, pos: int) -> tuple[int, int]:
     """A signed number in zigzag form, and where it ends. IndexError when the bytes run out."""
     value, pos = _long_varint(buffer, pos)
     return (value >> 1) ^ -(value & 1), pos
 
 
-def _long_varint(buffer: bytes, pos: int) -> tuple[int, int]:
+def _long_varint(buffer: bytes | memoryview, pos: int) -> tuple[int, int]:
     value = shift = 0
     for at in range(pos, pos + _LONGEST_VARINT):
         byte = buffer[at]

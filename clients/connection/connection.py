@@ -330,8 +330,8 @@ class Connection(asyncio.BufferedProtocol):
             keep = waiting.request.keep
             data = bytes(frame) if keep is None else frame
             response: Any = self.wire.answer(waiting.response, data, version)[1]
-            if keep is not None:
-                keep(response)
+            if keep is not None and keep(response):
+                self._incoming.lend()
         except MalformedError as error:
             waiting.answer.set_exception(ConnectionLostError(f"answer of {self.address}: {error}"))
             self.close(f"malformed answer: {error}")

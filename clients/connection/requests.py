@@ -24,9 +24,9 @@ class Request:
     max_version: int = LAST
     raw: bool = False
     """The answer is wanted as a `RawAnswer`: it may be large, and is decoded elsewhere."""
-    keep: Callable[[Any], None] | None = None
-    """For messages with records: they come as views of a buffer that the next answer overwrites, and this
-    makes them the message's own."""
+    keep: Callable[[Any], bool] | None = None
+    """For messages with records: they come as views of the buffer that was received into, and this makes them
+    the message's own, or returns True: the buffer is left alone as long as there is a view of it."""
     client_id: str | None = None
     """Asked in this name; None: in that of the connection."""
 

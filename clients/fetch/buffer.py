@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Sequence
 from struct import Struct
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from ringleader.protocol.columns import AbortedTransactions, BatchRows
 from ringleader.protocol.errors import MalformedError
@@ -22,6 +22,9 @@ INLINE_RECORDS = 4_096
 """A batch with holes and more records takes some milliseconds to decode, and is decoded in a thread."""
 HELD_MAX = 32
 """A batch that the application keeps holds no more than this multiple of its own bytes."""
+HELD_RATIO = 8
+"""The records of a partition hold no more than this multiple of their own bytes, of the answer that they came
+in."""
 INLINE_BYTES = 256 * 1024
 """One of more compressed bytes is inflated in a thread."""
 
@@ -31,7 +34,7 @@ class Chunk:
 
     __slots__ = ("_aborted", "_at", "_data")
 
-    def __init__(self, data: bytes, aborted: Sequence[tuple[int, int]] | None) -> None:
+    def __init__(self, data: bytes | memoryview, aborted: Sequence[tuple[int, int]] | None) -> None:
         """`aborted`: (producer id, first offset) of aborted transactions; None: they are delivered, too."""
         self._data = data
         self._at = 0
@@ -83,7 +86,7 @@ class Chunk:
         return after if base <= position < after else position + 1
 
 
-def end_of(data: bytes) -> int | None:
+def end_of(data: bytes | memoryview) -> int | None:
     """The offset after the last whole batch; None when there is none. Looks at no more than needed."""
     at, last, size = 0, -1, len(data)
     length_of = _INT32.unpack_from
@@ -106,12 +109,18 @@ class Part(NamedTuple):
     length: int
 
 
+def holder(data: bytes | memoryview) -> bytes | bytearray:
+    """The object that holds the memory of these bytes: they themselves, or the buffer they are a view of."""
+    return cast("bytearray", data.obj) if isinstance(data, memoryview) else data
+
+
 def apart(parts: Sequence[Part]) -> Sequence[Part]:
     """The same rows, without the answers that they came in where those are much larger."""
     if not all(part.rows.is_open for part in parts):
         return parts
     own = sum(part.rows.size_bytes(part.length) for part in parts)
-    held = {id(part.rows.view.data): len(part.rows.view.data) for part in parts}
+    holders = [holder(part.rows.view.data) for part in parts]
+    held = {id(one): len(one) for one in holders}
     if sum(held.values()) + sum(part.rows.inflated_bytes for part in parts) <= HELD_MAX * own:
         return parts
     try:

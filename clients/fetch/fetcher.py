@@ -19,12 +19,13 @@ from ringleader.clients.connection.backoff import Backoff
 from ringleader.clients.connection.cluster import Cluster
 from ringleader.clients.connection.requests import Request
 from ringleader.clients.errors import AuthenticationError, ClientError, RetriableError
-from ringleader.clients.fetch.buffer import Chunk, end_of
+from ringleader.clients.fetch.buffer import HELD_RATIO, Chunk, end_of, holder
 from ringleader.clients.fetch.errors import PartitionError
 from ringleader.clients.fetch.leaders import MOVED, Leaders
 from ringleader.clients.fetch.partition_state import PartitionState
 from ringleader.clients.fetch.session import LOST, FetchSession, Wanted, newest
 from ringleader.clients.model import Node, TopicPartition
+from ringleader.protocol import native
 from ringleader.protocol.errors import ErrorCode, KafkaError, error_name
 from ringleader.protocol.messages import (
     FetchRequest,
@@ -395,8 +396,17 @@ class Fetcher:
             self._on_ready(state)
 
 
-def _keep_records(response: FetchResponse) -> None:
+def _keep_records(response: FetchResponse) -> bool:
+    """Whether there are views of the buffer left. Records that take a good part of it stay there, which saves
+    a copy; others would hold too much memory, and Python needs bytes."""
+    lent = False
     for topic in response.responses:
         for part in topic.partitions:
-            if part.records is not None:
-                part.records = bytes(part.records)
+            records = part.records
+            if records is None:
+                continue
+            if native.compiled is None or len(records) * HELD_RATIO < len(holder(records)):
+                part.records = bytes(records)
+            else:
+                lent = True
+    return lent

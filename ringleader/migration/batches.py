@@ -50,7 +50,7 @@ def kept(batch: BatchView, start: int, aborted: Aborted) -> Kept | None:
     if header.is_control or (header.is_transactional and aborted.has(header.producer_id, header.base_offset)):
         return None
     if header.base_offset >= start and not header.is_log_append_time:
-        return Kept(header.base_offset, header.record_count, batch.data[batch.start : batch.end])
+        return Kept(header.base_offset, header.record_count, bytes(batch.data[batch.start : batch.end]))
     # A producer may not send the broker's time; and a deletion may have ended inside of the batch.
     records = [record for record in batch.records() if record.offset >= start]
     return Kept(records[0].offset, len(records), build_batch(records, compression=header.compression))

@@ -12,7 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ringleader.protocol import compression
-from ringleader.protocol.compression import Compression, CorruptBatchError, compress, decompress
+from ringleader.protocol.compression import (
+    Compression,
+    CorruptBatchError,
+    compress,
+    decompress,
+    inflate,
+)
 
 REAL = [codec for codec in Compression if codec]
 TEXT = b"some text that repeats itself, " * 5000
@@ -27,6 +33,32 @@ def test_data_comes_back(data: bytes, codec: int) -> None:
 def test_large_data_comes_back(codec: int, seed: int) -> None:
     data = random.Random(seed).randbytes(700_000) + bytes(3_000_000)
     assert decompress(codec, compress(codec, data)) == data
+
+
+@pytest.mark.parametrize("codec", REAL)
+def test_what_is_inflated_stays_as_long_as_it_is_looked_at(codec: int, seed: int) -> None:
+    draw = random.Random(seed)
+    texts = [draw.randbytes(draw.choice([10, 50_000, 70_000, 300_000])) * 2 for _ in range(60)]
+    looked = []
+    for text in texts:
+        looked.append((text, inflate(codec, compress(codec, text))))
+        if draw.random() < 0.5:
+            looked.pop(draw.randrange(len(looked)))
+        assert all(found == wanted for wanted, found in looked)
+
+
+def test_memory_is_inflated_into_again_and_not_held_by_a_few_bytes() -> None:
+    packed = compress(Compression.LZ4, TEXT)
+    first, other = inflate(Compression.LZ4, packed), inflate(Compression.LZ4, packed)
+    assert isinstance(first, memoryview)
+    assert isinstance(other, memoryview)
+    rooms = {id(first.obj), id(other.obj)}
+    assert len(rooms) == 2
+    del first, other
+    again = inflate(Compression.LZ4, packed)
+    assert isinstance(again, memoryview)
+    assert id(again.obj) in rooms
+    assert isinstance(inflate(Compression.LZ4, compress(Compression.LZ4, b"few")), bytes)
 
 
 @pytest.mark.parametrize("codec", REAL)

@@ -138,8 +138,9 @@ def _end_of(data: bytes, offset: int) -> int:
     return offset if last < 0 else parse_header(data, last).next_offset
 
 
-def _keep(response: FetchResponse) -> None:
+def _keep(response: FetchResponse) -> bool:
     for topic in response.responses:
         for part in topic.partitions:
             if part.records is not None:
                 part.records = bytes(part.records)
+    return False

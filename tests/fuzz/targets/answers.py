@@ -112,7 +112,12 @@ async def _conversation(arrivals: list[bytes]) -> None:
 def _request(kind: Any, kept: list[Any]) -> Request:
     if kind is ApiVersionsRequest:
         return Request(kind, lambda _version: GREETING)
-    return Request(kind, lambda _version: kind(), keep=kept.append if kind is FetchRequest else None)
+
+    def keep(answer: Any) -> bool:
+        kept.append(answer)
+        return True
+
+    return Request(kind, lambda _version: kind(), keep=keep if kind is FetchRequest else None)
 
 
 def _overview(frame: bytes) -> None:
