@@ -156,11 +156,11 @@ def test_a_client_that_does_not_know_its_subscription_may_ask_at_once(wrong: dic
 @pytest.mark.parametrize("codec", list(Compression))
 def test_what_a_member_tells_is_kept(codec: Compression) -> None:
     client = Client()
-    data = metrics_data(MEMBER, {POLLED: 301_000.0, IDLE: 0.25, "org.apache.kafka.other": 1.0})
+    data = metrics_data(MEMBER, {POLLED: 301_000.0, IDLE: 0.0, "org.apache.kafka.other": 1.0})
     assert client.pushes(compression_type=codec, metrics=compress(codec, data)) == 0
     told = client.telemetry.of_member("billing", "m-1", 0)
     assert told is not None
-    assert told.values == {"poll_interval_max_seconds": 301.0, "poll_idle_ratio": 0.25}
+    assert told.values == {"poll_interval_max_seconds": 301.0, "poll_idle_ratio": 0.0}
     assert (told.client_id, told.client_host, told.at_ms) == ("client", "/127.0.0.1", AT_MS)
     assert list(client.telemetry.of_groups({"billing"}, 0)) == [told]
     assert list(client.telemetry.of_groups({"other"}, 0)) == []

@@ -112,6 +112,10 @@ def test_what_is_long_ago_counts_no_more() -> None:
     assert rate.throttle_ms(3_000) == 0
     rate.record(1, 3_000)
     assert rate.throttle_ms(3_000) == 0
+    # A window counts as long as the last use in it.
+    rate.record(1_000, 3_999)
+    assert rate.throttle_ms(6_998) > 0
+    assert rate.throttle_ms(6_999) == 0
 
 
 def test_tokens_are_for_a_burst_and_then_for_the_rate() -> None:

@@ -112,6 +112,19 @@ async def test_what_is_too_much_is_refused_and_the_rest_is_kept(
     await again.change("acls", {"more": "x" * 500})
 
 
+async def test_of_changes_of_one_entry_at_once_the_last_is_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_module, "MAX_BYTES", 1_000)
+    store = opened(tmp_path / FILE)
+    await asyncio.gather(*(store.change("users", {"same": letter * 400}) for letter in "abcd"))
+    await asyncio.gather(*(store.change("users", {"same": size * "x"}) for size in (900, 10, 900, 10)))
+    assert store.entries("users") == {"same": "x" * 10}
+    await store.change("acls", {"more": "x" * 900})
+    with pytest.raises(KafkaError, match="1,000 bytes at most"):
+        await store.change("acls", {"too much": "x" * 100})
+
+
 async def test_after_a_failed_sync_nothing_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     failures: list[Exception] = []
     store = FileStore(tmp_path / FILE, failures.append)

@@ -314,6 +314,18 @@ async def test_client_id_may_be_null_empty_odd_or_change() -> None:
         assert struct.unpack(">ih", (await client.frame())[:6]) == (6, 0)
 
 
+async def test_tagged_fields_of_a_header_are_passed_over_whatever_came_before() -> None:
+    plain = encode_request(ApiVersionsRequest("name", "1"), 3, 1, "client")[4:]
+    at = len(struct.pack(">hhih", API_VERSIONS, 3, 1, 6)) + len("client")
+    tagged = plain[:at] + b"\x01\x05\x02ab" + plain[at + 1 :]
+    async with serving() as served, served.connect() as client:
+        answers = set[bytes]()
+        for frame in (plain, tagged, plain, tagged, tagged):
+            client.writer.write(struct.pack(">i", len(frame)) + frame)
+            answers.add(await client.frame())
+        assert len(answers) == 1
+
+
 async def test_bytes_after_the_body_are_ignored() -> None:
     async with serving() as served, served.connect() as client:
         client.writer.write(hand_frame(HEARTBEAT, 0, b"\0\1g\0\0\0\1\0\1m" + b"more", correlation_id=1))
