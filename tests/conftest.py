@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from collections.abc import Iterator
@@ -33,6 +34,17 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """One Spark session for all tests of a run that need a JVM."""
     with spark_session(tmp_path_factory.mktemp("spark")) as session:
         yield session
+
+
+def pytest_collection() -> None:
+    """None of it is garbage: looking for some took a quarter of the time of each process."""
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """What was collected stays: no look for garbage in a test goes through it again."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(trylast=True)
