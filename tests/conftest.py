@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import Any
 
 import pytest
@@ -36,15 +36,16 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         yield session
 
 
-def pytest_collection() -> None:
-    """None of it is garbage: looking for some took a quarter of the time of each process."""
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """None of what is collected is garbage: looking for some took a quarter of the time of each process. And
+    it stays: no look for garbage in a test goes through it again."""
     gc.disable()
-
-
-def pytest_collection_finish() -> None:
-    """What was collected stays: no look for garbage in a test goes through it again."""
-    gc.freeze()
-    gc.enable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(trylast=True)
