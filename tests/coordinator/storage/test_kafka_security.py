@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -24,25 +24,13 @@ from ringleader.coordinator.storage.kafka.writer import uptime_s
 from ringleader.coordinator.topics.disk import DamagedError
 from ringleader.protocol.errors import ErrorCode, KafkaError
 from ringleader.testing import Coordinator
+from tests.coordinator.storage.conftest import CONFIGS
 from tests.support.cluster_nodes import Lines
 from tests.support.registered import ALICE, credential
 from tests.support.served import until
 
 TOPIC = "__ringleader_security"
-CONFIGS = {
-    "cleanup.policy": "compact",
-    "max.message.bytes": "20000000",
-    "unclean.leader.election.enable": "false",
-    "message.timestamp.type": "LogAppendTime",
-}
 FOLLOWED = "users, ACLs and quotas cannot be followed any more"
-
-
-@pytest.fixture
-def kafka_cluster() -> Iterator[Coordinator]:
-    """Stands for the cluster; keeps its port."""
-    with Coordinator() as coordinator:
-        yield coordinator
 
 
 class Stores:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
@@ -13,25 +13,13 @@ from ringleader.coordinator.storage.kafka import Claim, KafkaStorage
 from ringleader.coordinator.storage.kafka import store as module
 from ringleader.coordinator.storage.kafka.topic import GroupsTopic
 from ringleader.testing import Coordinator
+from tests.coordinator.storage.conftest import CONFIGS
 from tests.support.cluster_nodes import Lines
 from tests.support.served import until
 
 TOPIC = "__ringleader_groups"
 PARTITIONS = 2
-CONFIGS = {
-    "cleanup.policy": "compact",
-    "max.message.bytes": "20000000",
-    "unclean.leader.election.enable": "false",
-    "message.timestamp.type": "LogAppendTime",
-}
 UNFIT = "the groups' topic is not as it has to be"
-
-
-@pytest.fixture
-def kafka_cluster() -> Iterator[Coordinator]:
-    """Stands for the cluster."""
-    with Coordinator() as coordinator:
-        yield coordinator
 
 
 class Node:
