@@ -16,46 +16,36 @@ from tests.support.shares import share
 pytestmark = [pytest.mark.draws, pytest.mark.share]
 
 _SEEDS_PER_TEST = 15
+_HAPPENS = (
+    "acquired",
+    "released",
+    "kills",
+    "fenced",
+    "lost FENCED",
+    "committed",
+    "read",
+    "rebuilt",
+    "beats",
+    "grown",
+)
+
+
+def seeds(*, calm: bool) -> None:
+    counts: Counter[str] = Counter()
+    for _ in range(_SEEDS_PER_TEST):
+        counts += simulate(secrets.randbits(48), calm=calm).checks.counts
+    for what in _HAPPENS:
+        assert counts[what], f"{what} never happened"
 
 
 @pytest.mark.parametrize("part", range(share(1, whole=8)))
 def test_fresh_seeds_hold_all_invariants(part: int) -> None:
-    counts: Counter[str] = Counter()
-    for _ in range(_SEEDS_PER_TEST):
-        counts += simulate(secrets.randbits(48)).checks.counts
-    for what in (
-        "acquired",
-        "released",
-        "kills",
-        "fenced",
-        "lost FENCED",
-        "committed",
-        "read",
-        "rebuilt",
-        "beats",
-        "grown",
-    ):
-        assert counts[what], f"{what} never happened"
+    seeds(calm=False)
 
 
 @pytest.mark.parametrize("part", range(share(1, whole=4)))
 def test_no_group_notices_what_happens_to_nodes_only(part: int) -> None:
-    counts: Counter[str] = Counter()
-    for _ in range(_SEEDS_PER_TEST):
-        counts += simulate(secrets.randbits(48), calm=True).checks.counts
-    for what in (
-        "acquired",
-        "released",
-        "kills",
-        "fenced",
-        "lost FENCED",
-        "committed",
-        "read",
-        "rebuilt",
-        "beats",
-        "grown",
-    ):
-        assert counts[what], f"{what} never happened"
+    seeds(calm=True)
 
 
 def test_a_run_is_repeated_byte_for_byte() -> None:
