@@ -6,6 +6,7 @@ import pytest
 
 from ringleader.clients.group.machine.phases import Phase
 from tests.support.consumer_protocol_world import REBALANCE_MS, SESSION_MS, World
+from tests.support.shares import share
 
 STEPS = 30
 
@@ -26,7 +27,8 @@ def settles(world: World) -> None:
         assert sum(counts) == sum(world.group.topics.values())
 
 
-@pytest.mark.parametrize("seed", range(12), indirect=True)
+@pytest.mark.share
+@pytest.mark.parametrize("seed", range(share(4, whole=12)), indirect=True)
 def test_no_partition_has_two_owners_and_each_gets_one(seed: int) -> None:
     world = World(seed)
     chance = world.random

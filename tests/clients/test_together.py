@@ -7,6 +7,7 @@ from functools import partial
 import pytest
 
 from tests.support.member_world import SHARDS, World
+from tests.support.shares import share
 
 CALM_MS = 90_000
 """Longer than all timeouts one after the other."""
@@ -83,7 +84,8 @@ def test_a_rejoin_of_the_leader_makes_a_new_generation(seed: int) -> None:
     assert any("topics changed" in line for line in world.journal)
 
 
-@pytest.mark.parametrize("seed", range(40), indirect=True)
+@pytest.mark.share
+@pytest.mark.parametrize("seed", range(share(10, whole=40)), indirect=True)
 def test_calm_follows_after_any_events(seed: int) -> None:
     """No shard has two owners in one generation, ever; when all is calm, every shard has one."""
     world = World(seed)

@@ -15,6 +15,7 @@ from tests.support.committers import Committer, commit_until_cut_off, committed
 from tests.support.cut_lab import cut_often
 from tests.support.daemon import Daemon
 from tests.support.powercut import cut_power, watching
+from tests.support.shares import share
 
 TOPIC = "orders"
 COMMITTERS = 32
@@ -67,9 +68,11 @@ async def test_without_syncing_the_same_power_cut_loses_commits(tmp_path: Path) 
     assert await lost_commits(tmp_path, "off") > 0
 
 
+@pytest.mark.share
 def test_the_store_keeps_every_transaction_whichever_moment_is_its_last(tmp_path: Path, seed: int) -> None:
-    found = cut_often("tests.e2e.power_store:Store", tmp_path / "lab", seed, rounds=100, fresh=True)
-    assert found["undone"] > 100
+    rounds = share(40, whole=100)
+    found = cut_often("tests.e2e.power_store:Store", tmp_path / "lab", seed, rounds=rounds, fresh=True)
+    assert found["undone"] > rounds
 
 
 def test_without_syncing_the_same_cuts_lose_transactions(tmp_path: Path, seed: int) -> None:
@@ -77,16 +80,22 @@ def test_without_syncing_the_same_cuts_lose_transactions(tmp_path: Path, seed: i
         cut_often("tests.e2e.power_store:WithoutSync", tmp_path / "lab", seed, every=True, fresh=True)
 
 
+@pytest.mark.share
 def test_a_first_start_may_be_cut_at_any_moment(tmp_path: Path, seed: int) -> None:
-    found = cut_often("tests.e2e.power_node:FirstStart", tmp_path / "lab", seed, rounds=60, fresh=True)
-    assert found["undone"] > 60
+    rounds = share(24, whole=60)
+    found = cut_often("tests.e2e.power_node:FirstStart", tmp_path / "lab", seed, rounds=rounds, fresh=True)
+    assert found["undone"] > rounds
 
 
+@pytest.mark.share
 def test_acknowledged_records_outlive_cuts_at_any_moment(tmp_path: Path, seed: int) -> None:
-    found = cut_often("tests.e2e.power_node:Everything", tmp_path / "lab", seed, rounds=25)
-    assert found["undone"] > 100
+    rounds = share(10, whole=25)
+    found = cut_often("tests.e2e.power_node:Everything", tmp_path / "lab", seed, rounds=rounds)
+    assert found["undone"] > 4 * rounds
 
 
+@pytest.mark.share
 def test_a_young_node_keeps_what_it_acknowledged(tmp_path: Path, seed: int) -> None:
-    found = cut_often("tests.e2e.power_node:Everything", tmp_path / "lab", seed, rounds=15, fresh=True)
-    assert found["undone"] > 100
+    rounds = share(6, whole=15)
+    found = cut_often("tests.e2e.power_node:Everything", tmp_path / "lab", seed, rounds=rounds, fresh=True)
+    assert found["undone"] > 6 * rounds

@@ -19,6 +19,7 @@ from ringleader.protocol.compression import (
     decompress,
     inflate,
 )
+from tests.support.shares import share
 
 REAL = [codec for codec in Compression if codec]
 TEXT = b"some text that repeats itself, " * 5000
@@ -113,7 +114,8 @@ def lz4_frame(chance: random.Random, data: bytes) -> bytes:
     return bytes(packer.finish())
 
 
-@pytest.mark.parametrize("seed", range(20), indirect=True)
+@pytest.mark.share
+@pytest.mark.parametrize("seed", range(share(5, whole=20)), indirect=True)
 def test_lz4_by_blocks_is_what_the_stream_gives(seed: int) -> None:
     chance = random.Random(seed)
     sizes = [chance.randint(0, 90_000) for _ in range(chance.randint(0, 9))]

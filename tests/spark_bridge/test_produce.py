@@ -22,6 +22,7 @@ from ringleader.protocol.schema import Message
 from ringleader.spark_bridge.sink.produce import SinkProducer, SinkSettings, close_clusters
 from tests.spark_bridge.broker import Partition
 from tests.spark_bridge.sink_broker import SinkBroker
+from tests.support.shares import share
 
 PARTITIONS = 3
 
@@ -210,7 +211,8 @@ def test_errors_that_pass_keep_the_order(broker: SinkBroker, idempotent: bool) -
     assert broker.values("t", 0) == values(600)
 
 
-@pytest.mark.parametrize("seed", range(12), indirect=True)
+@pytest.mark.share
+@pytest.mark.parametrize("seed", range(share(4, whole=12)), indirect=True)
 @pytest.mark.parametrize("idempotent", [True, False])
 def test_no_mix_of_failures_loses_or_reorders_rows(broker: SinkBroker, seed: int, idempotent: bool) -> None:
     """Any request may be refused, lost before or after it is served, and leaders move between two brokers."""

@@ -36,6 +36,7 @@ from ringleader.protocol.messages import (
 )
 from ringleader.protocol.records import build_pairs, iter_batches
 from tests.coordinator.groups.script import Call
+from tests.support.shares import share
 
 PRODUCERS = (1, 2, 3)
 GROUPS = ("g", "h")
@@ -305,7 +306,8 @@ class Run:
         return found
 
 
-@pytest.mark.parametrize("seed", range(60), indirect=True)
+@pytest.mark.share
+@pytest.mark.parametrize("seed", range(share(15, whole=60)), indirect=True)
 def test_an_heir_comes_to_what_the_log_says_wherever_it_ends(seed: int) -> None:
     run = Run(seed)
     run.play(40)

@@ -16,10 +16,11 @@ import pytest
 from ringleader.coordinator.topics import Topics
 from ringleader.coordinator.topics.transactional import is_commit, next_offset
 from ringleader.protocol.records import BatchView, Record, build_batch, iter_batches
+from tests.support.shares import share
 from tests.support.topiclog import WallClock, killed, topic_settings
 
 SETTINGS = topic_settings(log_segment_bytes=500, log_retention_ms=50_000, tail_cache_bytes=600)
-SEEDS = range(12)
+SEEDS = range(share(4, whole=12))
 STEPS = 150
 
 
@@ -218,6 +219,7 @@ def step(world: World, rng: random.Random) -> None:
             world.burst([rng.randint(1, 4) for _ in range(20)])
 
 
+@pytest.mark.share
 @pytest.mark.parametrize("seed", SEEDS, indirect=True)
 def test_readers_see_what_is_committed(seed: int) -> None:
     rng = random.Random(seed)

@@ -12,6 +12,7 @@ import pytest
 
 from ringleader.coordinator.transactions.machine import Finish, Producer, Result
 from ringleader.protocol.errors import ErrorCode
+from tests.support.shares import share
 from tests.support.transactions import World
 
 NAMES = ("t", "u")
@@ -151,7 +152,8 @@ class Schedule:
             told.outcome, told.added, told.commit_asked = found.committed, set(), -1
 
 
-@pytest.mark.parametrize("seed", range(60), indirect=True)
+@pytest.mark.share
+@pytest.mark.parametrize("seed", range(share(15, whole=60)), indirect=True)
 def test_a_transaction_has_one_outcome(seed: int) -> None:
     schedule = Schedule(seed)
     for _ in range(STEPS):
