@@ -43,17 +43,22 @@ IN_PYTHON = ", in Python"
 """Behind a name: without the compiled code."""
 SIZES = (1_000, 100)
 CODECS = (Compression.NONE, Compression.LZ4, Compression.ZSTD)
+MIXED = (*CODECS, Compression.SNAPPY, Compression.GZIP)
+"""Of a topic whose producers have each its own codec: one batch after the other."""
 PARTITIONS = 4
 BATCH_RECORDS = 100
 PATTERNS = 20
 """Different batches that a topic is filled with, over and over."""
+AHEAD_BYTES, AHEAD_RECORDS = 64 * 2**20, PARTITIONS * 100_000
+"""The most that any of the clients fetches ahead, by default."""
 MANY_PARTITIONS = 100
 LARGE_BATCH_RECORDS = 5_000
 BUFFER_MAX_BYTES = 4 * 2**20
 """Of the readers whose memory is measured."""
 PRODUCE_VERSION = 7
 CREATE_TRIES = 100
-AIOKAFKA_GOAL, CONFLUENT_GOAL = 2.0, 1.0
+AIOKAFKA_GOAL = 2.0
+CONFLUENT_GOALS = {RECORDS: 1.2, VALUES: 1.5}
 """How many times the rivals' records per CPU second are wanted."""
 
 
@@ -213,28 +218,53 @@ class Case:
     """A topic with records of about that size, half to one and a half times of it."""
 
     value_bytes: int
-    codec: Compression
+    codecs: tuple[Compression, ...]
+    """Of its batches, in turn."""
+    halved: bool
+    """Whether compression makes half of a value, or hardly less than it is."""
+
+    @property
+    def codec(self) -> str:
+        """Its codec's name, or that it has several."""
+        return self.codecs[0].name.lower() if len(self.codecs) == 1 else "mixed"
 
     @property
     def topic(self) -> str:
         """Its name."""
-        return f"bench-{self.value_bytes}-{self.codec.name.lower()}"
+        return f"bench-{self.value_bytes}-{self.codec}-{'halved' if self.halved else 'hard'}"
+
+    @property
+    def ahead(self) -> int:
+        """How many more records than are read it has: so at the end of the measurement as much is fetched
+        and not handed out as at its beginning, by each client."""
+        return min(AHEAD_RECORDS, AHEAD_BYTES // self.value_bytes)
 
     def batches(self) -> list[bytes]:
-        """Of records whose values can be halved by compression."""
+        """Different batches for it."""
         draw = random.Random(self.value_bytes)
         made = []
         now_ms = _now_ms()
-        for _ in range(PATTERNS):
+        for number in range(PATTERNS):
             sizes = [
                 draw.randint(self.value_bytes // 2, self.value_bytes * 3 // 2) for _ in range(BATCH_RECORDS)
             ]
             records = [
-                Record(i, now_ms + i, b"%d" % i, (draw.randbytes(size // 2 + 1) * 2)[:size])
-                for i, size in enumerate(sizes)
+                Record(i, now_ms + i, b"%d" % i, self._value(draw, size)) for i, size in enumerate(sizes)
             ]
-            made.append(build_batch(records, compression=self.codec))
+            made.append(build_batch(records, compression=self.codecs[number % len(self.codecs)]))
         return made
+
+    def _value(self, draw: random.Random, size: int) -> bytes:
+        return (draw.randbytes(size // 2 + 1) * 2)[:size] if self.halved else draw.randbytes(size)
+
+
+CASES = tuple(
+    Case(size, codecs, halved)
+    for size in SIZES
+    for codecs in (*((codec,) for codec in CODECS), MIXED)
+    for halved in (True, False)
+    if halved or codecs != (Compression.NONE,)  # without a codec it makes no difference
+)
 
 
 def _now_ms() -> int:
@@ -310,7 +340,8 @@ def measure_case(case: Case, broker: str, address: Address, plan: Plan, cpu: int
     count = plan.consumed_records // BATCH_RECORDS * BATCH_RECORDS
     create(address, case.topic, PARTITIONS)
     batches = case.batches()
-    dealt = ((n % PARTITIONS, batches[n % PATTERNS]) for n in range(count // BATCH_RECORDS))
+    held = count + min(count, case.ahead)
+    dealt = ((n % PARTITIONS, batches[n % PATTERNS]) for n in range(held // BATCH_RECORDS))
     fill(address, case.topic, dealt)
     rounds: dict[str, list[dict[str, float]]] = {name: [] for name in READERS}
     for _ in range(plan.rounds):
@@ -324,7 +355,8 @@ def measure_case(case: Case, broker: str, address: Address, plan: Plan, cpu: int
     return {
         "broker": broker,
         "value_bytes": case.value_bytes,
-        "codec": case.codec.name.lower(),
+        "codec": case.codec,
+        "values": "halved" if case.halved else "hard",
         "medians": medians,
         "rounds": rounds,
     }
@@ -350,9 +382,9 @@ def goals_of(results: list[dict[str, Any]]) -> list[Goal]:
     found = []
     for result in results:
         rates = {name: values["per_cpu_s"] for name, values in result["medians"].items()}
-        case = f"{result['broker']}, {result['value_bytes']} bytes, {result['codec']}"
+        case = f"{result['broker']}, {result['value_bytes']} bytes, {result['codec']}, {result['values']}"
         for way in (RECORDS, VALUES):
-            for peer, bound in ((AIOKAFKA, AIOKAFKA_GOAL), (CONFLUENT, CONFLUENT_GOAL)):
+            for peer, bound in ((AIOKAFKA, AIOKAFKA_GOAL), (CONFLUENT, CONFLUENT_GOALS[way])):
                 name = f"records per CPU second, {way.partition(', ')[2]}; {case}"
                 found.append(Goal(name, peer, rates[way] / rates[peer], bound))
     return found
@@ -364,11 +396,9 @@ def run(plan: Plan) -> dict[str, Any]:
     say(f"consume: {plan.consumed_records:,} records, batches of {BATCH_RECORDS}; records per CPU second")
     results: list[dict[str, Any]] = []
     with work_dir(plan.data_dir) as directory, served(plan, pins.server, directory) as addresses:
-        for size in SIZES:
-            for codec in CODECS:
-                for broker, address in addresses.items():
-                    case = Case(size, codec)
-                    results.append(measure_case(case, broker, address, plan, pins.load))
+        for case in CASES:
+            for broker, address in addresses.items():
+                results.append(measure_case(case, broker, address, plan, pins.load))
         memory = measure_memory(addresses[RINGLEADER], pins.load)
     goals = goals_of(results)
     table("Consuming (medians)", COLUMNS, rows_of(results))
@@ -379,7 +409,7 @@ def run(plan: Plan) -> dict[str, Any]:
     return whole
 
 
-COLUMNS = ["client", "broker", "bytes", "codec", "records/s", "per CPU second"]
+COLUMNS = ["client", "broker", "bytes", "codec", "values", "records/s", "per CPU second"]
 
 
 def rows_of(results: list[dict[str, Any]]) -> Iterator[list[object]]:
@@ -387,7 +417,8 @@ def rows_of(results: list[dict[str, Any]]) -> Iterator[list[object]]:
     for result in results:
         for name, values in result["medians"].items():
             rates = [f"{values[key]:,.0f}" for key in ("per_s", "per_cpu_s")]
-            yield [name, result["broker"], result["value_bytes"], result["codec"], *rates]
+            case = [result[key] for key in ("broker", "value_bytes", "codec", "values")]
+            yield [name, *case, *rates]
 
 
 def main() -> None:
