@@ -113,6 +113,39 @@ def test_a_checksum_that_is_wrong() -> None:
     assert state.wants_more
 
 
+def test_a_header_that_is_wrong_says_not_how_far_to_skip() -> None:
+    bad = bytearray(batch(5, 5))
+    bad[23:27] = (2**30).to_bytes(4, "big")  # the offset of its last record
+    state = positioned()
+    state.end_offset = 20
+    offer(state, batch(0, 5) + bytes(bad))
+    assert drain(state) == [0, 1, 2, 3, 4]
+    assert isinstance(state.error, CorruptRecordError)
+    assert (state.error.offset, state.error.next_offset) == (5, 20), "what comes later is not passed over"
+
+
+def test_a_commit_has_the_leader_epoch_of_the_last_record_before_it() -> None:
+    state = positioned()
+    offer(state, batch(0, 2, leader_epoch=3) + batch(2, 2, leader_epoch=5))
+    for epoch, offset in ((3, 2), (5, 4)):
+        rows = state.advance(True)
+        assert rows is not None
+        state.take(rows, 10)
+        state.processed()
+        assert state.uncommitted == OffsetAndMetadata(offset, "", epoch)
+
+
+def test_a_position_that_the_application_chooses_is_not_held_for_the_one_before() -> None:
+    state = positioned()
+    offer(state, batch(0, 5))
+    state.held = True
+    assert (state.ready, state.wants_more) == (False, False)
+    state.set_position(3)
+    assert state.wants_more
+    offer(state, batch(0, 5))
+    assert state.ready
+
+
 def test_checksums_may_be_left_alone() -> None:
     bad = bytearray(batch(0, 1))
     bad[17] ^= 1

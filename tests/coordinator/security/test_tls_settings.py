@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives import serialization
 
 from ringleader.coordinator.config import SettingsError, load_settings
 from ringleader.coordinator.security.settings import TlsSettings
-from ringleader.coordinator.security.tls import context_of
+from ringleader.coordinator.security.tls import Tls, context_of
 from tests.support.certificates import Certificates
 
 PASSWORD = "open sesame"
@@ -50,6 +50,23 @@ def test_a_listener_has_settings_before_those_of_all(certificates: Certificates,
     one, two, sasl = (settings.for_listener(listener) for listener in settings.served())
     assert [own.ssl_client_auth for own in (one, two, sasl)] == ["none", "requested", "none"]
     assert (one.ssl_enabled_protocols, two.ssl_enabled_protocols) == (("TLSv1.2", "TLSv1.3"), ("TLSv1.3",))
+
+
+def test_a_change_of_each_of_its_files_is_noticed_once(certificates: Certificates, tmp_path: Path) -> None:
+    files = {"ssl_keystore_location": certificates.server, "ssl_truststore_location": certificates.authority}
+    copies = {name: tmp_path / name for name in files}
+    for name, file in files.items():
+        copies[name].write_bytes(file.read_bytes())
+    tls = Tls(TlsSettings(**copies, ssl_client_auth="required"))
+    assert not tls.changed()
+    for file in copies.values():
+        with file.open("ab") as stream:
+            stream.write(b"\n")
+        assert tls.changed(), file
+        before = tls.context
+        tls.reload()
+        assert tls.context is not before
+        assert not tls.changed()
 
 
 def test_pem_may_stand_in_the_settings_as_one_line(encrypted: str, tmp_path: Path) -> None:
