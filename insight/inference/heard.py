@@ -186,8 +186,8 @@ def _had_not_polled_for_too_long(case: _Case) -> bool:
     gap_ms, limit_ms, since_ms = case.gap_ms, case.limit_ms, case.went.since_ms
     if gap_ms is None or limit_ms is None or gap_ms < limit_ms or not _by_itself(case):
         return False
-    if case.at_ms < case.went.earliest_ms:
-        return False  # it was told before: of a time without poll() that had ended
+    if case.at_ms < case.went.latest_ms:
+        return False  # it may have been told before: of a time without poll() that had ended
     last_ms = case.at_ms - gap_ms + limit_ms
     # The time without poll() began in this membership.
     long_enough = since_ms is not None and case.went.latest_ms - since_ms >= limit_ms - _CLOCK_MS

@@ -361,8 +361,8 @@ class World:
     def _tell_rebalance(self, one: Rebalance) -> None:
         had = self._said.get(one.id)
         self._said[one.id] = one
-        if had is not None and (had.cause, had.confidence, had.outcome, had.at_ms, had.moves) == (
-            one.cause, one.confidence, one.outcome, one.at_ms, one.moves,
+        if had is not None and (had.cause, had.confidence, had.outcome, had.at_ms, had.moves, had.left) == (
+            one.cause, one.confidence, one.outcome, one.at_ms, one.moves, one.left,
         ):  # fmt: skip
             return
         again = "" if had is None else "again: "
@@ -373,7 +373,7 @@ class World:
             f"{self._time(one.at_ms)} {again}{word} {one.generation}{ends}: {one.cause} "
             f"({one.confidence}){who}"
         )
-        if had is None or (had.cause, had.confidence) != (one.cause, one.confidence):
+        if had is None or (had.cause, had.confidence, had.left) != (one.cause, one.confidence, one.left):
             self._story += [f"  {text}" for text in one.evidence]
             self._story += [f"  {name} {gone.why} ({gone.confidence})" for name, gone in one.left.items()]
         phases = {"join": one.join_ms, "leader": one.leader_ms, "sync": one.sync_ms}
