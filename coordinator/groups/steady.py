@@ -34,7 +34,7 @@ def last_of(
     client_id: str | None,
     client_host: str,
 ) -> Last | None:
-    """What is to be remembered of a heartbeat; None: there is news in it, or in its answer."""
+    """The part of a heartbeat to remember; None: there is news in it, or in its answer."""
     if response.error_code or response.assignment is not None or response.leader_task is not None:
         return None
     if response.member_epoch != request.member_epoch or not is_plain(request):

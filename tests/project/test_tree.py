@@ -76,6 +76,7 @@ ONE_CONCEPT = {
     "tests/clients/test_interrupted.py": "what an exception in the middle of a call costs, each a short test",
     "tests/coordinator/runtime/test_shards.py": "what a runtime does with its shards, each a short test",
     "coordinator/server/connection.py": "the bytes of one connection: read, cut into frames, kept, written",
+    "coordinator/server/session.py": "the frames of one connection: phases, requests, answers, closing",
     "protocol/messages/__init__.py": "every message by name",
     "tests/interop/asks.py": "the words of the steps, one function a request",
     "tests/interop/play.py": "one class: a step is sent, settles, and is put into words",

@@ -118,7 +118,7 @@ async def test_news_take_the_general_way(general: list[str]) -> None:
 
 
 def as_owned(one: Any) -> Any:
-    """What an answer gives, as a request says that it is owned."""
+    """A topic of an answer, in the form in which a request says that it is owned."""
     return ConsumerGroupHeartbeatRequestTopicPartitions(one.topic_id, one.partitions)
 
 

@@ -120,7 +120,7 @@ class World:
         self.waiting: set[Ticket] = set()
         self._epochs = (0, 0)
         self._last: dict[str, Last] = {}
-        """What the server remembers of plain heartbeats, by request."""
+        """The server's memory of plain heartbeats, by request."""
         self.shard = self._load()
         self.counts: dict[str, int] = {}
         for name in NAMES[: self.rng.randint(1, 3)]:
