@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from statistics import median
@@ -41,6 +41,15 @@ class PodCost:
     """Join phases in which it came last."""
     read_again: int = 0
     """Records, at most."""
+
+    def add(self, other: PodCost) -> None:
+        """Count what happened there at another time, too."""
+        self.caused += other.caused
+        self.joined += other.joined
+        self.gone += other.gone
+        self.unowned_ms += other.unowned_ms
+        self.held_up_ms += other.held_up_ms
+        self.read_again += other.read_again
 
 
 @dataclass(slots=True)
@@ -119,8 +128,13 @@ def cost_of(past: Past) -> Cost:
         sum(one.read_again for one in pods.values()),
         rates.went_back(past),
         sum(one.cause == "unknown" for one in rebalances),
-        sorted(pods.values(), key=lambda one: (-one.unowned_ms, -one.caused, one.name)),
+        dearest_first(pods.values()),
     )
+
+
+def dearest_first(pods: Iterable[PodCost]) -> list[PodCost]:
+    """In the order in which they are shown."""
+    return sorted(pods, key=lambda one: (-one.unowned_ms, -one.caused, one.name))
 
 
 class _Rates:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ringleader.insight.model import (
     Commit,
@@ -19,6 +19,7 @@ from ringleader.insight.model import (
     Lag,
     Member,
     MemberSpan,
+    Move,
     Rebalance,
     TopicPartition,
 )
@@ -110,8 +111,8 @@ class Past:
     ) -> Past:
         """From a history. At most `REBALANCES_MAX` rebalances; the window begins later then. `commits_ms`:
         commits are read of the last so long; of many partitions there are very many."""
-        found = history.rebalances(
-            group, since_ms=since_ms, until_ms=until_ms, limit=REBALANCES_MAX, newest_first=True
+        found = list(
+            shared(history.each_rebalance(group, since_ms, until_ms, limit=REBALANCES_MAX, newest_first=True))
         )
         if len(found) == REBALANCES_MAX:
             since_ms = found[-1].at_ms
@@ -214,6 +215,35 @@ class Past:
     def partitions(self) -> dict[str, int]:
         """Topic -> how many partitions, as far as anything was seen of them."""
         return partition_counts(member for one in self.rebalances for member in (*one.before, *one.members))
+
+
+def shared(rebalances: Iterable[Rebalance]) -> Iterator[Rebalance]:
+    """The same; what is equal in several of them is in memory once: members with their partitions, who are
+    before and after a rebalance and in the next one, ids and topics. A day of a large group is some ten times
+    smaller."""
+    known: dict[Hashable, Any] = {}
+
+    def one(value: Any) -> Any:
+        return known.setdefault(value, value)
+
+    def member(value: Member) -> Member:
+        found: Member | None = known.get(value)
+        if found is None:
+            assigned = one(tuple(one((one(topic), partition)) for topic, partition in value.assigned))
+            texts = (one(value.member_id), one(value.client_id), one(value.host))
+            found = known[value] = Member(*texts, value.instance_id, one(value.topics), assigned, *value[-2:])
+        return found
+
+    for each in rebalances:
+        yield replace(
+            each,
+            members=one(tuple(map(member, each.members))),
+            before=one(tuple(map(member, each.before))),
+            moves=tuple(
+                Move(one(topic), partition, one(giver), one(heir), unowned_ms)
+                for topic, partition, giver, heir, unowned_ms in each.moves
+            ),
+        )
 
 
 def place(member: Member) -> tuple[str, str]:

@@ -1,23 +1,24 @@
 """A history as rows of the tables, one after the other.
 
 For `rebalances`, `moves`, `members` and `events` one entry of the history is in memory at a time; for `costs`
-and `findings` what happened to one group on one day.
+a hundred rebalances; for `findings` what happened to one group on one day, equal parts of it once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Any
 
 from ringleader.insight.advice import Past, advise
-from ringleader.insight.advice.cost import cost_of
-from ringleader.insight.advice.past import REBALANCES_MAX
+from ringleader.insight.advice.cost import PodCost, cost_of, dearest_first
 from ringleader.insight.history.queries import Queries
 from ringleader.insight.model import Gone, Rebalance
 
 DAY_MS = 24 * 3_600_000
+SLICE = 100
+"""Rebalances of which costs are worked out at once."""
 Row = dict[str, Any]
 
 
@@ -165,15 +166,17 @@ def _day(at_ms: int) -> date:
 
 
 def _costs(history: Queries, group: str, since_ms: int, until_ms: int) -> Iterator[Row]:
-    between = {"since_ms": since_ms, "until_ms": until_ms}
-    found: Sequence[Rebalance] = history.rebalances(
-        group, **between, limit=REBALANCES_MAX, newest_first=True
-    )[::-1]
-    if not found:
-        return
     # Without commits and lag, which are many: nothing here is worked out from them.
-    past = Past(group, since_ms, until_ms, found, history.members(group, **between))
-    for one in cost_of(past).pods:
+    spans = history.members(group, since_ms=since_ms, until_ms=until_ms)
+    pods: dict[tuple[str, str], PodCost] = {}
+    for some in _slices(history.each_rebalance(group, since_ms, until_ms)):
+        for one in cost_of(Past(group, since_ms, until_ms, some, spans)).pods:
+            where = (one.instance_id, "") if one.instance_id else (one.client_id, one.host)
+            if where in pods:
+                pods[where].add(one)
+            else:
+                pods[where] = one
+    for one in dearest_first(pods.values()):
         yield {
             "day": _day(since_ms),
             "since": since_ms,
@@ -188,6 +191,18 @@ def _costs(history: Queries, group: str, since_ms: int, until_ms: int) -> Iterat
             "unowned_ms": one.unowned_ms,
             "held_up_ms": one.held_up_ms,
         }
+
+
+def _slices(rebalances: Iterable[Rebalance]) -> Iterator[list[Rebalance]]:
+    """Some at a time; those of one generation stay together, as they count once."""
+    found: list[Rebalance] = []
+    for one in rebalances:
+        if len(found) >= SLICE and one.generation != found[-1].generation:
+            yield found
+            found = []
+        found.append(one)
+    if found:
+        yield found
 
 
 def _findings(history: Queries, group: str, since_ms: int, until_ms: int) -> Iterator[Row]:

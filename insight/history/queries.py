@@ -156,24 +156,28 @@ class Queries:
     ) -> list[Rebalance]:
         """Those that ended within the time, of one group or of all. Of more than `limit` the oldest, or with
         `newest_first` the newest."""
-        asked = _Where("at_ms", since_ms, until_ms)
-        asked.equal("grp", group)
-        order = "DESC" if newest_first else "ASC"
-        query = f"SELECT value FROM rebalance{asked} ORDER BY at_ms {order}, rowid {order} LIMIT ?"
-        return [REBALANCE.unpack(row[0]) for row in self._all(query, *asked.values, limit)]
+        return [*self.each_rebalance(group, since_ms, until_ms, limit=limit, newest_first=newest_first)]
 
     def knows(self, group: str) -> bool:
         """Whether it was ever seen."""
         return self.group(group) is not None or bool(self.rebalances(group, limit=1))
 
     def each_rebalance(
-        self, group: str, since_ms: int | None = None, until_ms: int | None = None
+        self,
+        group: str | None = None,
+        since_ms: int | None = None,
+        until_ms: int | None = None,
+        *,
+        limit: int | None = None,
+        newest_first: bool = False,
     ) -> Iterator[Rebalance]:
-        """As `rebalances`, one after the other: all of a group within the time."""
+        """As `rebalances`, one after the other; without a limit all within the time."""
         asked = _Where("at_ms", since_ms, until_ms)
         asked.equal("grp", group)
-        query = f"SELECT value FROM rebalance{asked} ORDER BY at_ms, rowid"
-        return (REBALANCE.unpack(row[0]) for row in self._each(query, *asked.values))
+        order = "DESC" if newest_first else "ASC"
+        query = f"SELECT value FROM rebalance{asked} ORDER BY at_ms {order}, rowid {order} LIMIT ?"
+        most = -1 if limit is None else limit
+        return (REBALANCE.unpack(row[0]) for row in self._each(query, *asked.values, most))
 
     def rebalance(self, id: str) -> Rebalance | None:  # noqa: A002
         """None: there is none, or no longer."""
@@ -241,8 +245,12 @@ class Queries:
         """Committed offsets, thinned: of each partition one in 10 s, the last before and the first after each
         rebalance, and the newest."""
         asked = _samples(group, topic, partition, since_ms, until_ms)
-        query = f"SELECT grp, topic, partition, at_ms, offset FROM commits{asked} ORDER BY at_ms"
-        return [Commit(*row) for row in self._all(query, *asked.values)]
+        query = f"SELECT topic, partition, at_ms, offset FROM commits{asked} ORDER BY at_ms"
+        names: dict[str, str] = {}
+        return [
+            Commit(group, names.setdefault(topic, topic), *row)
+            for topic, *row in self._each(query, *asked.values)
+        ]
 
     def offsets_at(self, group: str, at_ms: int) -> dict[TopicPartition, Commit]:
         """The committed offset of each partition then."""
@@ -264,8 +272,12 @@ class Queries:
     ) -> list[Lag]:
         """How far behind it was, every few seconds."""
         asked = _samples(group, topic, partition, since_ms, until_ms)
-        query = f"SELECT grp, topic, partition, at_ms, end_offset, committed FROM lag{asked} ORDER BY at_ms"
-        return [Lag(*row) for row in self._all(query, *asked.values)]
+        query = f"SELECT topic, partition, at_ms, end_offset, committed FROM lag{asked} ORDER BY at_ms"
+        names: dict[str, str] = {}
+        return [
+            Lag(group, names.setdefault(topic, topic), *row)
+            for topic, *row in self._each(query, *asked.values)
+        ]
 
     # ---- the rest ----
 

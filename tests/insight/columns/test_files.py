@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +17,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from ringleader.insight.advice import Past, advise
-from ringleader.insight.advice.cost import cost_of
+from ringleader.insight.advice.cost import Cost, cost_of
+from ringleader.insight.advice.past import shared
+from ringleader.insight.columns import rows as rows_module
 from ringleader.insight.columns.arrow import CELLS_MAX, ROWS_MAX, batches, schema_of
 from ringleader.insight.columns.files import write
 from ringleader.insight.columns.model import TABLES, document
 from ringleader.insight.columns.rows import DAY_MS, Asked, groups_in
+from ringleader.insight.columns.rows import rows as rows_of
 from ringleader.insight.history import History
 from ringleader.insight.model import EventKind
 from ringleader.testing.coordinator import Coordinator
@@ -243,6 +247,35 @@ def test_batches_are_bounded_by_rows_and_by_what_is_in_arrays() -> None:
     taken = 0
     first = next(batches("members", rows(1_000)))
     assert first.num_rows == taken <= CELLS_MAX // 1_000
+
+
+def test_costs_worked_out_in_slices_are_those_of_the_day(
+    history: History, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = Asked(groups_in(history))
+    whole = [*rows_of("costs", history, asked)]
+    assert sum(row["caused"] for row in whole) > 10
+    monkeypatch.setattr(rows_module, "SLICE", 1)
+    assert [*rows_of("costs", history, asked)] == whole
+    taken: list[int] = []
+
+    def cost(past: Past) -> Cost:
+        taken.append(len(past.rebalances))
+        return cost_of(past)
+
+    monkeypatch.setattr(rows_module, "cost_of", cost)
+    assert [*rows_of("costs", history, asked)] == whole
+    assert max(taken) <= 2  # of one generation, where a static member came again
+
+
+def test_a_rebalance_is_shared_without_a_change(history: History) -> None:
+    for group in groups_in(history):
+        found = [*history.each_rebalance(group)]
+        once = [*shared(found)]
+        assert once == found
+        for before, after in pairwise(once):
+            if after.before and after.before == before.members:
+                assert after.before is before.members
 
 
 def test_a_name_that_utf_8_does_not_have_is_no_obstacle() -> None:
