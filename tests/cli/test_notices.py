@@ -174,7 +174,7 @@ def test_what_waits_when_the_watcher_is_killed_is_sent_by_the_next_one_and_nothi
             waits = slack.next().body
             line = json.loads(watch.until(lambda line: '"incident"' in line))
             assert line["id"] == tried[0]
-            # What comes between an answer and the note of it would be sent again.
+            # A kill between an answer and the note of it would send it again.
             until_others_have_it(tmp_path / "h", "Slack at 127.0.0.1")
         daemon.start()
         with killed(daemon, *given):

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
+from ringleader.insight.history import Away
 from tests.insight.browser.conftest import WIDE, Open
 from tests.insight.browser.served import Served
-from tests.insight.made import big
+from tests.insight.made import Made, big
 
 NARROW = (400, 800)
 VIEWS = {
@@ -76,6 +78,41 @@ def test_axe_finds_nothing_serious(shop: Served, open_page: Open, view: str, dar
 def test_nothing_is_cut_off_on_a_small_screen(shop: Served, open_page: Open, view: str) -> None:
     page = open_page(f"{shop.url}{VIEWS[view]}", size=NARROW)
     _shown(page, view)
+    assert page.evaluate("document.documentElement.scrollWidth") <= NARROW[0]
+    wide = page.evaluate(BEYOND_THE_EDGE)
+    assert not wide
+
+
+@pytest.fixture(scope="module")
+def clusters(shop: Served, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """One that answers, one with a long name that does not, and one of which nothing is known."""
+    path = tmp_path_factory.mktemp("clusters")
+    away = Made(path / "away.sqlite")
+    away.group("audit", {"orders": 6}, ["audit-0"])
+    away.write()
+    away.answers(Away(1_700_000_000_000, "connection refused by every broker that was asked"))
+    files = {"prod": shop.path, "eu-central-1/staging & tests of the shop": away.path, "new": path / "none"}
+    with Served(files) as served:
+        yield served
+
+
+def _clusters_shown(page: Page) -> None:
+    expect(page.locator("tbody th a")).to_have_count(3)
+    expect(page.get_by_text("Away", exact=True)).to_be_visible()
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_axe_finds_nothing_serious_in_the_view_of_clusters(
+    clusters: Served, open_page: Open, dark: bool
+) -> None:
+    page = open_page(clusters.url, dark=dark)
+    _clusters_shown(page)
+    assert not serious(page)
+
+
+def test_no_cluster_is_cut_off_on_a_small_screen(clusters: Served, open_page: Open) -> None:
+    page = open_page(clusters.url, size=NARROW)
+    _clusters_shown(page)
     assert page.evaluate("document.documentElement.scrollWidth") <= NARROW[0]
     wide = page.evaluate(BEYOND_THE_EDGE)
     assert not wide
