@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -266,6 +267,13 @@ def test_costs_worked_out_in_slices_are_those_of_the_day(
     monkeypatch.setattr(rows_module, "cost_of", cost)
     assert [*rows_of("costs", history, asked)] == whole
     assert max(taken) <= 2  # of one generation, where a static member came again
+
+
+def test_a_slice_does_not_end_within_a_generation(history: History, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rows_module, "SLICE", 1)
+    one = history.rebalances(limit=1)[0]
+    given = [replace(one, generation=number) for number in (1, 1, 2)]
+    assert [len(some) for some in rows_module._slices(given)] == [2, 1]
 
 
 def test_a_rebalance_is_shared_without_a_change(history: History) -> None:
