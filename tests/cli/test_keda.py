@@ -132,6 +132,8 @@ def test_members_are_asked_for_by_the_partitions_that_would_use_them(
             assert keda.first_of_stream(group="billing")
             assert keda.members(group="billing", topics="others") == 0
             assert keda.members(group="not-there-yet") == 1
+            assert keda.active(group="not-there-yet"), "it cannot commit before it has a member"
+            assert not keda.active(group="billing", topics="others")
             assert keda.refused() == (grpc.StatusCode.INVALID_ARGUMENT, "the trigger has no `group`.")
             coordinator.stop()
             code, says = keda.refused_in_time(group="billing")
