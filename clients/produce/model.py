@@ -50,8 +50,8 @@ class ProducerMetrics:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProducerSettings:
-    """How a producer behaves, under the Java producer's names and with its defaults. Raises ValueError for
-    what cannot work."""
+    """How a producer behaves, under the Java producer's names and with its defaults, but for `batch_size`.
+    Raises ValueError for what cannot work."""
 
     acks: Acks = "all"
     """"all": every in-sync replica has to have a record; 1: the leader only, which needs
@@ -61,11 +61,13 @@ class ProducerSettings:
     compression_type: CompressionType = "none"
     partitioner: PartitionerName | Partitioner = "murmur2"
     """For records that name no partition. "murmur2": a key's partition as in the Java producer;
-    "consistent_random": as librdkafka's default. Records without a key fill one partition's batch after the
-    other's (KIP-794). Or a function."""
+    "consistent_random": as librdkafka's default. Records without a key go to the partitions in turn, 16 KB to
+    each (KIP-794). Or a function."""
     linger_ms: int = 5
     """A batch that is not full waits so long for more records."""
-    batch_size: int = 16_384
+    batch_size: int = 262_144
+    """Bytes of a partition's batch, at most, unless one record is larger. With Java's 16,384 most of
+    the time goes into requests. No record waits longer for it, and no memory is taken before."""
     buffer_memory: int = 32 * 1024 * 1024
     """The bytes of records that are accepted and not confirmed; `send` waits while there are so many."""
     max_request_size: int = 1_048_576

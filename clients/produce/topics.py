@@ -24,13 +24,18 @@ from ringleader.protocol.schema import ZERO_UUID
 logger = logging.getLogger("ringleader.clients.produce")
 
 
+STICKY_BYTES = 16_384
+"""Records without a key stay with a partition for so many bytes, or those of a batch if these are fewer."""
+
+
 class Sticky:
-    """Where records without a key go: to one partition until a batch's bytes are in it (KIP-794). `filled` is
-    told of the partition then: its batch waits for no more."""
+    """Where records without a key go: to one partition for some bytes, then to the next (KIP-794). `filled`
+    is told of the partition if its batch has no room for another round: it waits for no more."""
 
     def __init__(self, known: TopicMetadata, batch_bytes: int, filled: Callable[[int], None]) -> None:
         self.known, self._available = known, _available(known)
-        self._batch_bytes, self._filled = batch_bytes, filled
+        self._most = min(batch_bytes, STICKY_BYTES)
+        self._filled = filled if batch_bytes <= STICKY_BYTES else None
         self._order = StickyPartitions(self._available, random.Random())
         self._current = self._order.current
         self._bytes = 0
@@ -44,8 +49,9 @@ class Sticky:
     def take(self, size_bytes: int) -> int:
         """The partition of a record."""
         self._bytes += size_bytes
-        if self._bytes > self._batch_bytes and self._bytes > size_bytes:
-            self._filled(self._current)
+        if self._bytes > self._most and self._bytes > size_bytes:
+            if self._filled is not None:
+                self._filled(self._current)
             self._order.move_on()
             self._current, self._bytes = self._order.current, size_bytes
         return self._current

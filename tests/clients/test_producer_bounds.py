@@ -96,6 +96,22 @@ async def test_a_partition_that_was_left_does_not_linger(coordinator: Coordinato
         assert producer.metrics().buffered_bytes == 0
 
 
+async def test_partitions_take_turns_while_their_batches_stay_open(coordinator: Coordinator) -> None:
+    """Without a key: a large batch is filled in several turns of 16 records each."""
+    async with Producer(coordinator.bootstrap, batch_size=200_000, linger_ms=60_000, **PATIENT) as producer:
+        await producer.partitions("t")
+        sent = [await producer.send("t", bytes(980)) for _ in range(128)]
+        await turns()
+        assert producer.metrics().requests == 0
+        await producer.flush()
+        found = [one.result().partition for one in sent]
+        rounds = [set(found[at : at + 16]) for at in range(0, 128, 16)]
+        assert all(len(one) == 1 for one in rounds)
+        assert len(set.union(*rounds[:4])) == 4
+        assert rounds[:4] == rounds[4:]
+        assert producer.metrics().requests == 1
+
+
 async def test_batches_of_several_partitions_go_together_as_far_as_a_request_may_be(
     coordinator: Coordinator,
 ) -> None:
