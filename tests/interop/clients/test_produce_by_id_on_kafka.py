@@ -12,7 +12,7 @@ from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.records import Compression
 from ringleader.protocol.schema import ZERO_UUID
 from tests.interop.clients.beside import assert_alike, on_both
-from tests.interop.clients.test_fetch_by_id_as_kafka import STRANGE, create, delete
+from tests.interop.clients.test_fetch_by_id_on_kafka import STRANGE, create, delete
 from tests.support.served import Client, connected
 from tests.support.topiclog import batch, produced
 
