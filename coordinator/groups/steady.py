@@ -12,7 +12,7 @@ from ringleader.coordinator.consumer_groups.member import MemberState
 from ringleader.coordinator.consumer_groups.requests import is_plain
 from ringleader.coordinator.groups.configs import HEARTBEAT, SESSION
 from ringleader.coordinator.groups.core import Core
-from ringleader.coordinator.groups.rates import INTERVAL_MS
+from ringleader.coordinator.groups.rates import INTERVAL_MS, WEIGHTED
 from ringleader.coordinator.groups.states import NOT_YET
 from ringleader.coordinator.groups.targets import is_due
 from ringleader.protocol.messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
@@ -65,11 +65,14 @@ def stay(core: Core, group_id: str, epoch: int, member_id: str, last: Last, now_
         or described.client_id != client_id
         or described.classic is not None
         or (epoch != consumer.epoch and (group.computing is not None or is_due(core, consumer, now_ms)))
-        # A group whose members ask for no measured rates never looked at its offsets, or not for long.
         or (group.looked_ms >= 0 and now_ms - group.looked_ms >= INTERVAL_MS)
     ):
         return NOT_YET
     value, settings = core.configs.value, core.settings
+    # One that left may have made `weighted` the assignor of the others: their offsets are looked at then.
+    maybe = group.looked_ms < 0 and (consumer.assignors or settings.group_consumer_assignors[0] == WEIGHTED)
+    if maybe and core.assignor(consumer) == WEIGHTED:
+        return NOT_YET
     timers = group.consumer_deadlines.get(member_id)
     if timers is None or value(settings, group_id, HEARTBEAT) != interval_ms:
         return NOT_YET
