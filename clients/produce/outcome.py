@@ -41,7 +41,7 @@ def record_metadata(written: Written, index: int) -> RecordMetadata:
 
 
 class Fate:
-    """What becomes of a batch. Belongs to one event loop."""
+    """The end of a batch: written, or failed. Belongs to one event loop."""
 
     __slots__ = ("_error", "_futures", "_partition", "_topic", "_written", "batch", "loop", "times_ms")
 
@@ -52,7 +52,7 @@ class Fate:
         self._topic, self._partition = topic, partition
         self._written: Written | None = None
         self.batch: list[Any] = [None, self]
-        """What outcomes are made of: first what was `Written`, when every record of it was and no outcome has
+        """Outcomes are made of it: first what was `Written`, when every record of it was and no outcome has
         another end."""
         self._error: ClientError | None = None
         self._futures: dict[int, asyncio.Future[RecordMetadata]] = {}
@@ -211,7 +211,7 @@ class Outcome(_Place):
     __iter__ = __await__
 
     def __getattr__(self, name: str) -> Any:
-        """What asyncio asks of a future besides, under names of its own."""
+        """Asyncio asks more of a future, under names of its own."""
         if name.startswith("__"):
             raise AttributeError(name)
         return getattr(self._fate.future(self._index), name)

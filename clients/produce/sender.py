@@ -14,6 +14,7 @@ import math
 import random
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from ringleader.clients.connection.cluster import Cluster
@@ -100,7 +101,7 @@ class BatchSender:
     def add_now(self, topic: str, key: bytes | None, value: bytes, timestamp_ms: int) -> Outcome | None:
         """As `add`, of a record without headers that names no partition; None, and nothing done, when it has
         to wait, or its partition is not known without more ado. Raises what keeps it from being sent."""
-        # What a record costs is the sum of these lines: few calls, and none for what is known.
+        # Each of these lines is paid for every record: few calls, and none for what is known.
         transactions, memory = self.transactions, self.memory
         if transactions.id is not None or transactions.fatal is not None:
             transactions.check_accepts()
@@ -342,12 +343,16 @@ class BatchSender:
         self.requests += 1
         task = asyncio.create_task(self._request(node, entries, now_s), name="producer's request")
         self._requests[task] = node.node_id
-        task.add_done_callback(self._over)
+        task.add_done_callback(partial(self._over, entries))
 
-    def _over(self, task: asyncio.Task[None]) -> None:
+    def _over(self, entries: list[tuple[Lane, Parcel]], task: asyncio.Task[None]) -> None:
         del self._requests[task]
         self._wake.set()
-        if not task.cancelled() and (error := task.exception()) is not None:
+        if task.cancelled():  # by the end of the producer: what it carried fails with the rest
+            for lane, parcel in entries:
+                lane.in_flight -= 1
+                self._again(lane, parcel)
+        elif (error := task.exception()) is not None:
             raise error
 
     async def _request(self, node: Node, entries: list[tuple[Lane, Parcel]], now_s: float) -> None:

@@ -317,6 +317,18 @@ async def test_what_stopping_cannot_write_fails(coordinator: Coordinator) -> Non
         await found
 
 
+async def test_what_is_under_way_when_stopping_takes_too_long_fails(coordinator: Coordinator) -> None:
+    coordinator.faults.delay("Produce", 3600)
+    producer = Producer(coordinator.bootstrap, linger_ms=0, **SOON)
+    await producer.start()
+    found = [await producer.send("t", b"") for _ in range(2)]
+    await until(lambda: bool(coordinator.faults.seen("Produce")))
+    await producer.stop(timeout_s=0)
+    for one in found:
+        with pytest.raises(ProducerClosedError, match="has been stopped"):
+            await asyncio.wait_for(one, 30)
+
+
 async def test_a_copy_of_the_process_and_another_loop_are_refused(coordinator: Coordinator) -> None:
     async with Producer(coordinator.bootstrap) as producer:
         producer._process = os.getpid() + 1

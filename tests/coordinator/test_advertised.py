@@ -20,7 +20,7 @@ from tests.support.served import Client
 ADVERTISED = {
     # Topic ids in Produce and Fetch are left out: names go there. Produce 0-2 is said and
     # refused, as by Kafka 4 (KAFKA-18659).
-    "Produce": (0, 0, 12),
+    "Produce": (0, 0, 13),
     "Fetch": (1, 4, 18),
     "ListOffsets": (2, 1, 7),
     "Metadata": (3, 0, 12),
