@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Collection, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,8 @@ from ringleader.coordinator.server.call import Call
 from ringleader.coordinator.server.server import Server
 from ringleader.coordinator.server.services import Services
 from tests.support.memory_store import MemoryStorage
+from tests.support.served import Client, connected
+from tests.support.two_brokers import TwoBrokers, two_brokers
 
 
 class Nodes:
@@ -95,6 +97,19 @@ async def relaying(
             address = node.server.listeners[0].advertised
             directory.known.append(NodeAddress(node.services.node_id, *address, rack or None))
         yield nodes
+
+
+@contextlib.asynccontextmanager
+async def node_of_two_brokers(
+    api_key: int, versions: tuple[int, int], answered: Callable[[Any], Any]
+) -> AsyncIterator[tuple[TwoBrokers, RelayNode, Client]]:
+    """A node, the brokers behind it, and a client. They answer that API so, and have these versions of it."""
+    async with two_brokers() as cluster:
+        for broker in cluster.brokers.values():
+            broker.versions[api_key] = versions
+        cluster.on(api_key, lambda request, *_: answered(request))
+        async with relaying(cluster.bootstrap) as [node], connected("127.0.0.1", node.port) as client:
+            yield cluster, node, client
 
 
 @contextlib.asynccontextmanager

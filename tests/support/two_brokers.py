@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator, Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import (
@@ -20,6 +20,7 @@ from ringleader.protocol.messages import (
 )
 from tests.support.scripted_broker import ScriptedBroker
 
+R = TypeVar("R")
 VERSIONS = {
     0: (0, 9),
     1: (4, 12),
@@ -58,6 +59,15 @@ class TwoBrokers:
     def bootstrap(self) -> str:
         """Of both."""
         return ",".join(broker.address for broker in self.brokers.values())
+
+    def asked(self, kind: type[R]) -> list[tuple[R, int]]:
+        """The requests of that kind that either got, each with its version."""
+        return [
+            (request, version)
+            for broker in self.brokers.values()
+            for request, version in broker.requests
+            if isinstance(request, kind)
+        ]
 
     def metadata(self, request: MetadataRequest, version: int, correlation_id: int) -> MetadataResponse:
         """As both answer."""

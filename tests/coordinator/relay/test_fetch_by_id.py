@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 import pytest
@@ -20,7 +19,7 @@ from ringleader.protocol.messages import (
     FetchResponsePartitionData,
 )
 from ringleader.protocol.schema import ZERO_UUID
-from tests.support.relayed import RelayNode, relaying
+from tests.support.relayed import RelayNode, node_of_two_brokers, relaying
 from tests.support.served import Client, connected
 from tests.support.two_brokers import TwoBrokers, topic_id, two_brokers
 
@@ -70,23 +69,8 @@ def answered(request: FetchRequest, code: int = 0, records: bytes = b"r") -> Fet
     )
 
 
-@contextlib.asynccontextmanager
-async def one_node(newest: int = 18) -> AsyncIterator[tuple[TwoBrokers, RelayNode, Client]]:
-    async with two_brokers() as cluster:
-        for broker in cluster.brokers.values():
-            broker.versions[1] = (4, newest)
-        cluster.on(1, lambda request, *_: answered(request))
-        async with relaying(cluster.bootstrap) as [node], connected("127.0.0.1", node.port) as client:
-            yield cluster, node, client
-
-
-def fetches(cluster: TwoBrokers) -> list[tuple[FetchRequest, int]]:
-    return [
-        (request, version)
-        for broker in cluster.brokers.values()
-        for request, version in broker.requests
-        if isinstance(request, FetchRequest)
-    ]
+def one_node(newest: int = 18) -> AbstractAsyncContextManager[tuple[TwoBrokers, RelayNode, Client]]:
+    return node_of_two_brokers(1, (4, newest), answered)
 
 
 @pytest.mark.parametrize("version", range(13, 19))
@@ -100,7 +84,9 @@ async def test_brokers_are_asked_by_id(version: int) -> None:
             (ORDERS, 0): (0, b"r"),
             (ORDERS, 1): (0, b"r"),
         }
-        assert {(one.topics[0].topic_id, sent) for one, sent in fetches(cluster)} == {(ORDERS, version)}
+        assert {(one.topics[0].topic_id, sent) for one, sent in cluster.asked(FetchRequest)} == {
+            (ORDERS, version)
+        }
 
 
 async def test_names_go_to_brokers_as_names() -> None:
@@ -109,7 +95,7 @@ async def test_names_go_to_brokers_as_names() -> None:
         named.topics[0].topic = "orders"
         answer = await client.call(named, 12)
         assert [one.topic for one in answer.responses] == ["orders"]
-        [(asked, version)] = fetches(cluster)
+        [(asked, version)] = cluster.asked(FetchRequest)
         assert (asked.topics[0].topic, asked.topics[0].topic_id, version) == ("orders", ZERO_UUID, 12)
 
 
@@ -128,7 +114,7 @@ async def test_ids_that_no_topic_has() -> None:
         answer = await client.call(request, 13)
         assert told(answer) == {(STRANGE, 0): (UNKNOWN, b"")}
         assert [len(one.partitions) for one in answer.responses] == [1]
-        assert all(one.topics[0].topic_id == ORDERS for one, _ in fetches(cluster))
+        assert all(one.topics[0].topic_id == ORDERS for one, _ in cluster.asked(FetchRequest))
 
 
 async def test_a_topic_that_was_made_again_is_another_one() -> None:
@@ -140,9 +126,9 @@ async def test_a_topic_that_was_made_again_is_another_one() -> None:
         assert told(await client.call(ask(0), 13)) == {(ORDERS, 0): (UNKNOWN, b"")}
         cluster.on(1, lambda request, *_: answered(request))
         assert told(await client.call(ask(0, topic=STRANGE), 13)) == {(STRANGE, 0): (0, b"r")}
-        before = len(fetches(cluster))
+        before = len(cluster.asked(FetchRequest))
         assert told(await client.call(ask(0), 13)) == {(ORDERS, 0): (UNKNOWN, b"")}
-        assert len(fetches(cluster)) == before
+        assert len(cluster.asked(FetchRequest)) == before
 
 
 async def test_a_broker_that_cannot_be_asked_about_ids() -> None:
@@ -173,7 +159,7 @@ async def test_only_a_leader_says_that_an_offset_is_out_of_range(confirms: Any, 
 
         cluster.on(1, by_version)
         assert told(await client.call(ask(0, offset=9), 13)) == {(ORDERS, 0): (code, b"")}
-        assert [version for _, version in fetches(cluster)] == [13, 10]
+        assert [version for _, version in cluster.asked(FetchRequest)] == [13, 10]
 
 
 @pytest.mark.parametrize(("newest", "metadata"), [(12, 12), (18, 11)])

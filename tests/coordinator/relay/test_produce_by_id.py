@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
 
 import pytest
 
@@ -20,7 +19,7 @@ from ringleader.protocol.messages import (
     ProduceResponseTopicProduceResponse,
 )
 from ringleader.protocol.schema import ZERO_UUID
-from tests.support.relayed import RelayNode, relaying
+from tests.support.relayed import RelayNode, node_of_two_brokers, relaying
 from tests.support.served import Client, connected
 from tests.support.topiclog import produced
 from tests.support.two_brokers import TwoBrokers, topic_id, two_brokers
@@ -68,23 +67,8 @@ def answered(request: ProduceRequest, code: int = 0) -> ProduceResponse:
     )
 
 
-@contextlib.asynccontextmanager
-async def one_node(newest: int = 13) -> AsyncIterator[tuple[TwoBrokers, RelayNode, Client]]:
-    async with two_brokers() as cluster:
-        for broker in cluster.brokers.values():
-            broker.versions[0] = (3, newest)
-        cluster.on(0, lambda request, *_: answered(request))
-        async with relaying(cluster.bootstrap) as [node], connected("127.0.0.1", node.port) as client:
-            yield cluster, node, client
-
-
-def asked(cluster: TwoBrokers) -> list[tuple[ProduceRequest, int]]:
-    return [
-        (request, version)
-        for broker in cluster.brokers.values()
-        for request, version in broker.requests
-        if isinstance(request, ProduceRequest)
-    ]
+def one_node(newest: int = 13) -> AbstractAsyncContextManager[tuple[TwoBrokers, RelayNode, Client]]:
+    return node_of_two_brokers(0, (3, newest), answered)
 
 
 async def test_brokers_are_told_ids() -> None:
@@ -94,8 +78,9 @@ async def test_brokers_are_told_ids() -> None:
             (ORDERS, 1): (0, 11),
             (ORDERS, 2): (0, 12),
         }
-        assert {(one.topic_data[0].topic_id, version) for one, version in asked(cluster)} == {(ORDERS, 13)}
-        assert [len(one.topic_data[0].partition_data) for one, _ in asked(cluster)] == [2, 1]
+        asked = cluster.asked(ProduceRequest)
+        assert {(one.topic_data[0].topic_id, version) for one, version in asked} == {(ORDERS, 13)}
+        assert [len(one.topic_data[0].partition_data) for one, _ in asked] == [2, 1]
 
 
 @pytest.mark.parametrize("version", range(9, 13))
@@ -104,7 +89,7 @@ async def test_names_go_to_brokers_as_names(version: int) -> None:
         answer = await client.call(ask(0, topic=ZERO_UUID, name="orders"), version)
         assert told(answer) == {(ZERO_UUID, 0): (0, 10)}
         assert [one.name for one in answer.responses] == ["orders"]
-        [(request, sent)] = asked(cluster)
+        [(request, sent)] = cluster.asked(ProduceRequest)
         assert (request.topic_data[0].name, request.topic_data[0].topic_id) == ("orders", ZERO_UUID)
         assert sent == version
 
@@ -122,7 +107,7 @@ async def test_ids_that_no_topic_has() -> None:
             (ZERO_UUID, 1): (UNKNOWN, -1),
         }
         assert sorted(len(one.partition_responses) for one in answer.responses) == [1, 1, 2]
-        assert all(one.topic_data[0].topic_id == ORDERS for one, _ in asked(cluster))
+        assert all(one.topic_data[0].topic_id == ORDERS for one, _ in cluster.asked(ProduceRequest))
         client.send(ask(0, topic=STRANGE, acks=0), 13)
         assert await client.rest() == b""
 
@@ -136,7 +121,7 @@ async def test_records_in_no_transaction_are_refused_before_ids_are_looked_up() 
             (ORDERS, 0): (refused, -1),
             (STRANGE, 0): (refused, -1),
         }
-        assert not asked(cluster)
+        assert not cluster.asked(ProduceRequest)
 
 
 async def test_a_topic_that_was_made_again_is_another_one() -> None:
@@ -148,9 +133,9 @@ async def test_a_topic_that_was_made_again_is_another_one() -> None:
         assert told(await client.call(ask(0), 13)) == {(ORDERS, 0): (UNKNOWN, -1)}
         cluster.on(0, lambda request, *_: answered(request))
         assert told(await client.call(ask(0, topic=STRANGE), 13)) == {(STRANGE, 0): (0, 10)}
-        before = len(asked(cluster))
+        before = len(cluster.asked(ProduceRequest))
         assert told(await client.call(ask(0), 13)) == {(ORDERS, 0): (UNKNOWN, -1)}
-        assert len(asked(cluster)) == before
+        assert len(cluster.asked(ProduceRequest)) == before
 
 
 async def test_a_broker_without_ids_gets_the_name_while_it_is_that_of_the_id() -> None:
@@ -159,11 +144,11 @@ async def test_a_broker_without_ids_gets_the_name_while_it_is_that_of_the_id() -
         for broker in cluster.brokers.values():
             broker.versions[0] = (3, 12)
         assert told(await client.call(ask(0), 13)) == {(ORDERS, 0): (0, 10)}
-        [(request, version)] = asked(cluster)
+        [(request, version)] = cluster.asked(ProduceRequest)
         assert (request.topic_data[0].name, version) == ("orders", 12)
         cluster.ids["orders"] = STRANGE
         assert told(await client.call(ask(0), 13)) == {(ORDERS, 0): (UNKNOWN, -1)}
-        assert len(asked(cluster)) == 1, "it would have written into another topic"
+        assert len(cluster.asked(ProduceRequest)) == 1, "it would have written into another topic"
 
 
 async def test_a_broker_that_cannot_be_asked_about_ids() -> None:
