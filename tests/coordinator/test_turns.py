@@ -63,6 +63,8 @@ class Bench:
         for clock in self._clocks:
             clock.by_ms += by_ms
         for runtime in (self.node.runtime, self.transactions):
+            if runtime._wall_timer is not None:
+                runtime._wall_timer.cancel()
             runtime._tell_wall_clock()
             runtime.wake()
 
