@@ -32,6 +32,8 @@ from tests.support.served import Client, until
 BAR_MS = 50
 """On a machine that does `_pace_ms` in `PACE_MS`; more where that takes longer, beside other work say."""
 PACE_MS = 30
+ATTEMPTS = ("first", "again")
+"""The directories of a node."""
 MANY = 100_000
 TOPICS = {"many": 10_000, "more": 9_900}
 """Together as many partitions as one request may name."""
@@ -98,7 +100,14 @@ def _pace_ms() -> float:
 
 
 def watched(directory: Path, work: Callable[[Bench], Awaitable[None]]) -> None:
-    """Do this with a node, and fail for every turn that was too long."""
+    """Do this with a node, and fail for every turn that was too long. A turn that is long because of what it
+    does is so each time; one that the machine held up, with stolen time say, is not."""
+    if _long_turns(directory / ATTEMPTS[0], work):
+        long = _long_turns(directory / ATTEMPTS[1], work)
+        assert not long, "\n".join(f"{one.cpu_ms:.0f} ms: {one.running}" for one in long)
+
+
+def _long_turns(directory: Path, work: Callable[[Bench], Awaitable[None]]) -> list[LongTurn]:
     found: list[tuple[LongTurn, float]] = []
     # The pace of the very moment: other work on the machine comes and goes.
     watch = TurnWatch(BAR_MS, lambda turn: found.append((turn, _pace_ms())))
@@ -113,12 +122,11 @@ def watched(directory: Path, work: Callable[[Bench], Awaitable[None]]) -> None:
         runner.run(main())
     usual_ms = max(before_ms, _pace_ms(), PACE_MS)
     # The collector goes through what pytest keeps, too: its time is no measure of the node's.
-    long = [
+    return [
         one
         for one, pace_ms in found
         if one.cpu_ms - one.collector_ms > BAR_MS * max(usual_ms, pace_ms) / PACE_MS
     ]
-    assert not long, "\n".join(f"{one.cpu_ms:.0f} ms: {one.running}" for one in long)
 
 
 @asynccontextmanager
@@ -154,10 +162,10 @@ def test_retention_of_100_000_offsets(tmp_path: Path) -> None:
 
 
 def test_the_expiry_of_100_000_transactional_ids(tmp_path: Path) -> None:
-    async def store() -> None:
-        async with benched(tmp_path):
+    async def store(directory: Path) -> None:
+        async with benched(directory):
             pass
-        storage = SqliteStorage(tmp_path / TRANSACTIONS_FILE, "off", partitions=STORE_PARTITIONS)
+        storage = SqliteStorage(directory / TRANSACTIONS_FILE, "off", partitions=STORE_PARTITIONS)
         await storage.start()
         rows: dict[int, list[tuple[bytes, bytes | None]]] = {}
         for number in range(MANY):
@@ -172,7 +180,8 @@ def test_the_expiry_of_100_000_transactional_ids(tmp_path: Path) -> None:
         bench.ahead(IDLE_MS)
         await until(lambda: bench.transactions._count_ids() == 0)
 
-    asyncio.run(store())
+    for name in ATTEMPTS:
+        asyncio.run(store(tmp_path / name))
     watched(tmp_path, work)
 
 
