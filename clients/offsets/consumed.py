@@ -116,7 +116,7 @@ class ConsumedOffsets:
     def _read_now(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, PartitionState]:
         """Raises CommitFailedError for what this consumer does not have: somebody else commits that. A batch
         in hand may be from before its partition went away and came back: others have read on since."""
-        found, states = {}, self._states()
+        found, states = {}, self._revoked | self._states()
         in_hand = {} if self._reader is None else self._reader.in_hand
         for partition in partitions:
             state = states.get(partition)

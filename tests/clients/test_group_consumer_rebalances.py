@@ -240,6 +240,27 @@ async def test_commits_and_seeks_in_callbacks(coordinator: Coordinator, source: 
         assert await stopped(asking)
 
 
+async def test_a_commit_while_revoked_partitions_are_being_given_up(
+    coordinator: Coordinator, source: Source
+) -> None:
+    """The application reads them no more, and its member has them still: all progress is theirs, too."""
+    source.fill(batches=1, count=10)
+
+    def slowly(_gone: list[TopicPartition]) -> None:
+        coordinator.faults.delay("OffsetCommit", 0.5, times=1)
+        one.commit_nowait()  # the member waits for it before it gives them up
+
+    one = consumer(coordinator, auto_commit=False, on_revoked=slowly)
+    async with one:
+        await read_count(one, 40)
+        async with consumer(coordinator, "b", auto_commit=False) as two:
+            while len(one.assignment()) == 4:
+                await one.getmany(timeout_s=0.01)
+            await one.commit()
+            await shared(one, two, sizes=[2, 2])
+            assert {offset.offset for offset in (await two.committed()).values()} == {10}
+
+
 async def test_commits_go_on_while_the_group_rebalances(coordinator: Coordinator, source: Source) -> None:
     source.fill(batches=1, count=10)
     async with consumer(coordinator, auto_commit=False) as one:
