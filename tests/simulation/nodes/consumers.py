@@ -189,6 +189,7 @@ class Consumer:
         )
         self._call: NodeCall | None = None
         self._since_s = 0.0
+        self._requests = 0
 
     def __repr__(self) -> str:
         return repr(self.model)
@@ -216,13 +217,17 @@ class Consumer:
         if model.to_revoke and rng.random() < 0.7:
             model.revoke()
         self._since_s = world.time_s
-        self._call = world.send(self, model.request(), _VERSION, self.name, self._answered)
+        self._requests += 1
+        answered = partial(self._answered, self._requests)
+        self._call = world.send(self, model.request(), _VERSION, self.name, answered)
         if rng.random() < 0.3:
             self._commit()
         elif rng.random() < 0.1:
             world.ask(self, Fetch(GROUP, False), _nothing)
 
-    def _answered(self, response: Any) -> None:
+    def _answered(self, number: int, response: Any) -> None:
+        if number != self._requests:
+            return  # it had closed that connection, and asked again
         self._call = None
         if self.model.gone:
             return
