@@ -13,7 +13,7 @@ from bench.peers import Peer, goals_against, summary
 from bench.peers import in_turn as rates_in_turn
 from bench.plan import DEPTHS, KAFKA, RINGLEADER, TOPIC, Plan, in_turn
 from bench.processes import Pins, daemon, run_load, work_dir
-from bench.report import Goal, median, print_goals, save, say, table
+from bench.report import Goal, by_phase, print_goals, save, say, table
 from bench.server_assignor import Member, settle
 from ringleader.coordinator.groups.routing import partition_for
 from ringleader.protocol.messages import (
@@ -132,16 +132,6 @@ def _records(servers: Servers, plan: Plan, pins: Pins) -> dict[str, dict[str, fl
     return found
 
 
-def _medians(rounds: dict[str, list[dict[str, Any]]]) -> dict[str, dict[str, dict[str, float]]]:
-    return {
-        phase: {
-            name: {key: median(one[phase][key] for one in measured) for key in KEYS}
-            for name, measured in rounds.items()
-        }
-        for phase in PHASES
-    }
-
-
 def _goals(results: dict[str, Any], plan: Plan) -> list[Goal]:
     goals: list[Goal] = []
     for depth, result in results["heartbeats"].items():
@@ -210,7 +200,7 @@ def run(plan: Plan) -> dict[str, Any]:
             for number in range(plan.jvm_warmup_rounds):
                 _group(servers[name], f"warm-{number}", members, rate, replace(plan, pause_s=0.05), pins)
         rebalances = {
-            pace: {"medians": _medians(rounds), "rounds": rounds}
+            pace: {"medians": by_phase(rounds, PHASES, KEYS), "rounds": rounds}
             for pace, rounds in _rebalances(servers, plan, pins).items()
         }
         records = _records(servers, plan, pins)

@@ -8,7 +8,7 @@ from typing import Any
 from bench.brokers import Broker, await_group, brokers
 from bench.plan import KAFKA, RINGLEADER, TOPIC, Plan
 from bench.processes import Pins, daemon, run_load, work_dir
-from bench.report import Goal, median, print_goals, save, say, table
+from bench.report import Goal, by_phase, print_goals, save, say, table
 from tests.support.rawclient import Address, address_of
 
 PHASES = ("form", "join", "leave")
@@ -57,17 +57,6 @@ def _rounds(
     return rounds
 
 
-def _medians(rounds: dict[str, list[dict[str, Any]]]) -> dict[str, dict[str, dict[str, float]]]:
-    """By phase, then by server."""
-    return {
-        phase: {
-            name: {key: median(one[phase][key] for one in measured) for key in KEYS}
-            for name, measured in rounds.items()
-        }
-        for phase in PHASES
-    }
-
-
 def _goals(results: dict[str, Any]) -> list[Goal]:
     return [
         Goal(
@@ -104,7 +93,7 @@ def run(plan: Plan) -> dict[str, Any]:
                     await_group(address, f"{members}-{number}")
             rounds = _rounds(servers, members, plan, pins)
             results[str(members)] = {
-                "medians": _medians(rounds),
+                "medians": by_phase(rounds, PHASES, KEYS),
                 "heartbeat_interval_ms": 1_000 * members / HEARTBEATS_PER_S,
                 "rounds": rounds,
             }

@@ -7,7 +7,7 @@ import os
 import platform
 import statistics
 import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -58,6 +58,19 @@ class Goal:
 def median(values: Iterable[float]) -> float:
     """The median of the rounds."""
     return statistics.median(list(values))
+
+
+def by_phase(
+    rounds: Mapping[str, Sequence[Mapping[str, Any]]], phases: Iterable[str], keys: Sequence[str]
+) -> dict[str, dict[str, dict[str, float]]]:
+    """The medians of the rounds, by phase, then by server."""
+    return {
+        phase: {
+            name: {key: median(one[phase][key] for one in measured) for key in keys}
+            for name, measured in rounds.items()
+        }
+        for phase in phases
+    }
 
 
 def _first_line(command: Sequence[str]) -> str:

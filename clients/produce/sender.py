@@ -135,7 +135,7 @@ class BatchSender:
             builder.count, builder.size_bytes = count + 1, filled
             outcome = Outcome(lane.fate.batch, count)
         else:
-            outcome = self._added(lane, key, value, (), timestamp_ms, size)
+            outcome = self.add((topic, target), key, value, (), timestamp_ms, size)
         memory.used_bytes = used
         return outcome
 
@@ -164,17 +164,7 @@ class BatchSender:
         size_bytes: int,
     ) -> Outcome:
         """Take a record, which has its room in memory. Raises RecordTooLargeError."""
-        return self._added(self._lane(tp), key, value, headers, timestamp_ms, size_bytes)
-
-    def _added(
-        self,
-        lane: Lane,
-        key: bytes | None,
-        value: bytes | None,
-        headers: Headers,
-        timestamp_ms: int,
-        size_bytes: int,
-    ) -> Outcome:
+        lane = self._lane(tp)
         builder = lane.builder
         try:
             if not builder.add(key, value, headers, timestamp_ms, size_bytes):

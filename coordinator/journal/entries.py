@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import NamedTuple
 
+from ringleader.host.printable import printable as escaped
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import GroupMetadataValue
 
@@ -438,4 +439,4 @@ def _some(members: Sequence[str]) -> str:
 def printable(text: str, limit: int = REASON_MAX_CHARS) -> str:
     """`text` with everything that is not printable escaped, and cut at `limit` characters."""
     cut = text if len(text) <= limit else text[:limit] + "…"
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in cut)
+    return escaped(cut)

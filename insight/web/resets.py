@@ -27,6 +27,7 @@ from ringleader.clients.offsets.reset_plan import (
     make_plan,
     target_of,
 )
+from ringleader.host.printable import printable
 from ringleader.insight.model import Event, EventKind
 from ringleader.insight.web.guard import principal, refusal
 from ringleader.insight.web.params import AskedWronglyError, Params
@@ -131,7 +132,7 @@ async def _set(admin: Admin, place: Place, who: str, where: str, plan: Plan) -> 
     def say(outcome: str) -> None:
         logger.warning(
             "offsets reset from the page: principal %s, from %s, group %s%s, %s: %s",
-            *map(_shown, (who, where, plan.group, _in(place), plan.text)),
+            *map(printable, (who, where, plan.group, _in(place), plan.text)),
             outcome,
         )
 
@@ -143,10 +144,10 @@ async def _set(admin: Admin, place: Place, who: str, where: str, plan: Plan) -> 
         raise
     except ClientError as error:
         if isinstance(error, RetriableError):
-            say(f"not known whether done ({_shown(str(error))})")
+            say(f"not known whether done ({printable(str(error))})")
             sentence = f"Whether the offsets were set is not known, make the plan again to see: {error}"
             return refusal(502, f"{sentence.rstrip('.')}.")
-        say(f"refused by the cluster ({_shown(str(error))})")
+        say(f"refused by the cluster ({printable(str(error))})")
         raise
     say("done")
     if (note := place.source.note) is not None:
@@ -160,7 +161,7 @@ def _event(plan: Plan, who: str, where: str) -> Event:
     others = f" and {more} more" if more > 0 else ""
     at_ms = time.time_ns() // 1_000_000
     text = f"From the page, by {who} at {where}: {some}{others}."
-    return Event(f"reset-{at_ms}-{plan.group}", plan.group, at_ms, EventKind.OFFSETS_RESET, _shown(text))
+    return Event(f"reset-{at_ms}-{plan.group}", plan.group, at_ms, EventKind.OFFSETS_RESET, printable(text))
 
 
 def _plan_json(plan: Plan) -> dict[str, object]:
@@ -211,8 +212,3 @@ def _from(request: Request) -> str:
 
 def _in(place: Place) -> str:
     return f" of cluster {place.source.name}" if place.source.name else ""
-
-
-def _shown(text: str) -> str:
-    """Names of groups and topics are any text: no line of a log begins within one."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape", "replace").decode() for c in text)

@@ -59,11 +59,6 @@ def console() -> Console:
     return found if found.is_terminal else Console(highlight=False, width=PIPE_WIDTH)
 
 
-def printable(text: str) -> str:
-    """Text that clients chose, without control codes of a terminal."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
-
-
 def table(*columns: str, right: tuple[str, ...] = ()) -> Table:
     """An empty table; columns named in `right` hold numbers. Text of its cells is no markup."""
     from ringleader.cli.text_table import TextTable

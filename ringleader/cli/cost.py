@@ -17,7 +17,6 @@ from ringleader.cli.common import (
     complain,
     console,
     fail,
-    printable,
     table,
 )
 from ringleader.cli.looking_back import (
@@ -32,6 +31,7 @@ from ringleader.cli.looking_back import (
     plain,
     view_of,
 )
+from ringleader.host.printable import printable
 
 if TYPE_CHECKING:
     from rich.table import Table

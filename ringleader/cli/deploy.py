@@ -13,7 +13,8 @@ from urllib.parse import quote, urlsplit
 
 import typer
 
-from ringleader.cli.common import WRONG_INPUT, JsonOption, fail, printable, utf8
+from ringleader.cli.common import WRONG_INPUT, JsonOption, fail, utf8
+from ringleader.host.printable import printable
 
 app = typer.Typer(
     no_args_is_help=True,

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from ringleader.cli.common import printable
+from ringleader.host.printable import printable
 from ringleader.insight.plain import entry
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import Literal
 import structlog
 from structlog.typing import EventDict, Processor
 
-from ringleader.cli.common import printable
+from ringleader.host.printable import printable
 
 LEVELS: dict[str, int] = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from ringleader.cli.asking import NOWHERE, security_of
-from ringleader.cli.common import console, fail, printable
+from ringleader.cli.common import console, fail
 from ringleader.cli.explain import say_change, say_saving
 from ringleader.cli.looking_back import (
     Times,
@@ -24,6 +24,7 @@ from ringleader.cli.looking_back import (
     say,
     window_of,
 )
+from ringleader.host.printable import printable
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ringleader.cli.common import FAILED, WRONG_INPUT, complain, fail, printable
+from ringleader.cli.common import FAILED, WRONG_INPUT, complain, fail
+from ringleader.host.printable import printable
 
 if TYPE_CHECKING:
     from ringleader.coordinator.recording.play import Difference

@@ -8,7 +8,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from ringleader.cli.common import printable
+from ringleader.host.printable import printable
 
 
 class TextTable(Table):

@@ -23,10 +23,10 @@ from ringleader.cli.common import (
     JsonOption,
     console,
     fail,
-    printable,
     table,
     utf8,
 )
+from ringleader.host.printable import printable
 
 if TYPE_CHECKING:
     from ringleader.clients.admin import Admin

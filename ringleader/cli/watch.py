@@ -16,11 +16,12 @@ import typer
 
 from ringleader.cli.asking import NOWHERE
 from ringleader.cli.clusters import Cluster, clusters_of
-from ringleader.cli.common import BOOTSTRAP, WRONG_INPUT, complain, fail, printable, utf8
+from ringleader.cli.common import BOOTSTRAP, WRONG_INPUT, complain, fail, utf8
 from ringleader.cli.flags import command_with
 from ringleader.cli.insight_settings import ConfigOption, Settings, flags, load_or_fail
 from ringleader.cli.lines import REMEMBERED, AsJson, AsText
 from ringleader.clients.times import duration_ms
+from ringleader.host.printable import printable
 
 if TYPE_CHECKING:
     from ringleader.clients.admin import Admin

@@ -130,6 +130,13 @@ class TwoBrokers:
         self.brokers[broker].handlers[3] = metadata
         return catch_up
 
+    async def go_away(self) -> None:
+        """Nobody can ask them any more."""
+        for broker in self.brokers.values():
+            broker.handlers.pop(3)
+            broker.hang_up()
+            await broker.__aexit__(None, None, None)
+
     def on(self, api_key: int, *handlers: Any) -> None:
         """Set the handler of the brokers: one for both, or one for each."""
         for one, broker in self.brokers.items():

@@ -134,10 +134,7 @@ async def test_a_topic_that_was_made_again_is_another_one() -> None:
 async def test_a_broker_that_cannot_be_asked_about_ids() -> None:
     async with one_node() as (cluster, _, client):
         await client.call(ask(0), 13)
-        for broker in cluster.brokers.values():
-            broker.handlers.pop(3)
-            broker.hang_up()
-            await broker.__aexit__(None, None, None)
+        await cluster.go_away()
         found = told(await client.call(ask(0, topic=STRANGE), 13))
         assert found == {(STRANGE, 0): (ErrorCode.NOT_LEADER_OR_FOLLOWER, b"")}
 

@@ -126,16 +126,20 @@ async def test_an_ended_transaction_is_there_with_all_before_it(
                     assert there.transactions.aborted(0, end) == aborted
 
 
+async def write_unsynced(topics: Topics, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A transaction over several files: the background thread, which syncs those, has other things to do."""
+    await topics.create("orders", 1)
+    monkeypatch.setattr(topics._background, "seal", lambda sealed: None)
+    for number in range(12):
+        await write(topics, 7, number * 2)
+    assert len(segment_files(topics, "orders")) > 1
+
+
 async def test_an_end_waits_for_complete_files_that_were_not_synced_yet(
     tmp_path: Path, watch: SyncWatch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with topic_log(tmp_path / "live" / "topics", **TINY) as topics:
-        await topics.create("orders", 1)
-        # The background thread has other things to do.
-        monkeypatch.setattr(topics._background, "seal", lambda sealed: None)
-        for number in range(12):
-            await write(topics, 7, number * 2)
-        assert len(segment_files(topics, "orders")) > 1
+        await write_unsynced(topics, monkeypatch)
         await topics.end_transaction("orders", 0, 7, 0, committed=True)
         async with topic_log(watch.after_power_cut(tmp_path / "left") / "topics", **TINY) as left:
             assert list(await records(left)) == list(range(25))
@@ -146,11 +150,7 @@ async def test_an_end_that_could_not_be_synced_leaves_its_files_to_the_next(
 ) -> None:
     """As where no more files can be opened: no sync has failed, and the topic log goes on."""
     async with topic_log(tmp_path / "live" / "topics", **TINY) as topics:
-        await topics.create("orders", 1)
-        monkeypatch.setattr(topics._background, "seal", lambda sealed: None)
-        for number in range(12):
-            await write(topics, 7, number * 2)
-        assert len(segment_files(topics, "orders")) > 1
+        await write_unsynced(topics, monkeypatch)
 
         def full(path: Path) -> None:
             raise OSError(errno.EMFILE, "too many open files")
