@@ -53,7 +53,7 @@ SETTLED_S = 3.0
 """Between the end of one fault and the next."""
 RECOVERED_S = 90.0
 EVERY_S = 0.02
-"""A member commits so often, if there is a record: what is measured is finer than that of no goal."""
+"""Interval of a member's commits, if there is a record: finer than any goal that is measured."""
 PER_SECOND = 300.0
 """Records, so that each partition has one for each commit."""
 LOOK_S = 0.1
@@ -104,7 +104,7 @@ class Load:
             "producer", f"{MEMBERS}.producer", *places, "--straight", "--per-second", str(PER_SECOND)
         )
         self.recovered(time.monotonic())
-        time.sleep(SETTLED_S)  # groups that have just formed take in who came late
+        time.sleep(SETTLED_S)  # groups that have just formed admit late members
         self.recovered(time.monotonic())
 
     def recovered(self, since_s: float) -> None:

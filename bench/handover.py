@@ -25,7 +25,7 @@ PARTITIONS = 8
 PATIENCE_S = 60.0
 ROUNDS_LIMIT_S = 0.045
 HEARTBEAT_S = 3.0
-"""The default of both libraries: so long it may take until the first consumer hears of the second."""
+"""The default of both libraries: the first consumer may hear of the second only after this time."""
 
 
 class Member:

@@ -1,4 +1,4 @@
-"""Latency of heartbeats while the same daemon takes in and gives out 100 MB of records each second."""
+"""Latency of heartbeats while the same daemon receives and sends 100 MB of records each second."""
 
 from __future__ import annotations
 

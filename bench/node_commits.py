@@ -44,7 +44,7 @@ PARTITIONS = int(Settings.model_fields["offsets_topic_num_partitions"].default)
 COORDINATORS = 3
 ONE, MANY, ALL = "one group", f"{SPREAD} groups", f"{COORDINATORS} x {SPREAD} groups"
 SPREAD_S = 60.0
-"""So long nodes that started may take to share the partitions."""
+"""Longest time in which nodes that started share the partitions."""
 LOADS = {ONE: (1, 1), MANY: (1, SPREAD), ALL: (COORDINATORS, SPREAD)}
 """Coordinators, and groups of each."""
 GOALS = {KAFKA: 1.0}

@@ -34,7 +34,7 @@ class Plan:
     consumed_records: int = 400_000
     """Of about 1 KB each, that a consumer reads in one round."""
     handover_settled_s: float = 6.0
-    """So long a consumer has its group for itself before another one joins: heartbeats come at their pace."""
+    """Time in which a consumer is alone in its group before another joins: heartbeats come at their pace."""
     mb_per_s: int = 100
     """Produced, and as much fetched, beside the heartbeats of the mixed benchmark."""
     assignors: tuple[tuple[int, int], ...] = ((100, 2_000), (1_000, 10_000), (2_000, 1_000_000))

@@ -18,7 +18,7 @@ PLAIN, PROCESS = "plain tasks", "consumer.process"
 BOUND = 0.95
 COLUMNS = ("", "records a second")
 KEYS = 5_000
-"""So many that hardly ever two records in hand have the same one."""
+"""Enough keys that hardly ever two records in hand have the same one."""
 
 
 async def _fill(bootstrap: str, records: int) -> None:

@@ -32,7 +32,7 @@ VALUES = 1_000
 """Different values that are written, over and over."""
 KEYS = 5_000
 AHEAD = 2_000
-"""So many records are sent before the outcome of the first is looked at."""
+"""Records that are sent before the outcome of the first is looked at."""
 AIOKAFKA_GOAL, CONFLUENT_GOAL = 3.0, 1.0
 """How many times the rivals' records per CPU second are wanted."""
 

@@ -101,7 +101,7 @@ def run(plan: Plan) -> Result:
             "rounds": plan.rounds,
         }
         found += list(_job(python, job))
-        # The size of what was read, for who compares rows of various lengths.
+        # The size of what was read, to compare rows of various lengths.
         found_bytes = json_bytes(directory / "payloads.json")
     results = summary(found) | {"steps": steps}
     goals = _goals(results)

@@ -18,7 +18,7 @@ from ringleader.clients.in_loop import START_TIMEOUT_S, STOP_TIMEOUT_S, InLoop
 logger = logging.getLogger("ringleader.clients.consumer")
 
 LOOK_S = 1.0
-"""A call that waits looks so often whether the loop's thread still runs."""
+"""Interval at which a waiting call checks that the loop's thread still runs."""
 
 
 C = TypeVar("C", bound=InLoop)

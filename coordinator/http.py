@@ -313,9 +313,7 @@ class HttpEndpoint:
                 return PlainTextResponse("this is not a name of this machine: ask by address\n", 421)
             if request.scope["path"] == "/metrics" and not self._may(request):
                 known = {"WWW-Authenticate": "Bearer"} if self._access.token is not None else {}
-                return PlainTextResponse(
-                    "metrics are for who shows a token or a certificate\n", 401, headers=known
-                )
+                return PlainTextResponse("metrics need a token or a client certificate\n", 401, headers=known)
             return await answer(request)
 
         return guarded

@@ -44,7 +44,7 @@ class Recordings:
     """The endpoint's side of the desk."""
 
     def __init__(self, side: Side, token: str | None, log: Log) -> None:
-        """`token`: of who may record; None: nobody may."""
+        """`token`: the one that may record; None: nobody may."""
         self._side = side
         self._token = token
         self._desk = Desk(log)
@@ -57,7 +57,7 @@ class Recordings:
             )
         if not bears(request.headers, self._token):
             return PlainTextResponse(
-                "recordings are for who shows the token of http.recording.token.file\n",
+                "recordings need the token of http.recording.token.file\n",
                 401,
                 headers={"WWW-Authenticate": "Bearer"},
             )

@@ -1,4 +1,4 @@
-"""Settings whose words Kafka takes in any letter case."""
+"""Settings whose words Kafka accepts in any letter case."""
 
 from __future__ import annotations
 

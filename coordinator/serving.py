@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 CERTIFICATES_LOOK_S = 3.0
-"""So often it is looked whether the files of certificates have changed."""
+"""Interval at which the files of certificates are checked for changes."""
 
 
 class StartError(OSError):

@@ -31,16 +31,16 @@ INSTANCES_MAX: Final = 16_384
 takes 3 kB at most."""
 LEAST_KEPT_MS: Final = 60_000
 KEPT_INTERVALS: Final = 3
-"""An instance that is silent for so many push intervals, and for `LEAST_KEPT_MS`, is forgotten."""
+"""An instance that is silent for this number of push intervals, and for `LEAST_KEPT_MS`, is forgotten."""
 COMPRESSIONS: Final = (Compression.ZSTD, Compression.LZ4, Compression.GZIP, Compression.SNAPPY)
 """The preferred one first. None is accepted as well, as in Kafka."""
 RESERVED: Final = (ZERO_UUID, bytes(15) + b"\1")
 JOURNAL_EVERY_MS: Final = 600_000
-"""A member that tells nothing new is in the journal at most so often."""
+"""Least interval at which a member that reports nothing new is in the journal."""
 NEWS: Final = ("poll_interval_max_seconds", "callback_max_seconds")
 NEWS_RATIO: Final = 2.0
 NEWS_LEAST_S: Final = 1.0
-"""It is new that one of these is so many times as long as in the journal, and at least so long."""
+"""A time counts as new if it is this many times as long as in the journal, and at least this long."""
 LATER_REPORTS: Final = 3
 """Reports of a client after its member went that stand in the journal: a gap between polls is told only when
 it is over."""

@@ -56,7 +56,7 @@ static int varint(const uint8_t **pos, const uint8_t *stop, uint64_t *number)
     return 0;
 }
 
-/* A length and so many bytes; -1 is null, and nobody writes another negative one. */
+/* A length and that number of bytes; -1 is null, and nobody writes another negative one. */
 static int field(const uint8_t **pos, const uint8_t *stop, const uint8_t **begin, int64_t *size)
 {
     uint64_t number;

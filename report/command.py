@@ -65,13 +65,13 @@ def report(
     ] = None,
     window: Annotated[str, typer.Option(help="How far to look back: 90s, 15m, 2h, 1d.")] = "1h",
     max_records: Annotated[
-        int, typer.Option(min=1, help="Read at most so many records in all, the newest of each partition.")
+        int, typer.Option(min=1, help="Most records to read in all, the newest of each partition.")
     ] = 5_000_000,
     watch: Annotated[
         str | None,
-        typer.Option(help="Watch the group for so long, to see how fast it consumes.", show_default="not"),
+        typer.Option(help="How long to watch the group, to see how fast it consumes.", show_default="not"),
     ] = None,
-    hot_keys: Annotated[int, typer.Option(min=1, max=1_000, help="So many keys of each topic.")] = 20,
+    hot_keys: Annotated[int, typer.Option(min=1, max=1_000, help="Keys to show of each topic.")] = 20,
     producer_rate: Annotated[
         float, typer.Option(min=0.001, help="Records/s that one producer can do with one partition.")
     ] = 10_000.0,

@@ -70,7 +70,7 @@ def verdict(printed: str) -> list[str]:
             f"pip-audit --no-deps --disable-pip -r constraints.txt"
         )
     return [
-        f"{one['name']} {one['version']}: {hole['id']}, mended in {', '.join(hole['fix_versions']) or 'none'}"
+        f"{one['name']} {one['version']}: {hole['id']}, fixed in {', '.join(hole['fix_versions']) or 'none'}"
         for one in packages
         for hole in one["vulns"]
     ]

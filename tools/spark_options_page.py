@@ -285,7 +285,7 @@ PRODUCER_SETTINGS = (
     Option("kafka.value.serializer", "refused", "x"),
     Option("kafka.interceptor.classes", "refused", "x"),
     Option(
-        "kafka.metadata.max.age.ms", "`300000`", "300000", "Leaders are asked for anew when one has moved."
+        "kafka.metadata.max.age.ms", "`300000`", "300000", "Leaders are asked for again when one has moved."
     ),
 )
 

@@ -33,8 +33,8 @@ class Optimum:
         self._held, self._owned, self._subscribers, self._loads = held, owned, subscribers, loads
         self.changed: set[int] = set()
         self._hub = len(loads) + len(held)
-        """Nodes are members, then topics, then the hub, over which a chain closes to a ring: it leads to who
-        ends with one less, and from who ends with one more."""
+        """Nodes are members, then topics, then the hub, over which a chain closes to a ring: it leads to
+        the member that ends with one less, from the one that ends with one more."""
         self._edges = sum(map(len, subscribers))
         self._effort = EFFORT
         self._evenness = 2 * sum(loads) + 1  # more than all moves together
@@ -76,7 +76,7 @@ class Optimum:
                     least, before[node], better = now, member, True
             cost[node] = least
             for member in self._subscribers[topic]:
-                # Is cheaper only for who owns some that it does not have.
+                # Is cheaper only for a member that owns some that it does not have.
                 if least <= cost[member]:
                     now = least - (held.get(member, 0) < owned.get(member, 0))
                     if now < cost[member]:

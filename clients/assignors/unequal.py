@@ -1,10 +1,10 @@
 """Sticky assignment where members subscribe to different topics.
 
-First by single moves: everybody keeps what they own, what is free goes to who has the fewest, and each topic
-is evened out at once, with heaps of its subscribers, until no topic has anything to move; among what must
-move, partitions that were just given out go first. A round costs the sum of all subscriptions; every move
-makes the loads strictly more even, so there is an end. Kafka's general algorithm ends here too, after trying
-single partitions one after the other, over and over.
+First by single moves: everybody keeps what they own, what is free goes to the member with the fewest, and
+each topic is evened out at once, with heaps of its subscribers, until no topic has anything to move; among
+what must move, partitions that were just given out go first. A round costs the sum of all subscriptions;
+every move makes the loads strictly more even, so there is an end. Kafka's general algorithm ends here too,
+after trying single partitions one after the other, over and over.
 
 Then, where racks play no part, by chains of moves: `optimum`.
 """

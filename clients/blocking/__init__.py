@@ -1,1 +1,1 @@
-"""Connections to a Kafka cluster for who calls and waits: commands, and the processes of Spark."""
+"""Connections to a Kafka cluster for callers that block: commands, and the processes of Spark."""

@@ -46,7 +46,7 @@ class Incoming:
         return self._buffer[self._end :]
 
     def received(self, count: int) -> None:
-        """So many bytes came."""
+        """`count` bytes came."""
         self._end += count
 
     def frame(self, limit_bytes: int) -> memoryview | None:

@@ -28,7 +28,7 @@ from ringleader.clients.options import ConnectionOptions, MembershipOptions, clu
 from ringleader.clients.with_context import close_all
 
 TURN_S = 0.001
-"""An application that never waits lets the loop do its other work so often."""
+"""An application that never waits lets the loop do its other work at this interval."""
 CLIENT_ID = "ringleader-consumer"
 LOOKUP_TIMEOUT_S = 30.0
 

@@ -219,7 +219,7 @@ class GroupConsumer(BaseConsumer):
     ) -> None:
         """Subscribe to these topics, or to what matches, instead of those before: the group rebalances, and
         `on_revoked` and `on_assigned` tell what goes and comes. Does not wait for it; with
-        `auto_offset_reset="latest"` it looks at the topics first, for so long. Raises ValueError."""
+        `auto_offset_reset="latest"` it looks at the topics first, at most `timeout_s`. Raises ValueError."""
         seconds(timeout_s)
         assert self.member.subscription is not None
         if self._loop is not None:
@@ -327,7 +327,7 @@ class GroupConsumer(BaseConsumer):
 
     def group_metadata(self) -> GroupMetadata:
         """This consumer's place in its group, for a producer that commits its offsets in a transaction
-        (`Producer.send_offsets_to_transaction`). Take it anew for each transaction."""
+        (`Producer.send_offsets_to_transaction`). Ask for it again in each transaction."""
         self._running()
         state, known = self.member.machine.state, self._consumed.generation
         generation, member_id = state.identity

@@ -14,7 +14,7 @@ from ringleader.clients.model import OffsetAndMetadata
 
 PREFIX = "done:"
 """Begins the metadata of such a commit. Behind it stand lengths in base 36, between commas, from the
-committed offset on: so many offsets to do, so many done, and so on."""
+committed offset on: a count of offsets to do, a count of offsets done, and so on."""
 METADATA_MAX_LENGTH = 3_000
 """Characters; Kafka takes 4,096 bytes (`offset.metadata.max.bytes`). The rest is done again."""
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"

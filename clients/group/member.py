@@ -157,7 +157,7 @@ class Member:
     def polled(self) -> None:
         """The application makes progress. From any thread, as often as it likes.
 
-        With `max_poll_interval_ms`: a member that has held an assignment for so long without it leaves the
+        With `max_poll_interval_ms`: a member that has held an assignment for that time without it leaves the
         group (`on_lost` with the reason; a static member only falls silent), and joins again at the next one.
         Time without an assignment and time in which a revocation waits for the application do not count.
         `wait_assigned` and the beginning of `working` say it, too.

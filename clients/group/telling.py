@@ -29,7 +29,7 @@ WINDOW_MS = 30_000
 ERROR_MS = 60_000
 """An error that is older is told no more."""
 LEFT_MS = 600_000
-"""A membership that was given up so long ago is told no more."""
+"""A membership that was given up longer ago than this is not reported."""
 LOOK_S = 1.0
 """A coordinator that is not connected, or does not want to know, is looked at again after that."""
 AGAIN_S = 10.0

@@ -41,7 +41,7 @@ logger = logging.getLogger("ringleader.clients.consumer")
 
 Handler = Callable[[Record], Any]
 Ask = Callable[[int], Awaitable[list[Batch]]]
-"""Asks for up to so many records; nothing when the consumer is stopped."""
+"""Asks for at most that number of records; nothing when the consumer is stopped."""
 
 REACH_S = 0.1
 """How old what the group commits may be."""

@@ -64,12 +64,12 @@ class ProducerSettings:
     "consistent_random": as librdkafka's default. Records without a key go to the partitions in turn, 16 KB to
     each (KIP-794). Or a function."""
     linger_ms: int = 5
-    """A batch that is not full waits so long for more records."""
+    """How long a batch that is not full waits for more records."""
     batch_size: int = 262_144
     """Bytes of a partition's batch, at most, unless one record is larger. With Java's 16,384 most of
     the time goes into requests. No record waits longer for it, and no memory is taken before."""
     buffer_memory: int = 32 * 1024 * 1024
-    """The bytes of records that are accepted and not confirmed; `send` waits while there are so many."""
+    """The bytes of records that are accepted and not confirmed; `send` waits while there are as many."""
     max_request_size: int = 1_048_576
     max_in_flight_requests_per_connection: int = 5
     max_block_ms: int = 60_000

@@ -61,7 +61,7 @@ class Fate:
     def end(
         self, first: int, count: int, base_offset: int, append_ms: int, error: ClientError | None
     ) -> None:
-        """So many records from that index on were written, or have failed. `append_ms`: the broker's time
+        """`count` records from that index on were written, or have failed. `append_ms`: the broker's time
         for them; negative: they have their own."""
         whole = count == len(self.times_ms)
         own_ms = self.times_ms if whole else self.times_ms[first:]

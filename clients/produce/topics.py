@@ -25,7 +25,7 @@ logger = logging.getLogger("ringleader.clients.produce")
 
 
 STICKY_BYTES = 16_384
-"""Records without a key stay with a partition for so many bytes, or those of a batch if these are fewer."""
+"""Records without a key stay with a partition for this number of bytes, or a batch if it is smaller."""
 
 
 class Sticky:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ringleader.clients.consumer import SyncGroupConsumer
 
 AHEAD = 1_000
-"""So many records are handed over to the thread before a caller waits for it."""
+"""Records that are handed over to the thread before a caller waits for it."""
 
 
 class _Sent(Future[RecordMetadata]):

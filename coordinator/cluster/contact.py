@@ -23,10 +23,10 @@ class Contact:
     ended. All times are of one clock, in seconds."""
 
     def __init__(self, session_s: float) -> None:
-        """`session_s`: after so long others have its partitions."""
+        """`session_s`: the time after which others have its partitions."""
         self._limit_s = session_s * 2 / 3
         self.doubt_s = self._limit_s / 2
-        """After so long a silence there may be a newer map."""
+        """The silence after which there may be a newer map."""
         self.cut_off = False
         self._heard_s = 0.0
         self._proved_s = 0.0

@@ -19,7 +19,7 @@ def next_map(
     partitions: int | None,
     leaders: Mapping[int, int] | None = None,
 ) -> ClusterMap:
-    """The map that follows. `controller`: node id of who leads, or `NOBODY`; `partitions`: how many there
+    """The map that follows. `controller`: node id of the leader, or `NOBODY`; `partitions`: how many there
     are, None: as many as in the map before; `leaders`: of their logs, as far as they are known."""
     states = list(states)
     nodes = {state.node.node_id: state.node for state in states if state.node is not None}

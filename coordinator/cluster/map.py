@@ -73,7 +73,7 @@ class ClusterMap:
 
     generation: int
     controller: int
-    """Node id of who made it."""
+    """Node id of the controller that made it."""
     nodes: tuple[NodeInfo, ...]
     """By node id."""
     owners: tuple[int, ...]

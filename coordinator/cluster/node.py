@@ -52,13 +52,13 @@ from ringleader.protocol.messages import MetadataRequest
 START_TIMEOUT_S = 30.0
 """A start fails if the cluster does not answer in this time, or the nodes do not agree on a map."""
 LOADED_TIMEOUT_S = 60.0
-"""A start waits so long for the first partitions to be loaded; clients may come before."""
+"""How long a start waits for the first partitions to be loaded; clients may come before."""
 DRAIN_TIMEOUT_S = 20.0
-"""A node that stops hands its partitions over one after the other for so long; what is left others take."""
+"""How long a node that stops hands its partitions over, one after the other; others take the rest."""
 REMOVE_TIMEOUT_S = 2.0
 ASK_TIMEOUT_S = 1.0
 PAUSE_S = 1.0
-"""A loop that was away for so long may have lost what it owns."""
+"""A loop that was away for longer may have lost its partitions."""
 
 
 class ClusterNode(ServingNode):

@@ -84,7 +84,7 @@ def place(
     for partition, owner in enumerate(goal):
         if owner != NOBODY:
             carried[owner] += weights[partition]
-    # The heaviest first, each to who has fewest, and of those to who carries least.
+    # The heaviest first, each to the node with the fewest, and of those to the least loaded.
     for partition in sorted(_of(goal, NOBODY), key=lambda partition: -weights[partition]):
         nodes = fit.get(partition, set(carried))
         heir = min(nodes & ready or nodes or carried, key=lambda node: (count[node], carried[node], node))
@@ -121,7 +121,7 @@ def _even_counts(
     ready: set[int],
     leaders: Mapping[int, int],
 ) -> None:
-    """From who has most to who has fewest of those that are ready, until they differ by one at most."""
+    """From the node with most to the ready node with fewest, until they differ by one at most."""
     givers = dict.fromkeys(carried)
     heirs = [node for node in carried if node in ready]
     while givers and heirs:

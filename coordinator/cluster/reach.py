@@ -23,7 +23,7 @@ ASK_INTERVAL_S = 0.5
 ANSWER_S = 1.0
 """A question that takes longer is asked again, on another connection."""
 LOOK_INTERVAL_S = 30.0
-"""So often the cluster is asked who leads what; more often while a broker is silent or a leader not known."""
+"""Interval at which the cluster is asked for leaders; shorter while one is silent or unknown."""
 PURPOSE = "reach"
 
 
@@ -62,7 +62,7 @@ class Reach:
         return {node.node_id: max(0.0, now_s - self._unanswered_s.get(node, now_s)) for node in self._asking}
 
     def silent(self, now_s: float, for_s: float) -> frozenset[int]:
-        """The partitions whose leaders have not answered for so long."""
+        """The partitions whose leaders have not answered for that time."""
         nodes = {node for node, since_s in self._unanswered_s.items() if now_s - since_s >= for_s}
         if not nodes:
             return frozenset()

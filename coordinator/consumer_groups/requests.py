@@ -103,7 +103,7 @@ def _fenced_instance(member_id: str, instance_id: str, holder: str) -> KafkaErro
 
 def check_epoch(member: ConsumerMember, request: ConsumerGroupHeartbeatRequest) -> None:
     """Raises `KafkaError` (FENCED_MEMBER_EPOCH) unless the request is of the member's present epoch, joins
-    anew, or shows that the answer to the last one was lost."""
+    again, or shows that the answer to the last one was lost."""
     epoch, current = request.member_epoch, member.current
     if epoch == 0 or epoch == current.epoch:
         return

@@ -398,8 +398,8 @@ class Core:
             self._waits_since_ms = now_ms
 
     def log_is_silent(self, now_ms: int) -> bool:
-        """Whether the log has not answered for so long that members may be silent because of us: who waits
-        for it on a connection may have heartbeats behind that."""
+        """Whether members may be silent because of us: the log has not answered for a long time, and a client
+        that waits for it may have heartbeats behind that request on its connection."""
         since_ms = self._waits_since_ms
         return since_ms is not None and now_ms - since_ms >= self.settings.log_silence_ms
 

@@ -50,7 +50,7 @@ class Delegation(GroupDeadline):
     leader: str = ""
     """The member that computes; empty: none yet."""
     until_ms: int = NEVER
-    """When the coordinator computes itself, whoever else may be asked meanwhile."""
+    """When the coordinator computes itself, even if another leader is asked meanwhile."""
     failed: set[str] = field(default_factory=set)
     """Members that gave no good answer when they were asked last, and have not joined again."""
     last_failure: tuple[str, str] = ("", "")

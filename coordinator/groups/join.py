@@ -256,7 +256,7 @@ class JoinHandler(Membership):
         group.add(member, request.protocol_type)
         self.rebalances.park_join(group, member, ticket, now_ms)
         # Not its session timeout: it cannot heartbeat yet, and many clients drop a JoinGroup after a while
-        # and come anew (KAFKA-7610).
+        # and come again (KAFKA-7610).
         self.core.arm(member, now_ms + self.core.settings.new_member_join_timeout_ms)
         self.rebalances.start(group, Cause.MEMBER_JOINED, member_id, request.reason or "", now_ms)
 

@@ -26,7 +26,7 @@ from ringleader.protocol.errors import ErrorCode, KafkaError, shortened
 LEAST_MS = 10_000
 """Between two times that the expressions of a group are resolved: Kafka's own, no setting."""
 REFRESH_MS = 600_000
-"""They are resolved anew after this time: Kafka's `group.consumer.regex.refresh.interval.ms`."""
+"""They are resolved again after this time: Kafka's `group.consumer.regex.refresh.interval.ms`."""
 TOPICS_MAX = 10_000
 """Topics that the expressions of a group match, one by one: writing an answer is one event."""
 TOLD_MAX = 10

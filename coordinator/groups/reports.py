@@ -112,7 +112,7 @@ class Reports:
     def incident(
         self, group_id: str, kind: IncidentKind, ticket: Ticket | None, now_ms: int, **more: Any
     ) -> None:
-        """Something that an operator asks about; `ticket`: of who did it; `more`: see `Incident`."""
+        """Something that an operator asks about; `ticket`: of its request; `more`: see `Incident`."""
         if not self._is_serving():
             return
         if ticket is not None:

@@ -189,7 +189,7 @@ class GroupSettings(BaseModel):
     """How many partitions and topics of members one event sees to in the computation of a target, some 20 ms;
     what there is more of is long work, in steps of a fifth of it."""
     log_silence_ms: int = Field(3_000, exclude=True)
-    """When an append has taken so long no session ends, and all start full when the log speaks again:
+    """When an append has taken this time no session ends, and all start full when the log speaks again:
     heartbeats may stand behind a commit that waits for it. Default: the libraries' own interval of
     heartbeats."""
     group_full_retry_ms: int = Field(1_000, exclude=True)

@@ -131,7 +131,7 @@ VALUE_MAX_BYTES = 1_000_000
 """A longer record is `cut`."""
 
 CUT_TO = 1_000
-"""So many members and moves a cut record has, if that is short enough; else a tenth of them, and so on."""
+"""Members and moves of a cut record, if that is short enough; else a tenth of them, and so on."""
 
 UNOWNED_MAX = 1_000_000
 """Partitions without an owner that are remembered, over all groups."""

@@ -27,7 +27,7 @@ from ringleader.protocol.schema import ZERO_UUID
 INTERVAL_S = 5.0
 """Least time from one look to the next."""
 SHARE = 20
-"""A look may take one part in so many of a node's time: clusters with very many topics are looked at less
+"""A look may take one part in this number of a node's time: clusters with very many topics are looked at less
 often."""
 NAMES_AT_A_TIME = 500
 

@@ -42,7 +42,7 @@ REMEMBERED_BYTES = 16 * 1024 * 1024
 """Bytes of memory for group ids whose partition is remembered."""
 
 TOPICS_TIMEOUT_S = 5.0
-"""A partition that was taken over waits so long for the current topics before it is served."""
+"""How long a partition that was taken over waits for the current topics before it is served."""
 
 LookAtTopics = Callable[[], Coroutine[Any, Any, None]]
 """Brings `GroupRuntime.topics` up to the state of the cluster at the time of the call, or later. Raises

@@ -18,7 +18,7 @@ GATHER_TURNS = 2
 clients that were just answered commit again at once, and a transaction's own cost is that of 100 rows."""
 
 LATE_S = 5.0
-"""So long an append takes at most until it counts as late: what waits behind it on a connection, heartbeats
+"""Time after which an append counts as late: what waits behind it on a connection, heartbeats
 say, waits no longer. Kafka's own coordinator refuses a commit after as much (`offsets.commit.timeout.ms`)."""
 
 LOST_SHARE = 5 / 6
@@ -163,7 +163,7 @@ class ShardLog(Generic[M]):
         self._gathering = False
         entries, self._gathered = self._gathered, []
         if not entries:
-            return  # those who wrote have ended meanwhile, and have told whoever waited
+            return  # the writers have ended meanwhile, and have answered all that waited
         loop = asyncio.get_running_loop()
         flight = _Flight(entries, loop.time())
         self._flights.append(flight)

@@ -251,7 +251,7 @@ class MovingShards(ShardRuntime[M]):
             self._loop.call_soon(self._on_lost, partition, error)
 
     def _again(self, partition: int) -> None:
-        if not self._moving:  # else whoever acquires it decides whether that is worth while
+        if not self._moving:  # else the code that acquires it decides whether that is worth while
             super()._again(partition)
 
     async def _after_loss(self, partition: int) -> None:

@@ -41,7 +41,7 @@ RECORD_OVERHEAD_BYTES = 200
 """Bytes of memory for a record besides its content."""
 
 UNREAD_S = 600.0
-"""A partition that nobody has read for so long has no end in memory any more."""
+"""A partition that nobody has read for this time has no end in memory any more."""
 
 BATCH_RECORDS = 500
 BATCH_BYTES = 131_072

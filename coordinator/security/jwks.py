@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 TIMEOUT_S = 10.0
 MAX_BYTES = 1_048_576
 RETRY_S = 10.0
-"""After a failure, and at most so often for a key that is not known."""
+"""After a failure, and at least between two requests for unknown keys."""
 
 
 class KeysError(OSError):

@@ -1,5 +1,5 @@
 """OAUTHBEARER as Kafka's broker speaks it (RFC 7628; KIP-255, KIP-768): a signed token (JWT) says who
-somebody is, checked against the public keys of who signs."""
+somebody is, checked against the issuer's public keys."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class _Change:
 class SecurityStore(ABC):
     """The entries as of the last durable change.
 
-    Values are JSON: what they mean is the business of who keeps them here.
+    Values are JSON: only the code that keeps them here knows what they mean.
     """
 
     def __init__(self, on_failed: Callable[[Exception], None] | None = None) -> None:
@@ -67,7 +67,7 @@ class SecurityStore(ABC):
         """Wait until nothing is on its way; no change comes after it."""
 
     def damaged(self, what: str) -> DamagedError:
-        """To be raised by who cannot read an entry."""
+        """To be raised by a reader that cannot read an entry."""
         return DamagedError(f"{self}: {what} cannot be read: {self.repair}")
 
     repair: ClassVar[str]

@@ -30,7 +30,7 @@ async def hello(peer: socket.socket) -> None:
 
 
 async def _arrived(peer: socket.socket, count: int) -> None:
-    """So many bytes are there, or no more will come."""
+    """`count` bytes are there, or no more will come."""
     peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, count)
     loop = asyncio.get_running_loop()
     readable: asyncio.Future[None] = loop.create_future()

@@ -41,9 +41,9 @@ MAX_TIMESTAMP = -3
 """The timestamp of ListOffsets that asks for the largest one."""
 DELETION_RETRY_S = 1.0
 WALL_CLOCK_INTERVAL_S = 5.0
-"""So often the wall clock is looked at, to see it jump."""
+"""Interval at which the wall clock is read, to see it jump."""
 START_WAIT_S = 10.0
-"""So long a start waits for deletions that were begun before; then they go on beside it."""
+"""How long a start waits for deletions that were begun before; then they go on beside it."""
 
 CATALOG_FILE = "topics.json"
 PRODUCER_IDS_FILE = "producer-ids"

@@ -39,7 +39,7 @@ from ringleader.protocol.records import (
 
 _BASE_OFFSET = attrgetter("base_offset")
 _SOME_BYTES = 2**62
-"""So many became stable; how many is found by reading."""
+"""More offsets became stable; their number is found by reading."""
 LEADER_EPOCH = 0
 """There is one node, which leads all partitions for ever."""
 

@@ -54,7 +54,7 @@ class Recovered:
         if self.segments:
             self.missing_at_end = lost
         else:
-            # Offsets at least do not start anew; from here on this is the start, if the disk takes it.
+            # Offsets at least do not start again at 0; from here on this is the start, if the disk takes it.
             self.missing, self.start_offset = lost, end
             with contextlib.suppress(OSError):
                 directory.mkdir(0o700, parents=True, exist_ok=True)
@@ -134,7 +134,7 @@ def recover(directory: Path, now_ms: int) -> Recovered:
         else:
             found.missing = max(0, found.segments[0].base_offset - start)
             start += found.missing
-    # Without files (a crash of the machine took them) offsets at least do not start anew.
+    # Without files (a crash of the machine took them) offsets at least do not start again at 0.
     found.start_offset = start
     found.miss_up_to(end, directory)
     found.transactions.forget_before(start)
@@ -206,5 +206,5 @@ def _drop(directory: Path, bases: list[int], found: Recovered) -> None:
         path = Segment(directory, base).path
         found.cut_bytes += path.stat().st_size
         found.dropped.append(path.name)
-        # Kept for whoever wants to look; never read again.
+        # Kept for an operator who wants to look; never read again.
         path.rename(path.with_name(path.name + DROPPED_SUFFIX))

@@ -16,7 +16,7 @@ from ringleader.insight.history import History
 from ringleader.insight.model import Event, EventKind
 
 LONGEST_MS = 24 * 3_600_000
-"""The beginning of a deploy is looked for so long before the time that is asked for."""
+"""How long before the time that is asked for the beginning of a deploy is looked for."""
 _MARKS = (EventKind.DEPLOY_BEGAN, EventKind.DEPLOY_ENDED)
 
 

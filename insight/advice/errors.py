@@ -75,8 +75,8 @@ ERRORS: tuple[Known, ...] = (
         "UnknownMemberIdError",
         means="The coordinator does not know the member (any more): it was put out of the group, left it, or"
         " an operator removed it.",
-        client="It forgets its member id and joins anew, as another member; what it had not committed is read"
-        " again.",
+        client="It forgets its member id and joins again, as another member; what it had not committed is"
+        " read again.",
         do="Look at why it was put out: silent for its session timeout, or not back in time for a rebalance.",
         departures=_PUT_OUT,
     ),

@@ -24,7 +24,7 @@ def offsets_expire(past: Past, at: Thresholds) -> Iterator[Draft]:
     """A group without members whose offsets the broker deletes soon.
 
     A classic group's offsets expire `offsets.retention.minutes` after its last member left; those of the
-    consumer protocol, and of a group that never had members, so long after their commit.
+    consumer protocol, and of a group that never had members, this time after their commit.
     """
     state = past.state
     if state is None or state.state != "Empty" or state.kind is Kind.SHARE or not past.offsets:

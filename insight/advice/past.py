@@ -32,7 +32,7 @@ REBALANCES_MAX = 10_000
 COMMITS_MS = 3_600_000
 HEARTBEAT_MS = 3_000
 """Default of heartbeat.interval.ms: so late a member learns of a rebalance. Where the beginning of one is not
-known, it is taken to be so long before its end."""
+known, it is taken to be this time before its end."""
 
 PUT_OUT = (
     Departure.SESSION_EXPIRED,
@@ -110,7 +110,7 @@ class Past:
         cls, history: Queries, group: str, since_ms: int, until_ms: int, *, commits_ms: int = COMMITS_MS
     ) -> Past:
         """From a history. At most `REBALANCES_MAX` rebalances; the window begins later then. `commits_ms`:
-        commits are read of the last so long; of many partitions there are very many."""
+        commits of that last time are read; of many partitions there are very many."""
         found = list(
             shared(history.each_rebalance(group, since_ms, until_ms, limit=REBALANCES_MAX, newest_first=True))
         )

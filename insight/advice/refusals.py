@@ -100,7 +100,7 @@ def _changes(refused: bool, fenced: bool) -> Iterator[Change]:
     if refused:
         yield Change(
             "consumer.session.timeout.ms",
-            "shorter (kafka-configs --entity-type groups): a place is held for so long after a crash",
+            "shorter (kafka-configs --entity-type groups): a place is held for that time after a crash",
         )
         yield Change(
             "the process",

@@ -369,7 +369,7 @@ class Watcher:
         self._recording.add(await self._polls.share_lags(inference.share_groups()))
 
     async def _every(self, every_s: float, look: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Look so often; a cluster that is away is said, and waited for."""
+        """Look at that interval; a cluster that is away is reported, and waited for."""
         loop = asyncio.get_running_loop()
         while True:
             next_s = loop.time() + every_s

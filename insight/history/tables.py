@@ -84,7 +84,7 @@ COMMIT;
 
 
 def connect(path: Path, *, read_only: bool) -> sqlite3.Connection:
-    """The file, in today's format; made, or brought up to it, by who writes. Raises FormatError and
+    """The file, in today's format; made, or brought up to it, by the writer. Raises FormatError and
     HistoryError; sqlite3.Error for what SQLite says."""
     if read_only and not path.exists():
         raise HistoryError(f"there is no history at {path}: `ringleader watch` writes one")

@@ -70,7 +70,7 @@ class Classic(Restorable):
     _counts: Kept[dict[str, int]]
     """Topic -> the number of partitions that assignments have had."""
     _visible_ms: Kept[int | None]
-    """When something was last seen to change, but for who leads."""
+    """When something other than the leader was last seen to change."""
     _made: Kept[bool]
     """The record was read with which it began."""
     _stopped: Kept[dict[str, int]]

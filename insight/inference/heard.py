@@ -36,7 +36,7 @@ POLL_EXPIRED = "consumer poll timeout has expired"
 FRESH_MS = 180_000
 """A report that is older than this when its member goes is told no more: three intervals of a minute."""
 LATER_MS = 600_000
-"""A report so long after its member went can explain it."""
+"""A report within this time after its member went can explain it."""
 REPORTS_MAX = 10_000
 """Members of one group whose last report is remembered."""
 WENT_MAX = 100
@@ -50,7 +50,7 @@ _OWN_WORDS_MS = 3_000
 _CLOSING_MS = 5_000
 """Between a client's last report and its LeaveGroup."""
 _ENDED_MS = 25_000
-"""A time without poll() that is over is in the maximum for so long at least."""
+"""A time without poll() that is over is in the maximum for at least this time."""
 
 
 class Went(NamedTuple):

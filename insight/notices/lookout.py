@@ -17,7 +17,7 @@ TOLD = (Confidence.EXACT, Confidence.CERTAIN, Confidence.LIKELY)
 EVIDENCE_MAX = 5
 """Sentences of it in a notice."""
 RARELY = 10
-"""Groups in which nothing happens are looked at so many times as rarely: only their lag can change."""
+"""Groups in which nothing happens are looked at less often by this factor: only their lag can change."""
 
 
 class Lookout:

@@ -195,7 +195,7 @@ class Queue:
         self._came = asyncio.Event()
 
     def put(self, notice: Notice, age_s: float = 0) -> None:
-        """Send it when its turn comes; where too many wait, give it up. `age_s`: it has waited so long, of a
+        """Send it when its turn comes; where too many wait, give it up. `age_s`: how long it has waited, of a
         process before this one; it is tried once, however long that is."""
         if len(self._waiting) >= self._max:
             self.give_up(notice, f"{self._max} others wait")

@@ -114,7 +114,7 @@ class NoticeSettings(BaseModel):
         3_600_000,
         ge=60_000,
         le=INT32_MAX,
-        description="How far back a look goes: a finding is an incident while the last so long has it.",
+        description="How far back a look goes: a finding is an incident while it is within this time.",
     )
     quiet_ms: int = Field(
         60_000,

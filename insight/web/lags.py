@@ -39,7 +39,7 @@ class _Points:
 
     def add(self, row: Lag) -> None:
         self.committed = row.committed
-        if self.ends and row.end_offset < self.ends[-1]:  # the topic was made anew
+        if self.ends and row.end_offset < self.ends[-1]:  # the topic was created again
             self.times.clear()
             self.ends.clear()
         self.times.append(row.at_ms)

@@ -25,7 +25,7 @@ OWNERSHIP_MAX = 20_000
 COLUMNS_MAX = 4_000
 POINTS_MAX = 1_000
 ALL_MAX = 20_000
-"""Rebalances of one group that one picture or report takes in, the newest."""
+"""Rebalances of one group that one picture or report includes, the newest."""
 DAY_MS = 24 * 3_600_000
 
 Question = Callable[[History, Params, int], Json]

@@ -37,7 +37,7 @@ from ringleader.insight.web.sources import Place
 PLANS_MAX = 64
 """Plans that wait to be carried out; for one more the oldest is forgotten."""
 PLAN_S = 600.0
-"""A plan can be carried out for so long."""
+"""How long a plan can be carried out."""
 TIMEOUT_S = 10.0
 """For all that the cluster is asked."""
 EVENT_MAX = 10

@@ -20,7 +20,7 @@ class _Encode(Writer):
         self.pieces: list[str] = []
         self.out = "out"
         self.long = False
-        """Whether it may be so long that it is handed out in pieces."""
+        """Whether it may be long enough to be handed out in pieces."""
 
     def flush_run(self) -> None:
         if self.run and not any(value for _, value in self.run):

@@ -76,7 +76,7 @@ AuthorityOption = Annotated[
     typer.Option(
         "--http-authority",
         metavar="FILE",
-        help="PEM with who signed the endpoint's certificate. Default: the system's.",
+        help="PEM with the CA of the endpoint's certificate. Default: the system's.",
         show_default=False,
     ),
 ]

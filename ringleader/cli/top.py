@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 HOUR_MS = 3_600_000
 RATE_MS = 300_000
-"""Over so long the rate is taken."""
+"""The time over which the rate is taken."""
 REBALANCES_MAX = 100_000
 """Of the last hour, of all groups."""
 

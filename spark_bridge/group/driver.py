@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("ringleader.spark")
 
-# So long an assignment is waited for before a trigger goes by empty; the first takes Kafka's initial delay.
+# How long a trigger waits for an assignment before it ends empty; the first takes Kafka's initial delay.
 FIRST_ASSIGNMENT_WAIT_S = 30.0
 ASSIGNMENT_WAIT_S = 2.0
 # The longest time that an idle source blocks a call of Spark's.

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("ringleader.spark")
 
-# A query that was just stopped may still be there when the next one starts: so long it is waited for, longer
+# A query that was just stopped may still be there when the next one starts: how long it is waited for, longer
 # where this query would have to fail.
 SECOND_SOURCE_PATIENCE_S = 0.5
 SAME_FRAME_PATIENCE_S = 5.0

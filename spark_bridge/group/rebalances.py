@@ -39,7 +39,7 @@ class Rebalances:
                 self._reasons.append(reason)
 
     def waited(self, seconds: float) -> None:
-        """So long it held what it was asked for, for the batch in flight."""
+        """How long it held what it was asked for, for the batch in flight."""
         with self._lock:
             self._waited_s = max(self._waited_s, seconds)
 

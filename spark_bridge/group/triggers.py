@@ -54,7 +54,7 @@ class Idle:
         self._answered_s: float | None = None
 
     def wait_s(self, now_s: float) -> float:
-        """So long this call may block."""
+        """How long this call may block."""
         if self._answered_s is None or now_s - self._answered_s > AT_ONCE_S:
             self._wait_s = 0.0
         else:

@@ -11,7 +11,7 @@ from ringleader.clients.errors import AuthenticationError
 from ringleader.spark_bridge.errors import SourceError
 
 MAX_CLUSTERS = 8
-"""So many clusters keep their connections in a worker; the one unused for longest goes first."""
+"""Clusters that keep their connections in a worker; the one unused for longest goes first."""
 
 
 class SourceCluster(BlockingCluster):

@@ -258,7 +258,7 @@ class Deeds:
             for node_id, node in director.target.nodes.items():
                 asking.until(partial(_has_ended, node), f"node {node_id} ends", GONE_S)
                 node.wait()
-                if "was deleted and made anew" not in node.log() and "is gone" not in node.log():
+                if "was deleted and made again" not in node.log() and "is gone" not in node.log():
                     director.complain(f"node {node_id} ended, and did not say that its topic is another one")
             for node in director.target.nodes.values():
                 node.start()

@@ -26,7 +26,7 @@ MAX_CREDENTIAL_BYTES = 64 * 1024
 """Of a user name, a password, a token, and all extensions together."""
 MAX_SERVER_MESSAGE_BYTES = 64 * 1024
 MIN_ITERATIONS = 4_096
-"""RFC 7677 asks for that many at least; fewer make the password easy to guess for who listens."""
+"""RFC 7677 asks for that many at least; fewer make the password easy to guess for an eavesdropper."""
 MAX_ITERATIONS = 131_072
 """Eight times what Kafka lets its users have; more would only keep this client busy."""
 MAX_SALT_BYTES = 1_024

@@ -97,7 +97,7 @@ class LoopCaller:
         self.call(self._queue.put_nowait, None)
 
     async def close(self, timeout_s: float) -> None:
-        """End the worker after the jobs that are queued; a job that takes nearly so long is cancelled."""
+        """End the worker after the jobs that are queued; a job that takes nearly as long is cancelled."""
         # By way of the loop, as jobs come: so it stands behind those that were posted before.
         self._loop.call_soon(self._queue.put_nowait, None)
         done, _ = await asyncio.wait([self._worker], timeout=max(LEAST_CLOSE_S, timeout_s * 0.9))

@@ -36,7 +36,7 @@ class PollClock:
         self._since_ms, self._carried_ms, self._stopped_ms = None, 0, now_ms
 
     def idle_ms(self, now_ms: int) -> int:
-        """So long without progress."""
+        """Time without progress."""
         begin_ms = self._begin_ms()
         return self._left_over_ms() if begin_ms is None else max(0, now_ms - begin_ms)
 

@@ -89,7 +89,7 @@ class _Transactions:
         if request.producer_id != -1:
             expected = Producer(request.producer_id, request.producer_epoch)
         ticket = _Ticket(call, INIT_FENCED_VERSION, _producer)
-        # Not ended with the call: whoever began goes on after an answer that was lost.
+        # Not ended with the call: the producer that began goes on after an answer that was lost.
         self._services.spawn(
             None,
             self._transactions.init_producer_id(

@@ -15,7 +15,7 @@ from ringleader.protocol.errors import ErrorCode, KafkaError, error_name
 
 AGAIN_MS, AGAIN_MAX_MS = 20, 500
 LAST_WORD_S = 0.1
-"""So long after the deadline it is still heard why the last attempt did not work."""
+"""Time after the deadline in which the last attempt may still report why it failed."""
 
 _DENIED = frozenset(
     {

@@ -22,10 +22,10 @@ NEXT_MS = 700
 it."""
 
 SUSPICIOUS_S = 0.7
-"""After so long without an answer of a leader the others are asked whether it still is one."""
+"""Time without an answer of a leader after which the others are asked whether it still is one."""
 
 AGAIN_MS, AGAIN_MAX_MS, CALM_S = 10, 250, 2.0
-"""Back-off while what is known does not help; it starts small again after so long."""
+"""Back-off while what is known does not help; it starts small again after this time without one."""
 
 
 class Leaders:

@@ -40,13 +40,13 @@ from ringleader.protocol.messages import InitProducerIdRequest
 from ringleader.protocol.records import iter_batches
 
 START_TIMEOUT_S = 30.0
-"""A start fails if the cluster does not answer for so long."""
+"""A start fails if the cluster does not answer for this time."""
 CHANGE_TIMEOUT_S = 15.0
 """A change that is not made and read back in this time is refused, and may be made all the same."""
 LAST_WORD_S = 0.5
-"""So long after that it is still heard why."""
+"""Time after that in which the reason may still come."""
 TAIL_TIMEOUT_S = 5.0
-"""So long the cluster is asked for what is new before it counts as away, which is a log line."""
+"""Time without an answer about what is new after which the cluster counts as away, which is a log line."""
 AGAIN_S = 1.0
 """Before it is asked again."""
 TOLD_AGAIN_S = 60.0
@@ -226,7 +226,7 @@ class TopicStore(SecurityStore):
         while True:
             asked_s = uptime_s()
             try:
-                await self._next(anew=asked_s - heard_s > REREAD_S)
+                await self._next(afresh=asked_s - heard_s > REREAD_S)
             except StorageError as error:
                 if isinstance(error.__cause__, BeyondEndError):
                     raise self._lost() from error
@@ -234,18 +234,20 @@ class TopicStore(SecurityStore):
                 if not away or now_s - told_s > TOLD_AGAIN_S:
                     away, told_s = True, now_s
                     for_s = round(now_s - heard_s)
-                    self._log.warning("users, ACLs and quotas as of last", for_s=for_s, reason=str(error))
+                    self._log.warning(
+                        "users, ACLs and quotas are not current", for_s=for_s, reason=str(error)
+                    )
                 await asyncio.sleep(AGAIN_S)
             else:
                 heard_s = asked_s  # who slept meanwhile has heard nothing of that time
                 if away:
                     away = False
-                    self._log.info("users, ACLs and quotas as of now")
+                    self._log.info("users, ACLs and quotas are current")
 
-    async def _next(self, *, anew: bool) -> None:
+    async def _next(self, *, afresh: bool) -> None:
         """New records, if some come in a moment; or all of them again. Raises StorageError,
         DamagedError, and what observers raise."""
-        if anew:
+        if afresh:
             sections, self._bytes, offset = await self._read_all()
             changed = {name: _changes(self._sections[name], sections[name]) for name in SECTIONS}
         else:
@@ -285,7 +287,7 @@ class TopicStore(SecurityStore):
 
     def _lost(self) -> DamagedError:
         return DamagedError(
-            f"{self} has lost records that were read: it was made anew, or records were deleted"
+            f"{self} has lost records that were read: it was made again, or records were deleted"
         )
 
     async def _look(self) -> None:

@@ -27,8 +27,8 @@ from ringleader.coordinator.storage.kafka.writer import (
 )
 
 CLAIM_INTERVAL_S = 3600.0
-"""An owner says so often that it is one: a partition's leader forgets a producer that writes nothing for
-`producer.id.expiration.ms` (1 day), and would take what an older epoch writes."""
+"""Interval at which an owner writes that it is one: a partition's leader forgets a producer that writes
+nothing for `producer.id.expiration.ms` (1 day), and would take what an older epoch writes."""
 
 APPENDS = 64
 """Of a partition, that wait for the batch after the one under way; more gather in the shard's own log."""
@@ -43,7 +43,7 @@ CLAIMS_PER_EXPIRATION = 8
 """At least, where a cluster has set less than the default."""
 
 LOOK_S = 10.0
-"""So often it is looked whether the topic is still the same, and as it has to be."""
+"""Interval at which it is checked that the topic is still the same, with the settings that it needs."""
 
 TOLD_AGAIN_S = 60.0
 """Time between two log lines that it is not as it has to be any more."""
@@ -243,7 +243,7 @@ class KafkaStorage:
         if len(leaders.topic_ids) < 2:
             return
         if self._failed is None:
-            text = f"topic {self._topic.name} was deleted and made anew: what it had is gone"
+            text = f"topic {self._topic.name} was deleted and made again: what it had is gone"
             self._failed = StorageError(Failure.UNFIT, text)
             for opened in self._open.values():
                 opened.writer.end(Failure.UNFIT, text)

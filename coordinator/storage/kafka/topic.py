@@ -35,7 +35,7 @@ SEGMENT_BYTES = 8 * 1024 * 1024
 """Of a topic that we make. Its newest segment is never compacted, and is replayed whole."""
 
 TOMBSTONES_MS = 86_400_000
-"""So long, at least, it is still to be read that something was removed, and how a transaction ended: Kafka's
+"""How long, at least, it can still be read that something was removed, and how a transaction ended: Kafka's
 default. A node that was away for longer reads everything again (`security.REREAD_S`)."""
 
 TIMESTAMPS = "LogAppendTime"

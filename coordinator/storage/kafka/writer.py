@@ -220,7 +220,7 @@ class Sender:
 
     def __init__(self, cluster: Cluster, topic: str, replicate_ms: int, forgotten_s: float) -> None:
         """`replicate_ms`: what a broker may take for an answer. `forgotten_s`: a writer that has been silent
-        for so long might not be fenced any more, so it ends."""
+        for that time might not be fenced any more, so it ends."""
         self._cluster = cluster
         self._topic = topic
         self._replicate_ms = replicate_ms

@@ -22,9 +22,9 @@ REBALANCES_MAX = 500
 NEAR_MS = 5_000
 """A rebalance of the replay that begins so near to one of the record takes as long as that one."""
 SUCCESSOR_AFTER_MS = 600_000
-"""A process that begins so long after another one ended may have taken its place."""
+"""A process that begins within this time after another one ended may have taken its place."""
 SUCCESSOR_BEFORE_MS = 300_000
-"""And so long before: deployments that begin new processes first."""
+"""The same before its end: deployments that begin new processes first."""
 DEAD_SHARE = 0.8
 """A member that was silent for this share of its session when it went had not left by itself."""
 FOREVER_MS = 1 << 62

@@ -154,13 +154,13 @@ async def test_while_the_cluster_is_away_the_last_state_counts_and_nothing_is_ch
         await one.change("users", {"alice": 2})
     assert refused.value.retriable
     assert refused.value.code == ErrorCode.REQUEST_TIMED_OUT
-    await until(lambda: bool(stores.lines.of("users, ACLs and quotas as of last")))
+    await until(lambda: bool(stores.lines.of("users, ACLs and quotas are not current")))
     assert one.entries("users") == {"alice": 1}
     kafka_cluster.faults.clear()
     monkeypatch.setattr(module, "CHANGE_TIMEOUT_S", 20.0)
     await other.change("users", {"bob": 2})
     await until(lambda: "bob" in one.entries("users"))
-    await until(lambda: bool(stores.lines.of("users, ACLs and quotas as of now")))
+    await until(lambda: bool(stores.lines.of("users, ACLs and quotas are current")))
     assert not stores.failures
 
 

@@ -63,7 +63,7 @@ async def test_a_topic_made_again_ends_a_node_that_has_nothing_to_write(
         assert isinstance(failure, StorageError)
         assert failure.failure is Failure.UNFIT
         for doing in (node.store.open(1, 0), node.store.append([(0, 0, [(b"key", b"2")])])):
-            with pytest.raises(StorageError, match="was deleted and made anew"):
+            with pytest.raises(StorageError, match="was deleted and made again"):
                 await doing
 
 

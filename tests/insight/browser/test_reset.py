@@ -62,7 +62,7 @@ def test_a_plan_is_shown_and_set(
     with Served(history, token=TOKEN, bootstrap=coordinator.bootstrap) as served:
         page = _opened(served.url, open_page, size)
         expect(page.get_by_label("Topic")).to_have_value("orders")
-        page.get_by_label("Where to", exact=True).select_option("So many records on")
+        page.get_by_label("Where to", exact=True).select_option("A number of records on or back")
         page.get_by_label("How many; back with a minus").fill("-2")
         page.get_by_role("button", name="Show the plan").click()
         table = page.get_by_role("table", name="Offsets")

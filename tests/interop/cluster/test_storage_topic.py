@@ -116,9 +116,9 @@ async def test_nothing_is_acknowledged_that_goes_into_a_topic_made_again(one_bro
         await store.append([(0, epoch, [(b"a", b"1")])])
         await admin.delete_topics([cluster.topic])
         await admin.create_topic(cluster.topic, PARTITIONS, configs=FIT)
-        with pytest.raises(StorageError, match=r"what was acknowledged is gone|was deleted and made anew"):
+        with pytest.raises(StorageError, match=r"what was acknowledged is gone|was deleted and made again"):
             await store.append([(0, epoch, [(b"a", b"2")])])
-        with pytest.raises(StorageError, match="was deleted and made anew") as refused:
+        with pytest.raises(StorageError, match="was deleted and made again") as refused:
             await store.open(0, 0)
         assert refused.value.failure is Failure.UNFIT
         assert failures == [refused.value]

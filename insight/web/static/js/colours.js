@@ -1,7 +1,7 @@
 // Colours of owners: no two in one view look alike.
 import { svg } from "./dom.js";
 
-/** So many colours can be told from each other without a second look; each further dozen is hatched in a way of its own. */
+/** The number of colours that can be told from each other without a second look; each further dozen is hatched in a way of its own. */
 const HUES = 12;
 const HATCHES = [null, "M0 6L6 0", "M0 0L6 6", "M0 3H6"];
 /** After all hatches the hues lie between those before: golden section, so that none comes again. */

@@ -16,7 +16,7 @@ function fill(element, props, children) {
 export const h = (tag, props, ...children) => fill(document.createElement(tag), props, children);
 export const svg = (tag, props, ...children) => fill(document.createElementNS(SVG, tag), props, children);
 
-/** Say it to who listens to a screen reader. */
+/** Announce it to users of screen readers. */
 export function announce(text) {
   const log = document.getElementById("announce");
   log.append(h("p", null, text));

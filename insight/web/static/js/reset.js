@@ -9,7 +9,7 @@ import { plainTable } from "./table.js";
 const ROWS_MAX = 500;
 const WAYS = [
   ["to-earliest", "The first record"], ["to-latest", "The end"], ["to-datetime", "A time"],
-  ["by-duration", "So long ago"], ["to-offset", "An offset"], ["shift-by", "So many records on"],
+  ["by-duration", "A time ago"], ["to-offset", "An offset"], ["shift-by", "A number of records on or back"],
 ];
 /** Of the ways that take a value: what it is called, and its field. */
 const VALUES = {

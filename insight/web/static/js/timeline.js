@@ -1,5 +1,5 @@
 // One group over time: rebalances, lanes of members or partitions, lag. Plain SVG; what changes with the window is
-// drawn anew, one path for each colour of a lane, so that its size hangs on what is seen and not on what happened.
+// drawn again, one path for each colour of a lane, so that its size hangs on what is seen and not on what happened.
 import { h, svg } from "./dom.js";
 import { causeWords, clock, dateTime, day, duration, family, FAMILY_WORDS, capital, minute, number, plural, short } from "./format.js";
 import { Colours, hatches } from "./colours.js";
