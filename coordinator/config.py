@@ -221,8 +221,8 @@ class Settings(GroupSettings, TransactionSettings, TopicSettings, TlsSettings):
     )
     http_recording_token_file: Path | None = Field(
         None,
-        description="File with a token as for `http.token.file`, but another one: who shows it may record "
-        "what a group is asked (`ringleader record`), names and metadata included. Default: nobody may.",
+        description="File with a token as for `http.token.file`, but another one: with it clients record "
+        "the requests of a group (`ringleader record`), names and metadata included. Default: nobody may.",
     )
     http_ssl_keystore_location: Path | None = Field(
         None,
@@ -486,8 +486,8 @@ class Settings(GroupSettings, TransactionSettings, TopicSettings, TlsSettings):
         tuple[str, ...], Words, AfterValidator(_with_classic)
     ] = Field(
         ("classic", "consumer"),
-        description="Comma-separated group protocols that are served: classic, and consumer (KIP-848), which "
-        "several nodes in front of a cluster do not serve yet.",
+        description="Comma-separated group protocols that are served: classic, and consumer (KIP-848). "
+        "`classic` has to be among them. All nodes of a cluster need the same.",
     )
 
     # --- who clients are: SASL ---
