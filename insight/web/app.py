@@ -23,7 +23,7 @@ from ringleader.insight.history import History, HistoryError
 from ringleader.insight.model import Event
 from ringleader.insight.plain import Json, entry
 from ringleader.insight.web.desk import BusyError
-from ringleader.insight.web.guard import Guard, refusal
+from ringleader.insight.web.guard import SIGN_IN, Guard, refusal
 from ringleader.insight.web.live import VIEWERS_MAX
 from ringleader.insight.web.metrics import exposition
 from ringleader.insight.web.params import AskedWronglyError, Params, mark_of
@@ -45,13 +45,14 @@ def application(
     places: Places,
     *,
     token: str | None = None,
+    reset_token: str | None = None,
     names: Iterable[str] = (),
     thresholds: Thresholds = DEFAULT,
-    locked: str = "",
 ) -> Starlette:
     """Answers from `places`. `names`: host names that it may be asked for, beside localhost, this machine's
-    and addresses. `thresholds`: of findings. `locked`: the sentence why offsets cannot be reset here."""
-    resets = Resets(locked)
+    and addresses. `thresholds`: of findings. `reset_token`: of who may reset offsets, too; without one nobody
+    may."""
+    resets = Resets(on=reset_token is not None)
     set_up = {
         "findings": partial(findings, thresholds=thresholds),
         "deploys": partial(deploys, thresholds=thresholds),
@@ -69,6 +70,7 @@ def application(
             Route("/api/groups", _of_one(places, _groups)),
             Route("/api/live", _of_one(places, partial(_live, places))),
             Route("/api/deploys", _of_one(places, _mark), methods=["POST"]),
+            Route(SIGN_IN, _of_one(places, resets.session)),
             Route("/api/reset", _of_one(places, resets.look)),
             Route("/api/reset", _of_one(places, resets.carry_out), methods=["POST"]),
             *(Route(f"/api/{name}", _of_one(places, handler)) for name, handler in asked.items()),
@@ -76,7 +78,7 @@ def application(
             Mount("/static", StaticFiles(directory=STATIC)),
         ],
         middleware=[
-            Middleware(Guard, token=token, names=tuple(names)),
+            Middleware(Guard, token=token, reset_token=reset_token, names=tuple(names)),
             Middleware(GZipMiddleware, minimum_size=2048),
         ],
     )

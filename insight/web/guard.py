@@ -27,6 +27,8 @@ from ringleader.host.http_server import CERTIFIED, SAFE_HEADERS, asks_for, bears
 
 TOKEN_VARIABLE = "RINGLEADER_PAGE_TOKEN"
 COOKIE = "ringleader_page"
+MAY_RESET = "ringleader.may_reset"
+"""In a scope: the request shows the token of resets."""
 SIGNED_IN_S = 7 * 24 * 3600
 SIGN_IN = "/api/session"
 SIGN_IN_MAX_BYTES = 4096
@@ -80,42 +82,34 @@ def page_tls(certificate: Path | None, client_authority: Path | None = None) -> 
     raise ValueError(said)
 
 
-def check_address(host: str, token: str | None, tls: Tls | None = None) -> None:
+def check_access(
+    host: str, token: str | None, tls: Tls | None = None, reset_token: str | None = None
+) -> None:
     """Raises ValueError where `host` is more than loopback and nobody is asked for a token or a
-    certificate."""
-    if not _asks(token, tls) and not is_loopback(host):
+    certificate, where the token of resets can be read on the way, and where it is that of the page."""
+    far = not is_loopback(host)
+    certified = tls is not None and tls.settings.ssl_client_auth == "required"
+    if far and token is None and not certified:
         raise ValueError(
             f"{host} can be reached from other machines: give --token-file FILE (or {TOKEN_VARIABLE}), "
             f"or listen on 127.0.0.1"
         )
-
-
-def why_locked(host: str, token: str | None, tls: Tls | None = None) -> str:
-    """The sentence why nothing of a cluster may be changed from a page at `host`; "" where it may: it asks
-    who one is, and nobody on the way can read or change what is sent."""
-    if not _asks(token, tls):
-        return (
-            "Offsets can be reset here once the page has a login: start it with --token-file FILE, or with "
-            "--page-certificate and --page-client-authority (of ringleader serve: --ui-...)."
+    if reset_token is None:
+        return
+    if far and tls is None:
+        raise ValueError(
+            f"{host} can be reached from other machines, and the token of resets could be read on the way: "
+            f"give a certificate, too, or listen on 127.0.0.1"
         )
-    if tls is None and not is_loopback(host):
-        return (
-            "Offsets can be reset here once nobody can listen on the way: start the page with "
-            "--page-certificate FILE (of ringleader serve: --ui-certificate), or on 127.0.0.1."
-        )
-    return ""
-
-
-def _asks(token: str | None, tls: Tls | None) -> bool:
-    """Whether the page asks for a token or a certificate."""
-    return token is not None or (tls is not None and tls.settings.ssl_client_auth == "required")
+    if reset_token == token:
+        raise ValueError("the token of resets is that of the page: who looks on is not to reset offsets")
 
 
 def principal(request: Request) -> str:
-    """The client that has come in, as logs name it: by its certificate, where it has shown one."""
+    """The client that resets offsets, as logs name it: by its certificate, where it has shown one."""
     certificate = request.scope.get(CERTIFIED)
     if certificate is None:
-        return "the holder of the page's token"
+        return "the holder of the token of resets"
     try:
         return f"User:{subject_of(certificate)}"
     except ValueError:
@@ -125,15 +119,24 @@ def principal(request: Request) -> str:
 class Guard:
     """The check in front of the application. Without a token every client that reaches it is served; with
     one, clients that send it (`Authorization: Bearer TOKEN`), or the cookie that the page gets for it, which
-    does not hold it.
+    does not hold it. Who shows the token of resets instead may look, too, and reset offsets: see `MAY_RESET`.
 
     A request for a host name that is not ours is refused: a page from elsewhere could have let its own name
     point here. Addresses cannot be pointed elsewhere, so they are served.
     """
 
-    def __init__(self, app: ASGIApp, *, token: str | None = None, names: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        token: str | None = None,
+        reset_token: str | None = None,
+        names: Iterable[str] = (),
+    ) -> None:
         self._app = app
         self._token = token
+        self._reset_token = reset_token
+        self._tokens = [one for one in (token, reset_token) if one is not None]
         names = ("localhost", socket.gethostname(), *names)
         self._names = frozenset(name.lower() for name in names)
 
@@ -167,8 +170,10 @@ class Guard:
             return refusal(403, "Another site's page may not change anything here.")
         if path == SIGN_IN and request.method == "POST":
             return await self._sign_in(request)
-        if asks and self._token is not None and not self._knows(request, self._token):
+        shown = next((one for one in self._tokens if self._knows(request, one)), None)
+        if asks and self._token is not None and shown is None:
             return refusal(401, "The token is missing: Authorization: Bearer TOKEN, or sign in on the page.")
+        request.scope[MAY_RESET] = shown is not None and shown == self._reset_token
         return None
 
     def _knows(self, request: Request, token: str) -> bool:
@@ -192,10 +197,11 @@ class Guard:
                     return refusal(413, f"A token is sent in at most {SIGN_IN_MAX_BYTES} bytes.")
         except ClientDisconnect:
             return refusal(400, "The token did not come as a whole.")  # nobody reads it
-        token = self._token
-        if token is None:
+        if not self._tokens:
             return JSONResponse({"signed_in": True})
-        if not hmac.compare_digest(body.strip(), token.encode()):
+        given = body.strip()
+        token = next((one for one in self._tokens if hmac.compare_digest(given, one.encode())), None)
+        if token is None:
             return refusal(401, "That is not the token.")
         until = str(int(time.time()) + SIGNED_IN_S)
         answer = JSONResponse({"signed_in": True})

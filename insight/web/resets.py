@@ -29,7 +29,7 @@ from ringleader.clients.offsets.reset_plan import (
 )
 from ringleader.host.printable import printable
 from ringleader.insight.model import Event, EventKind
-from ringleader.insight.web.guard import principal, refusal
+from ringleader.insight.web.guard import MAY_RESET, principal, refusal
 from ringleader.insight.web.params import AskedWronglyError, Params
 from ringleader.insight.web.requests import json_body
 from ringleader.insight.web.sources import Place
@@ -57,11 +57,11 @@ class _Kept(NamedTuple):
 
 
 class Resets:
-    """The plans of a page, and who may carry them out."""
+    """The plans of a page, for who shows the token of resets."""
 
-    def __init__(self, locked: str) -> None:
-        """`locked`: the sentence why nobody may; "" where who has logged in may."""
-        self._locked = locked
+    def __init__(self, *, on: bool) -> None:
+        """`on`: the page has such a token; without one nobody may reset."""
+        self._on = on
         self._plans: OrderedDict[str, _Kept] = OrderedDict()
         self._turn = asyncio.Lock()
         """One after the other: what one looks at, another may not change meanwhile."""
@@ -70,7 +70,7 @@ class Resets:
         """GET: without `to` whether the group can be reset and what it has committed, else a plan."""
         params = Params(asked, PARAMETERS)
         group, to = params.text("group"), params.optional("to")
-        if (no := self._closed(place)) is not None:
+        if (no := self._closed(place, request)) is not None:
             return no
         if to is None:
             return await _answer(place, lambda admin: _about(admin, group))
@@ -86,7 +86,7 @@ class Resets:
         """POST: a JSON object with `plan`, that of an answer of `look`. A plan is carried out once, and by
         whom it was made for."""
         Params(asked, ())
-        if (no := self._closed(place)) is not None:
+        if (no := self._closed(place, request)) is not None:
             return no
         told = await json_body(request, ("plan",))
         who, name = principal(request), told.get("plan")
@@ -97,11 +97,23 @@ class Resets:
         async with self._turn:
             return await _answer(place, lambda admin: _set(admin, place, who, _from(request), kept.plan))
 
-    def _closed(self, place: Place) -> Response | None:
-        if self._locked:
-            return refusal(403, self._locked)
+    async def session(self, place: Place, asked: Mapping[str, str], request: Request) -> Response:
+        """GET: whether offsets can be reset here, and whether the client has shown the token for it."""
+        Params(asked, ())
+        offered = self._on and place.source.admin is not None
+        return JSONResponse({"resets": offered, "may_reset": offered and request.scope[MAY_RESET]})
+
+    def _closed(self, place: Place, request: Request) -> Response | None:
+        if not self._on:
+            return refusal(
+                403,
+                "Offsets are not reset on this page: it was started without --reset-token-file FILE (of "
+                "ringleader serve: --ui-reset-token-file).",
+            )
         if place.source.admin is None:
             return refusal(403, "No watcher runs with this page, so offsets cannot be reset here.")
+        if not request.scope[MAY_RESET]:
+            return refusal(403, "Offsets are reset by who shows the token of resets, which this one is not.")
         return None
 
     async def _planned(

@@ -14,7 +14,7 @@ from ringleader.host.addresses import address_text
 from ringleader.host.http_server import HttpServer, bound
 from ringleader.insight.advice.thresholds import DEFAULT, Thresholds
 from ringleader.insight.web.app import application
-from ringleader.insight.web.guard import HEADERS, check_address, why_locked
+from ringleader.insight.web.guard import HEADERS, check_access
 from ringleader.insight.web.live import VIEWERS_MAX
 from ringleader.insight.web.sources import Note, Places, Source
 
@@ -31,6 +31,7 @@ async def serve(
     port: int = 0,
     *,
     token: str | None = None,
+    reset_token: str | None = None,
     names: Iterable[str] = (),
     tls: Tls | None = None,
     thresholds: Thresholds = DEFAULT,
@@ -38,7 +39,16 @@ async def serve(
 ) -> None:
     """Serve the page over these histories, which another process may be writing, until cancelled. `started`
     gets the address. Raises the errors of `page`."""
-    async with page(histories, host, port, token=token, names=names, tls=tls, thresholds=thresholds) as url:
+    async with page(
+        histories,
+        host,
+        port,
+        token=token,
+        reset_token=reset_token,
+        names=names,
+        tls=tls,
+        thresholds=thresholds,
+    ) as url:
         if started is not None:
             started(url)
         await asyncio.Event().wait()
@@ -51,6 +61,7 @@ async def page(
     port: int = 0,
     *,
     token: str | None = None,
+    reset_token: str | None = None,
     names: Iterable[str] = (),
     tls: Tls | None = None,
     thresholds: Thresholds = DEFAULT,
@@ -58,13 +69,15 @@ async def page(
 ) -> AsyncIterator[str]:
     """The page while the block lasts; its address. `histories`: one, or those of several clusters.
     `names`: host names that it may be asked for, beside localhost, `host`, this machine's own and addresses.
-    `tls`: see `page_tls`. `thresholds`: of findings.
+    `tls`: see `page_tls`. `thresholds`: of findings. `token`: of who may look; `reset_token`: of who may look
+    and reset offsets of clusters that have an `admin`; without it nobody may reset.
     `note` puts marks into the only history; without it nothing can be written there.
 
     A history need not be there yet. Raises ValueError for an address beyond this machine without a token
-    or certificates that are asked for, and OSError for one that cannot be listened on.
+    or certificates that are asked for, and the others of `check_access`; OSError for one that cannot be
+    listened on.
     """
-    check_address(host, token, tls)
+    check_access(host, token, tls, reset_token)
     places = Places([Source("", Path(histories), note)] if isinstance(histories, Path | str) else histories)
     listening = bound(host, port, BACKLOG)
     bound_port = listening.getsockname()[1]
@@ -72,9 +85,9 @@ async def page(
         application(
             places,
             token=token,
+            reset_token=reset_token,
             names=(host, *names),
             thresholds=thresholds,
-            locked=why_locked(host, token, tls),
         ),
         listening,
         connections_max=CONNECTIONS_MAX,

@@ -26,6 +26,7 @@ NICENESS = 10
 def arguments(
     address: str,
     token_file: Path | None,
+    reset_token_file: Path | None = None,
     certificate: Path | None = None,
     client_authority: Path | None = None,
     config: Path | None = None,
@@ -34,14 +35,18 @@ def arguments(
     refuse."""
     from ringleader.cli.insight_settings import load
     from ringleader.clients.connection.cluster import parse_bootstrap
-    from ringleader.insight.web import check_address, page_tls, read_token
+    from ringleader.host import http_server
+    from ringleader.insight.web import check_access, page_tls, read_token
 
     [(host, _)] = parse_bootstrap([address])
-    check_address(host, read_token(token_file), page_tls(certificate, client_authority))
+    tls = page_tls(certificate, client_authority)
+    reset_token = None if reset_token_file is None else http_server.read_token(reset_token_file)
+    check_access(host, read_token(token_file), tls, reset_token)
     load({}, file=config)
     given = {
         "--page": address,
         "--token-file": token_file,
+        "--reset-token-file": reset_token_file,
         "--page-certificate": certificate,
         "--page-client-authority": client_authority,
         "--config": config,

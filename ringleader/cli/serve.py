@@ -79,6 +79,16 @@ UiTokenFileOption = Annotated[
         "RINGLEADER_PAGE_TOKEN.",
     ),
 ]
+UiResetTokenFileOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--ui-reset-token-file",
+        envvar="RINGLEADER_UI_RESET_TOKEN_FILE",
+        metavar="FILE",
+        dir_okay=False,
+        help="Another token: who shows it to the page may reset offsets of groups, too. Default: nobody may.",
+    ),
+]
 UiCertificateOption = Annotated[
     Path | None,
     typer.Option(
@@ -120,6 +130,7 @@ def _serve_with(
     config: ConfigOption = None,
     ui: UiOption = None,
     ui_token_file: UiTokenFileOption = None,
+    ui_reset_token_file: UiResetTokenFileOption = None,
     ui_certificate: UiCertificateOption = None,
     ui_client_authority: UiClientAuthorityOption = None,
     ui_config: UiConfigOption = None,
@@ -144,6 +155,7 @@ def _serve_with(
         logging.getLogger("ringleader.clients.group").setLevel(logging.ERROR)
     files = {
         "--ui-token-file": ui_token_file,
+        "--ui-reset-token-file": ui_reset_token_file,
         "--ui-certificate": ui_certificate,
         "--ui-client-authority": ui_client_authority,
         "--ui-config": ui_config,

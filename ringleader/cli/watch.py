@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 HELP = (
     "Show each rebalance of all groups, of Ringleader or of any Kafka, with its cause, and keep the history; "
     "Ctrl-C ends.\n\n"
-    "It only reads: clients and brokers are left alone, unless somebody who has logged in to the page resets "
-    "a group's offsets there. The history is kept in one file, and goes on there "
+    "It only reads: clients and brokers are left alone, unless --reset-token-file lets somebody reset a "
+    "group's offsets on the page. The history is kept in one file, and goes on there "
     "when the command is started again; a new one begins with what the cluster still has. A page over it is "
     "at http://127.0.0.1:8088/ meanwhile.\n\n"
     "It has to be allowed to read the topic __consumer_offsets (of Ringleader: __ringleader_journal, too), "
@@ -139,6 +139,15 @@ TokenFileOption = Annotated[
         show_default=False,
     ),
 ]
+ResetTokenFileOption = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        dir_okay=False,
+        help="Another token: who shows it to the page may reset offsets of groups, too. Default: nobody may.",
+        show_default=False,
+    ),
+]
 CertificateOption = Annotated[
     Path | None,
     typer.Option(
@@ -176,6 +185,7 @@ def _watch_with(
     no_page: NoPageOption = False,
     page_name: PageNameOption = None,
     token_file: TokenFileOption = None,
+    reset_token_file: ResetTokenFileOption = None,
     page_certificate: CertificateOption = None,
     page_client_authority: AuthorityOption = None,
     utc: UtcOption = False,
@@ -197,7 +207,13 @@ def _watch_with(
         None
         if no_page
         else _page(
-            page, page_name or [], token_file, page_certificate, page_client_authority, settings.thresholds
+            page,
+            page_name or [],
+            token_file,
+            reset_token_file,
+            page_certificate,
+            page_client_authority,
+            settings.thresholds,
         )
     )
 
@@ -237,6 +253,7 @@ class Page(NamedTuple):
     port: int
     names: list[str]
     token: str | None
+    reset_token: str | None
     tls: Tls | None
     thresholds: Thresholds
     wanted: bool
@@ -366,6 +383,7 @@ async def _serve(stack: AsyncExitStack, sources: Sequence[Source], served: Page)
             served.host,
             port,
             token=served.token,
+            reset_token=served.reset_token,
             names=served.names,
             tls=served.tls,
             thresholds=served.thresholds,
@@ -435,21 +453,24 @@ def _page(
     address: str | None,
     names: list[str],
     token_file: Path | None,
+    reset_token_file: Path | None,
     certificate: Path | None,
     client_authority: Path | None,
     thresholds: Thresholds,
 ) -> Page:
     from ringleader.clients.connection.cluster import parse_bootstrap
-    from ringleader.insight.web import check_address, page_tls, read_token
+    from ringleader.host import http_server
+    from ringleader.insight.web import check_access, page_tls, read_token
 
     try:
         [(host, port)] = parse_bootstrap([address or PAGE_ADDRESS])
         token = read_token(token_file)
+        reset_token = None if reset_token_file is None else http_server.read_token(reset_token_file)
         tls = page_tls(certificate, client_authority)
-        check_address(host, token, tls)
+        check_access(host, token, tls, reset_token)
     except ValueError as error:
         fail(f"--page: {error}.", WRONG_INPUT)
-    return Page(host, port, names, token, tls, thresholds, address is not None)
+    return Page(host, port, names, token, reset_token, tls, thresholds, address is not None)
 
 
 def _age_ms(text: str) -> int:

@@ -78,7 +78,7 @@ def test_offsets_are_reset_on_the_page_of_a_daemon(tmp_path: Path, monkeypatch: 
         with urllib.request.urlopen(asked, timeout=TIMEOUT_S) as answer:
             return json.loads(answer.read())
 
-    options = ["--ui", address, "--ui-token-file", str(token)]
+    options = ["--ui", address, "--ui-reset-token-file", str(token)]
     with Daemon(tmp_path / "data", topics=["orders:1"], options=options) as daemon:
         for arguments in (
             ("produce", "orders", "--value", "a"),
@@ -91,9 +91,7 @@ def test_offsets_are_reset_on_the_page_of_a_daemon(tmp_path: Path, monkeypatch: 
         assert api("reset", {"plan": plan["plan"]})["offsets"] == plan["offsets"]
         done = run_here(daemon.bootstrap, "groups", "describe", "billing", "--json")
         assert json.loads(done.out)["offsets"][0]["committed"] == 0
-        said = (
-            "principal the holder of the page's token, from 127.0.0.1, group billing, orders-0 1 -> 0: done"
-        )
+        said = "holder of the token of resets, from 127.0.0.1, group billing, orders-0 1 -> 0: done"
         assert said in daemon.log()
         deadline_s = time.monotonic() + TIMEOUT_S
         while not any("From the page" in one["text"] for one in api("events?group=billing")["events"]):
@@ -113,6 +111,8 @@ def test_offsets_are_reset_on_the_page_of_a_daemon(tmp_path: Path, monkeypatch: 
         (["--ui", "127.0.0.1:8088", "--ui-token-file", "nothing"], "the token file nothing cannot be read"),
         (["--ui", "127.0.0.1:8088", "--ui-certificate", "nothing"], "the page's certificate: No such file"),
         (["--ui", "127.0.0.1:8088", "--ui-config", "nothing"], "The settings file nothing cannot be read"),
+        (["--ui", "127.0.0.1:8088", "--ui-reset-token-file", "nothing"], "token file nothing cannot be read"),
+        (["--ui-reset-token-file", "some"], "--ui-reset-token-file: there is no page to use it"),
         (["--ui-client-authority", "some"], "--ui-client-authority: there is no page to use it"),
     ],
 )

@@ -17,18 +17,25 @@ from ringleader.insight.web import read_token, serve
 from ringleader.insight.web.sources import Source
 
 BOOTSTRAP = "SERVED_BOOTSTRAP"
+RESET_TOKEN = "SERVED_RESET_TOKEN"
 
 
 class Served:
     """The page over one history, or over those of several clusters by name, while the block lasts."""
 
-    def __init__(self, path: Path | dict[str, Path], token: str | None = None, bootstrap: str = "") -> None:
+    def __init__(
+        self,
+        path: Path | dict[str, Path],
+        token: str | None = None,
+        bootstrap: str = "",
+        reset_token: str = "",
+    ) -> None:
         """`bootstrap`: of the cluster that can be changed from the page."""
         several = path if isinstance(path, dict) else {"": path}
         self.path = next(iter(several.values()))
         self._given = [f"{name}={file}" for name, file in several.items()]
         self.url = ""
-        self._environ = dict(os.environ) | {BOOTSTRAP: bootstrap}
+        self._environ = dict(os.environ) | {BOOTSTRAP: bootstrap, RESET_TOKEN: reset_token}
         self._environ |= {"RINGLEADER_PAGE_TOKEN": token} if token else {}
 
     def __enter__(self) -> Self:
@@ -75,7 +82,8 @@ async def _serve() -> None:
     admin = (lambda: Admin(bootstrap)) if bootstrap else None
     named = (one.partition("=") for one in sys.argv[1:])
     given = [Source(name, Path(file), admin=admin) for name, _, file in named]
-    await serve(given, token=read_token(), started=_say)
+    reset_token = os.environ[RESET_TOKEN] or None
+    await serve(given, token=read_token(), reset_token=reset_token, started=_say)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from tests.insight.browser.test_fit import BEYOND_THE_EDGE, NARROW, serious
 from tests.insight.made import Made
 
 TOKEN = "correct-horse-battery"
+RESETS = "battery-horse-correct"
 ORDERS = ("orders", 0), ("orders", 1)
 
 
@@ -44,14 +45,20 @@ def _commit(coordinator: Coordinator, offset: int) -> None:
     coordinator.run(commit())
 
 
-def _opened(url: str, open_page: Open, size: tuple[int, int] = WIDE, token: str = TOKEN) -> Page:
+def _opened(url: str, open_page: Open, size: tuple[int, int] = WIDE) -> Page:
+    """The page of who may look; then of who may reset."""
     page = open_page(f"{url}#/group/orders", size=size, expected=("401", "403", "409"))
-    if token:
-        page.get_by_label("Token").fill(token)
-        page.keyboard.press("Enter")
+    _sign_in(page, TOKEN)
     expect(page.locator("#live-text")).to_have_text("Live")  # it reads all again after the login
     page.get_by_text("Reset offsets").click()
+    page.get_by_role("button", name="Sign in to reset offsets").click()
+    _sign_in(page, RESETS)
     return page
+
+
+def _sign_in(page: Page, token: str) -> None:
+    page.get_by_label("Token").fill(token)
+    page.keyboard.press("Enter")
 
 
 @pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
@@ -59,7 +66,7 @@ def test_a_plan_is_shown_and_set(
     coordinator: Coordinator, history: Path, open_page: Open, size: tuple[int, int]
 ) -> None:
     _commit(coordinator, 3)
-    with Served(history, token=TOKEN, bootstrap=coordinator.bootstrap) as served:
+    with Served(history, TOKEN, coordinator.bootstrap, RESETS) as served:
         page = _opened(served.url, open_page, size)
         expect(page.get_by_label("Topic")).to_have_value("orders")
         page.get_by_label("Where to", exact=True).select_option("A number of records on or back")
@@ -81,7 +88,7 @@ def test_a_plan_is_shown_and_set(
 
 def test_a_plan_that_is_stale_says_so(coordinator: Coordinator, history: Path, open_page: Open) -> None:
     _commit(coordinator, 3)
-    with Served(history, token=TOKEN, bootstrap=coordinator.bootstrap) as served:
+    with Served(history, TOKEN, coordinator.bootstrap, RESETS) as served:
         page = _opened(served.url, open_page)
         page.get_by_role("button", name="Show the plan").click()
         button = page.get_by_role("button", name="Set 2 offsets")
@@ -94,10 +101,26 @@ def test_a_plan_that_is_stale_says_so(coordinator: Coordinator, history: Path, o
         assert coordinator.committed("orders") == dict.fromkeys(ORDERS, 4)
 
 
-def test_without_a_login_it_says_what_to_set(
+def test_without_a_token_of_resets_it_is_not_offered(
     coordinator: Coordinator, history: Path, open_page: Open
 ) -> None:
     with Served(history, bootstrap=coordinator.bootstrap) as served:
-        page = _opened(served.url, open_page, token="")
-        expect(page.locator(".reset").get_by_role("alert")).to_contain_text("start it with --token-file FILE")
+        page = open_page(f"{served.url}#/group/orders")
+        expect(page.locator("#live-text")).to_have_text("Live")
+        page.wait_for_load_state("networkidle")
+        expect(page.get_by_text("Reset offsets")).to_be_hidden()
+
+
+def test_who_only_looks_on_is_asked_for_the_token_of_resets(
+    coordinator: Coordinator, history: Path, open_page: Open
+) -> None:
+    with Served(history, bootstrap=coordinator.bootstrap, reset_token=RESETS) as served:
+        page = open_page(f"{served.url}#/group/orders", expected=("401",))
+        page.get_by_text("Reset offsets").click()
+        page.get_by_role("button", name="Sign in to reset offsets").click()
+        assert not serious(page)
+        _sign_in(page, TOKEN)
+        expect(page.get_by_role("dialog").get_by_role("alert")).to_have_text("That is not the token.")
+        page.get_by_role("button", name="Cancel").click()
+        expect(page.get_by_role("dialog")).to_have_count(0)
         expect(page.get_by_role("button", name="Show the plan")).to_have_count(0)

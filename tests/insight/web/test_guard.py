@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ringleader.insight.web import check_address, guard, page, page_tls, read_token
+from ringleader.insight.web import check_access, guard, page, page_tls, read_token
 from ringleader.insight.web.guard import COOKIE
 from tests.insight.web.asking import ask
 from tests.support.certificates import Certificates
@@ -126,9 +126,9 @@ async def test_an_address_beyond_this_machine_needs_a_token(recent: Path) -> Non
     with pytest.raises(ValueError, match=r"0\.0\.0\.0 can be reached from other machines: give --token-file"):
         async with page(recent, "0.0.0.0"):
             pass
-    check_address("0.0.0.0", TOKEN)
+    check_access("0.0.0.0", TOKEN)
     for loopback in ("127.0.0.1", "localhost", "::1", "127.3.4.5"):
-        check_address(loopback, None)
+        check_access(loopback, None)
 
 
 async def test_over_tls_a_certificate_stands_for_the_token(recent: Path, tmp_path: Path) -> None:
@@ -141,9 +141,9 @@ async def test_over_tls_a_certificate_stands_for_the_token(recent: Path, tmp_pat
         assert (answer.status, answer.headers["strict-transport-security"]) == (200, "max-age=31536000")
         with pytest.raises((ssl.SSLError, ConnectionError, http.client.HTTPException)):
             await ask(url, "/api/cluster", tls=made.client_tls())
-    check_address("0.0.0.0", None, tls)
+    check_access("0.0.0.0", None, tls)
     with pytest.raises(ValueError, match="can be reached from other machines"):
-        check_address("0.0.0.0", None, page_tls(made.server))
+        check_access("0.0.0.0", None, page_tls(made.server))
 
 
 async def test_over_tls_the_cookie_is_for_tls_alone(recent: Path, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Resets of offsets from the page: shown first, behind the login, and never what was not shown."""
+"""Resets of offsets from the page: shown first, behind a token of their own, and never what was not shown."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ringleader.clients.consumer import GroupConsumer
 from ringleader.clients.producer import Producer
 from ringleader.insight.model import Event, EventKind
 from ringleader.insight.web import page, page_tls, resets
-from ringleader.insight.web.guard import COOKIE, why_locked
+from ringleader.insight.web.guard import COOKIE, check_access
 from ringleader.insight.web.sources import Source
 from ringleader.protocol.errors import ErrorCode
 from ringleader.testing.coordinator import Coordinator
@@ -28,6 +28,7 @@ from tests.support.certificates import Certificates
 from tests.support.consuming import PATIENCE_S
 
 TOKEN = "correct-horse-battery"
+LOOKS = "for-who-only-looks-on"
 BEARER = {"Authorization": f"Bearer {TOKEN}"}
 JSON = {"Content-Type": "application/json"}
 NUMBERS = itertools.count()
@@ -78,7 +79,7 @@ class Shown:
 
 @asynccontextmanager
 async def showing(coordinator: Coordinator, path: Path, **options: Any) -> AsyncIterator[Shown]:
-    options = {"token": TOKEN, **options}
+    options = {"token": LOOKS, "reset_token": TOKEN, **options}
     noted: list[Event] = []
     source = Source("", path, noted.extend, admin=lambda: Admin(coordinator.bootstrap))
     async with Admin(coordinator.bootstrap) as admin, page([source], **options) as url:
@@ -103,12 +104,13 @@ async def test_a_plan_is_shown_and_changes_nothing_until_it_is_sent(
             done = await shown.carry_out(plan["plan"])
         assert (done.status, done.json["offsets"]) == (200, plan["offsets"])
         assert await shown.offsets() == {0: 9, 1: 4}
-        said = f"principal the holder of the page's token, from 127.0.0.1, group {shown.group}, "
+        said = f"principal the holder of the token of resets, from 127.0.0.1, group {shown.group}, "
         assert f"{said}orders-0 5 -> 9, orders-1 2 -> 4: done" in caplog.text
         [event] = shown.noted
         assert (event.group, event.kind) == (shown.group, EventKind.OFFSETS_RESET)
         assert event.text == (
-            "From the page, by the holder of the page's token at 127.0.0.1: orders-0 5 -> 9, orders-1 2 -> 4."
+            "From the page, by the holder of the token of resets at 127.0.0.1: "
+            "orders-0 5 -> 9, orders-1 2 -> 4."
         )
         # Once, though it would be no other than then.
         await shown.admin.set_group_offsets(shown.group, {("orders", 0): 5, ("orders", 1): 2})
@@ -198,34 +200,70 @@ async def test_a_member_that_came_between_look_and_commit_is_told_by_the_cluster
         )
 
 
-LOCKED = "Offsets can be reset here once the page has a login: start it with --token-file FILE"
-
-
-async def test_without_a_login_nothing_is_changed_and_it_says_what_to_set(
+async def test_without_a_token_of_resets_nothing_is_changed_by_anybody(
     coordinator: Coordinator, recent: Path
 ) -> None:
-    async with showing(coordinator, recent, token=None) as shown:
-        for answer in (
-            await ask(shown.url, "/api/reset", group=shown.group),
-            await shown.plan("to-earliest", headers={}),
-            await shown.carry_out("x", headers={}),
-        ):
-            assert answer.status == 403
-            assert answer.json["error"].startswith(LOCKED)
-    async with showing(coordinator, recent) as shown:
+    for token in (None, TOKEN):
+        async with showing(coordinator, recent, token=token, reset_token=None) as shown:
+            session = await ask(shown.url, "/api/session", headers=BEARER)
+            assert session.json == {"resets": False, "may_reset": False}
+            for answer in (
+                await ask(shown.url, "/api/reset", headers=BEARER, group=shown.group),
+                await shown.plan("to-earliest"),
+                await shown.carry_out("x"),
+            ):
+                assert answer.status == 403
+                assert answer.json["error"].startswith(
+                    "Offsets are not reset on this page: it was started without --reset-token-file FILE"
+                )
+
+
+@pytest.mark.parametrize("token", [None, LOOKS])
+async def test_who_only_looks_on_resets_nothing(
+    coordinator: Coordinator, recent: Path, token: str | None
+) -> None:
+    looking = {"Authorization": f"Bearer {LOOKS}"}
+    async with showing(coordinator, recent, token=token) as shown:
         plan = (await shown.plan("to-earliest")).json["plan"]
-        assert (await shown.plan("to-earliest", headers={})).status == 401
-        assert (await shown.carry_out(plan, headers={})).status == 401
+        session = await ask(shown.url, "/api/session", headers=looking)
+        assert session.json == {"resets": True, "may_reset": False}
+        for answer in (
+            await ask(shown.url, "/api/reset", headers=looking, group=shown.group),
+            await shown.plan("to-earliest", headers=looking),
+            await shown.carry_out(plan, headers=looking),
+        ):
+            assert (answer.status, answer.json["error"]) == (
+                403,
+                "Offsets are reset by who shows the token of resets, which this one is not.",
+            )
+        for answer in (await shown.plan("to-earliest", headers={}), await shown.carry_out(plan, headers={})):
+            assert answer.status == (403 if token is None else 401)
         assert await shown.offsets() == {0: 5, 1: 2}
+        session = await ask(shown.url, "/api/session", headers=BEARER)
+        assert session.json == {"resets": True, "may_reset": True}
 
 
-def test_beyond_this_machine_it_needs_tls_too(tmp_path: Path) -> None:
+async def test_signing_in_with_either_token(coordinator: Coordinator, recent: Path) -> None:
+    async with showing(coordinator, recent) as shown:
+        for token, may_reset in ((LOOKS, False), (TOKEN, True)):
+            signed = await ask(shown.url, "/api/session", method="POST", body=token.encode())
+            cookie = {"Cookie": str(signed.headers["set-cookie"]).split(";")[0]}
+            assert (await ask(shown.url, "/api/cluster", headers=cookie)).status == 200
+            session = await ask(shown.url, "/api/session", headers=cookie)
+            assert session.json == {"resets": True, "may_reset": may_reset}
+        wrong = await ask(shown.url, "/api/session", method="POST", body=b"neither")
+        assert wrong.status == 401
+
+
+def test_the_token_of_resets_is_another_one_and_nobody_reads_it_on_the_way(tmp_path: Path) -> None:
     made = Certificates(tmp_path)
-    assert why_locked("127.0.0.1", TOKEN) == ""
-    assert "once nobody can listen on the way" in why_locked("0.0.0.0", TOKEN)
-    assert why_locked("0.0.0.0", TOKEN, page_tls(made.server)) == ""
-    assert why_locked("0.0.0.0", None, page_tls(made.server, made.authority)) == ""
-    assert why_locked("0.0.0.0", None, page_tls(made.server)).startswith(LOCKED)
+    check_access("127.0.0.1", None, None, TOKEN)
+    check_access("0.0.0.0", LOOKS, page_tls(made.server), TOKEN)
+    check_access("0.0.0.0", None, page_tls(made.server, made.authority), TOKEN)
+    with pytest.raises(ValueError, match="could be read on the way: give a certificate"):
+        check_access("0.0.0.0", LOOKS, None, TOKEN)
+    with pytest.raises(ValueError, match="the token of resets is that of the page"):
+        check_access("127.0.0.1", TOKEN, None, TOKEN)
 
 
 async def test_it_is_never_done_by_get(coordinator: Coordinator, recent: Path) -> None:
@@ -279,9 +317,10 @@ async def test_a_plan_is_for_whom_it_was_made_and_for_its_time(
     ann, bob = made.client_tls(made.issued("ann")), made.client_tls(made.issued("bob"))
     async with showing(coordinator, recent, token=None, tls=tls) as shown:
         asked: dict[str, Any] = {"group": shown.group, "topic": "orders", "to": "to-earliest"}
+        asked["headers"] = BEARER
         plan = (await ask(shown.url, "/api/reset", tls=ann, **asked)).json["plan"]
         sent: dict[str, Any] = {
-            "method": "POST", "headers": JSON, "body": json.dumps({"plan": plan}).encode(),
+            "method": "POST", "headers": {**JSON, **BEARER}, "body": json.dumps({"plan": plan}).encode(),
         }  # fmt: skip
         assert (await ask(shown.url, "/api/reset", tls=bob, **sent)).status == 409
         assert await shown.offsets() == {0: 5, 1: 2}
@@ -371,7 +410,7 @@ async def test_a_commit_without_an_answer_is_not_said_to_be_done(
 
 
 async def test_a_page_over_a_file_alone_resets_nothing(recent: Path) -> None:
-    async with page(recent, token=TOKEN) as url:
+    async with page(recent, reset_token=TOKEN) as url:
         answer = await ask(url, "/api/reset", headers=BEARER, group="orders")
     assert (answer.status, "No watcher runs" in answer.json["error"]) == (403, True)
 

@@ -259,7 +259,7 @@ async def test_offsets_are_reset_from_the_page(
     bearer = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
     await commit(broker, "paged", {(orders, 0): 5, (orders, 1): 2})
     source = Source("", tmp_path / "none", admin=lambda: Admin(broker.bootstrap))
-    async with page([source], token=token) as url, Admin(broker.bootstrap) as admin:
+    async with page([source], reset_token=token) as url, Admin(broker.bootstrap) as admin:
 
         async def plan(to: str, value: str) -> Any:
             asked: dict[str, Any] = {"group": "paged", "topic": orders, "to": to, "value": value}

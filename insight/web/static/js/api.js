@@ -25,33 +25,37 @@ async function ask(name, params, options) {
       throw new Refused(0, "The page's server does not answer. It goes on by itself when it does.");
     }
     if (answer.ok) return answer.json();
-    if (answer.status === 401) { await signIn(); continue; }
+    if (answer.status === 401) { await signIn(FOR_PAGE); continue; }
     const body = await answer.json().catch(() => ({}));
     throw new Refused(answer.status, body.error ?? `The server answered ${answer.status}.`);
   }
 }
 
+const FOR_PAGE = "This page asks for the token that it was started with (--token-file).";
 let asking = null;
-function signIn() {
-  asking ??= askForToken().finally(() => { asking = null; });
+/** Ask for a token until it is right; `why`: a sentence. With `optional` the dialog can be closed: then the answer is false. */
+export function signIn(why, optional = false) {
+  asking ??= askForToken(why, optional).finally(() => { asking = null; });
   return asking;
 }
 
-function askForToken() {
+function askForToken(why, optional) {
   return new Promise((resolve) => {
     const input = h("input", { type: "password", autocomplete: "current-password", required: true, id: "token" });
     const wrong = h("p", { role: "alert", class: "small" });
     const form = h("form", { onsubmit: async (event) => {
       event.preventDefault();
       const answer = await fetch("/api/session", { method: "POST", body: input.value }).catch(() => null);
-      if (answer?.ok) { dialog.close(); dialog.remove(); resolve(); return; }
+      if (answer?.ok) { end(true); return; }
       wrong.textContent = answer?.status === 401 ? "That is not the token." : "The server does not answer: try again.";
       input.select();
     } },
     h("h2", { id: "token-title" }, "Sign in"),
-    h("p", { class: "muted" }, "This page asks for the token that it was started with (--token-file)."),
-    h("label", null, "Token", input), wrong, h("button", { class: "primary", type: "submit" }, "Sign in"));
-    const dialog = h("dialog", { "aria-labelledby": "token-title", oncancel: (event) => event.preventDefault() }, form);
+    h("p", { class: "muted" }, why),
+    h("label", null, "Token", input), wrong, h("button", { class: "primary", type: "submit" }, "Sign in"),
+    optional ? h("button", { type: "button", onclick: () => end(false) }, "Cancel") : null);
+    const dialog = h("dialog", { "aria-labelledby": "token-title", oncancel: (event) => { event.preventDefault(); if (optional) end(false); } }, form);
+    const end = (done) => { dialog.close(); dialog.remove(); resolve(done); };
     document.body.append(dialog);
     dialog.showModal();
   });

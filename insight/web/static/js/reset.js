@@ -1,5 +1,5 @@
 // Where a group is to read on: the plan is shown first, and nothing else is carried out.
-import { get, post } from "./api.js";
+import { get, post, signIn } from "./api.js";
 import { announce, h } from "./dom.js";
 import { number, plural } from "./format.js";
 import { asInput, asTime } from "./owners.js";
@@ -19,7 +19,7 @@ const VALUES = {
   "shift-by": () => ["How many; back with a minus", { type: "number", step: "1", value: "-100" }],
 };
 
-/** The part of a group's view, closed at first. */
+/** The part of a group's view, closed at first; hidden until the page says that offsets can be reset on it. */
 export function resetPart(group, signal) {
   const body = h("div", { class: "reset" });
   const part = h("details", { ontoggle: () => { if (part.open) look(); } }, h("summary", null, "Reset offsets"), body);
@@ -27,7 +27,15 @@ export function resetPart(group, signal) {
 
   async function look() {
     body.replaceChildren(h("p", { class: "muted" }, "Asking the cluster …"));
-    try { show(await get("reset", { group }, signal)); } catch (error) { wrong(error); }
+    try {
+      const { may_reset: may } = await get("session", {}, signal);
+      if (may) show(await get("reset", { group }, signal)); else locked();
+    } catch (error) { wrong(error); }
+  }
+
+  function locked() {
+    const ask = async () => { if (await signIn("Resets of offsets have a token of their own (--reset-token-file).", true)) look(); };
+    body.replaceChildren(h("p", null, "Offsets are reset by who has the token for it."), h("button", { type: "button", onclick: ask }, "Sign in to reset offsets"));
   }
 
   function show({ refused, topics }) {
@@ -70,7 +78,9 @@ export function resetPart(group, signal) {
       answer.replaceChildren(...[changes(made.offsets), h("p", null, sum(made.offsets)), made.refused && h("p", { role: "alert" }, made.refused), set].filter(Boolean));
     } catch (error) { said(error); }
   }
-  return h("section", null, h("div", { class: "card" }, part));
+  const section = h("section", { hidden: true }, h("div", { class: "card" }, part));
+  get("session", {}, signal).then(({ resets }) => { section.hidden = !resets; }, () => { /* the view says why */ });
+  return section;
 }
 
 function sum(offsets) {
