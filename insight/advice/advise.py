@@ -87,8 +87,8 @@ def _looked_at(past: Past) -> tuple[str, ...]:
         least, most = min(shares), max(shares)
         each = str(least) if least == most else f"{least} to {most}"
         said.append(f"{count(len(members), 'member')} with {each} partitions")
-    newest = {(one.topic, one.partition): one for one in past.lags}
-    if newest:
-        behind = sum(one.end_offset - one.committed for one in newest.values() if one.committed is not None)
+    if past.behind:
+        newest = [one.newest for one in past.behind.values()]
+        behind = sum(one.end_offset - one.committed for one in newest if one.committed is not None)
         said.append(f"{behind:,} records behind")
     return tuple(said)

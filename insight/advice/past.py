@@ -6,7 +6,9 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from itertools import chain, groupby
+from statistics import mean
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from ringleader.insight.model import (
     Commit,
@@ -86,6 +88,22 @@ class Going:
         return None if self.back is None else max(self.back.at_ms - self.silent_since_ms, 0)
 
 
+class Behind(NamedTuple):
+    """How far a group was behind in one partition over a time."""
+
+    since_ms: int
+    """The first measurement."""
+    newest: Lag
+    measured: int
+    """Measurements of a time when something was committed; the rest is about these."""
+    ends: tuple[Lag, ...]
+    """The first of them, the one in the middle, and the last; none where there are none."""
+    first: float
+    """Records behind, on average in the first quarter of them."""
+    last: float
+    """Likewise in the last quarter."""
+
+
 @dataclass(frozen=True)
 class Past:
     """One group between two times. All lists are ordered by time."""
@@ -97,6 +115,9 @@ class Past:
     spans: Sequence[MemberSpan] = ()
     commits: Sequence[Commit] = ()
     lags: Sequence[Lag] = ()
+    """As `commits`, of the last part of the time."""
+    behind: Mapping[TopicPartition, Behind] = field(default_factory=dict)
+    """How far behind each partition was in the whole time."""
     events: Sequence[Event] = ()
     state: GroupState | None = None
     """As it is now."""
@@ -107,13 +128,23 @@ class Past:
 
     @classmethod
     def read(
-        cls, history: Queries, group: str, since_ms: int, until_ms: int, *, commits_ms: int = COMMITS_MS
+        cls,
+        history: Queries,
+        group: str,
+        since_ms: int,
+        until_ms: int,
+        *,
+        commits_ms: int = COMMITS_MS,
+        counted: bool = False,
     ) -> Past:
         """From a history. At most `REBALANCES_MAX` rebalances; the window begins later then. `commits_ms`:
-        commits of that last time are read; of many partitions there are very many."""
-        found = list(
-            shared(history.each_rebalance(group, since_ms, until_ms, limit=REBALANCES_MAX, newest_first=True))
-        )
+        commits and lags of that last time are read; of many partitions there are very many. `counted`: the
+        partitions that members had and that moved are counted only, but for the newest rebalance; enough
+        for `advise` without a replay."""
+        each = history.each_rebalance(group, since_ms, until_ms, limit=REBALANCES_MAX, newest_first=True)
+        newest = next(each, None)
+        whole_ms = newest.at_ms if newest is not None and counted else 0
+        found = list(shared(chain([] if newest is None else [newest], each), whole_ms))
         if len(found) == REBALANCES_MAX:
             since_ms = found[-1].at_ms
         state = history.group(group)
@@ -125,7 +156,8 @@ class Past:
             sorted(found, key=lambda one: (one.at_ms, one.generation)),
             history.members(group, since_ms=since_ms, until_ms=until_ms),
             history.commits(group, since_ms=max(since_ms, until_ms - commits_ms), until_ms=until_ms),
-            history.lag(group, since_ms=since_ms, until_ms=until_ms),
+            history.lag(group, since_ms=max(since_ms, until_ms - commits_ms), until_ms=until_ms),
+            _behind(history.each_lag(group, since_ms, until_ms)),
             history.events(group, since_ms=since_ms, until_ms=until_ms),
             state,
             history.offsets_at(group, until_ms) if is_empty else {},
@@ -217,24 +249,35 @@ class Past:
         return partition_counts(member for one in self.rebalances for member in (*one.before, *one.members))
 
 
-def shared(rebalances: Iterable[Rebalance]) -> Iterator[Rebalance]:
+def shared(rebalances: Iterable[Rebalance], whole_ms: int = 0) -> Iterator[Rebalance]:
     """The same; what is equal in several of them is in memory once: members with their partitions, who are
     before and after a rebalance and in the next one, ids and topics. A day of a large group is some ten times
-    smaller."""
+    smaller. Of those that ended before `whole_ms`, the partitions that members had and that moved are
+    `Counted`: more partitions are no more memory."""
     known: dict[Hashable, Any] = {}
 
     def one(value: Any) -> Any:
         return known.setdefault(value, value)
 
+    def counted(some: tuple[Any, ...]) -> Any:
+        return one(Counted(len(some)))
+
     def member(value: Member) -> Member:
+        if not whole:
+            value = value._replace(assigned=counted(value.assigned))
         found: Member | None = known.get(value)
         if found is None:
-            assigned = one(tuple(one((one(topic), partition)) for topic, partition in value.assigned))
+            assigned = (
+                one(tuple(one((one(topic), partition)) for topic, partition in value.assigned))
+                if whole
+                else value.assigned
+            )
             texts = (one(value.member_id), one(value.client_id), one(value.host))
             found = known[value] = Member(*texts, value.instance_id, one(value.topics), assigned, *value[-2:])
         return found
 
     for each in rebalances:
+        whole = each.at_ms >= whole_ms
         yield replace(
             each,
             members=one(tuple(map(member, each.members))),
@@ -242,8 +285,49 @@ def shared(rebalances: Iterable[Rebalance]) -> Iterator[Rebalance]:
             moves=tuple(
                 Move(one(topic), partition, one(giver), one(heir), unowned_ms)
                 for topic, partition, giver, heir, unowned_ms in each.moves
-            ),
+            )
+            if whole
+            else counted(each.moves),
         )
+
+
+class Counted(tuple[Any, ...]):
+    """So many, of which nothing else is in memory: it has a length, and raises TypeError when it is read."""
+
+    _length: int
+
+    def __new__(cls, count: int) -> Self:
+        """A tuple that is as long as it says."""
+        found = super().__new__(cls)
+        found._length = count
+        return found
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __iter__(self) -> Iterator[Any]:
+        raise TypeError(f"there are {self._length}, of which nothing else is known here")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Counted) and other._length == self._length
+
+    def __hash__(self) -> int:
+        return hash((Counted, self._length))
+
+
+def _behind(lags: Iterable[Lag]) -> dict[TopicPartition, Behind]:
+    """Of each partition; `lags` are ordered by partition, then by time. One partition's are in memory."""
+    return {tp: _summed([*some]) for tp, some in groupby(lags, key=lambda one: (one.topic, one.partition))}
+
+
+def _summed(lags: Sequence[Lag]) -> Behind:
+    known = [one for one in lags if one.committed is not None]
+    if not known:
+        return Behind(lags[0].at_ms, lags[-1], 0, (), 0.0, 0.0)
+    quarter = max(len(known) // 4, 1)
+    behind = [max(one.end_offset - (one.committed or 0), 0) for one in known]
+    ends = (known[0], known[len(known) // 2], known[-1])
+    return Behind(lags[0].at_ms, lags[-1], len(known), ends, mean(behind[:quarter]), mean(behind[-quarter:]))
 
 
 def place(member: Member) -> tuple[str, str]:

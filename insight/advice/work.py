@@ -6,15 +6,15 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from statistics import mean, median
+from statistics import median
 
 from ringleader.insight.advice.draft import Draft
 from ringleader.insight.advice.findings import Change, Finding, Pattern
-from ringleader.insight.advice.past import Past
+from ringleader.insight.advice.past import Behind, Past
 from ringleader.insight.advice.replay.policy import Policy
 from ringleader.insight.advice.thresholds import Thresholds
 from ringleader.insight.advice.words import clock, count, how_often, length, some
-from ringleader.insight.model import Confidence, EventKind, Kind, Lag, Member, TopicPartition
+from ringleader.insight.model import Confidence, EventKind, Kind, Member, TopicPartition
 
 
 def _last(past: Past) -> tuple[tuple[Member, ...], int]:
@@ -125,26 +125,21 @@ def _components(subscriptions: Sequence[tuple[str, ...]]) -> list[frozenset[str]
 class _Series:
     """Lag of one partition over the window."""
 
-    def __init__(self, samples: Sequence[Lag], at: Thresholds) -> None:
-        known = [one for one in samples if one.committed is not None]
-        self.enough = len(known) >= at.lag_samples_min
+    def __init__(self, behind: Behind, at: Thresholds) -> None:
+        self.enough = behind.measured >= at.lag_samples_min
         if not self.enough:
             return
-        quarter = max(len(known) // 4, 1)
-        behind = [max(one.end_offset - (one.committed or 0), 0) for one in known]
-        self.first, self.last = mean(behind[:quarter]), mean(behind[-quarter:])
-        half = known[len(known) // 2 :] if len(known) >= 2 * at.lag_samples_min else known
-        seconds = max((half[-1].at_ms - half[0].at_ms) / 1000, 0.001)
-        self.produced = max(half[-1].end_offset - half[0].end_offset, 0) / seconds
-        self.consumed = max((half[-1].committed or 0) - (half[0].committed or 0), 0) / seconds
+        self.first, self.last = behind.first, behind.last
+        oldest, middle, newest = behind.ends
+        begin = middle if behind.measured >= 2 * at.lag_samples_min else oldest
+        seconds = max((newest.at_ms - begin.at_ms) / 1000, 0.001)
+        self.produced = max(newest.end_offset - begin.end_offset, 0) / seconds
+        self.consumed = max((newest.committed or 0) - (begin.committed or 0), 0) / seconds
 
 
 def lag(past: Past, at: Thresholds) -> Iterator[Draft]:
     """Lag that a few partitions have, or all of them."""
-    samples: dict[TopicPartition, list[Lag]] = defaultdict(list)
-    for one in past.lags:
-        samples[one.topic, one.partition].append(one)
-    series = {tp: made for tp, some_samples in samples.items() if (made := _Series(some_samples, at)).enough}
+    series = {tp: made for tp, one in past.behind.items() if (made := _Series(one, at)).enough}
     if not series:
         return
     first, last = sum(one.first for one in series.values()), sum(one.last for one in series.values())
@@ -154,8 +149,8 @@ def lag(past: Past, at: Thresholds) -> Iterator[Draft]:
     hot = hottest[: max(len(hottest) // 5, 1)]
     hot_share = sum(series[tp].last for tp in hot) / last
     middle = median(one.last for one in series.values())
-    since_ms = min(one.at_ms for one in past.lags)
-    until_ms = max(one.at_ms for one in past.lags)
+    since_ms = min(one.since_ms for one in past.behind.values())
+    until_ms = max(one.newest.at_ms for one in past.behind.values())
     members, _ = _last(past)
     owner = {tp: member for member in members for tp in member.assigned}
     produced = sum(one.produced for one in series.values())
@@ -307,13 +302,11 @@ def _stuck(past: Past, at: Thresholds) -> list[tuple[Member, int, int]]:
     commits: dict[TopicPartition, list[int]] = defaultdict(list)
     for one in past.commits:
         commits[one.topic, one.partition].append(one.at_ms)
-    newest: dict[TopicPartition, Lag] = {(one.topic, one.partition): one for one in past.lags}
     stuck: list[tuple[Member, int, int]] = []
     for member in members:
         times = sorted(when for tp in member.assigned for when in commits[tp])
-        behind = [
-            sample for tp in member.assigned if (sample := newest.get(tp)) and sample.committed is not None
-        ]
+        newest = [past.behind[tp].newest for tp in member.assigned if tp in past.behind]
+        behind = [one for one in newest if one.committed is not None]
         records = sum(one.end_offset - (one.committed or 0) for one in behind)
         if not times or not behind or records <= 0:
             continue

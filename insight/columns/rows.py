@@ -1,7 +1,8 @@
 """A history as rows of the tables, one after the other.
 
 For `rebalances`, `moves`, `members` and `events` one entry of the history is in memory at a time; for `costs`
-a hundred rebalances; for `findings` what happened to one group on one day, equal parts of it once.
+a hundred rebalances. For `findings` it is what `advise` looks at of one group on one day: of its rebalances
+how many partitions moved and members had, not which, and the lag of one partition at a time.
 """
 
 from __future__ import annotations
@@ -206,7 +207,8 @@ def _slices(rebalances: Iterable[Rebalance]) -> Iterator[list[Rebalance]]:
 
 
 def _findings(history: Queries, group: str, since_ms: int, until_ms: int) -> Iterator[Row]:
-    for one in advise(Past.read(history, group, since_ms, until_ms), replay=False).findings:
+    past = Past.read(history, group, since_ms, until_ms, counted=True)
+    for one in advise(past, replay=False).findings:
         yield {
             "day": _day(since_ms),
             "since": one.since_ms,

@@ -271,13 +271,12 @@ class Queries:
         until_ms: int | None = None,
     ) -> list[Lag]:
         """How far behind it was, every few seconds."""
-        asked = _samples(group, topic, partition, since_ms, until_ms)
-        query = f"SELECT topic, partition, at_ms, end_offset, committed FROM lag{asked} ORDER BY at_ms"
-        names: dict[str, str] = {}
-        return [
-            Lag(group, names.setdefault(topic, topic), *row)
-            for topic, *row in self._each(query, *asked.values)
-        ]
+        return [*self._lag("at_ms", group, _samples(group, topic, partition, since_ms, until_ms))]
+
+    def each_lag(self, group: str, since_ms: int | None = None, until_ms: int | None = None) -> Iterator[Lag]:
+        """As `lag`, one after the other, partition by partition."""
+        order = "topic, partition, at_ms"
+        return self._lag(order, group, _samples(group, None, None, since_ms, until_ms))
 
     # ---- the rest ----
 
@@ -328,6 +327,12 @@ class Queries:
             f"FROM ownership{asked} ORDER BY since_ms, topic, partition"
         )
         return [Ownership(*row) for row in self._all(query, FOREVER, *asked.values)]
+
+    def _lag(self, order: str, group: str, asked: _Where) -> Iterator[Lag]:
+        query = f"SELECT topic, partition, at_ms, end_offset, committed FROM lag{asked} ORDER BY {order}"
+        names: dict[str, str] = {}
+        for topic, *row in self._each(query, *asked.values):
+            yield Lag(group, names.setdefault(topic, topic), *row)
 
     def _fact(self, name: str) -> Any:
         return next((row[0] for row in self._all("SELECT value FROM fact WHERE name = ?", name)), None)

@@ -98,7 +98,7 @@ class View:
     since_given: bool
     """The beginning of the window stands on the command line."""
 
-    def past(self, **more: int) -> Past:
+    def past(self, **more: Any) -> Past:
         """The group's history in the window, for advice."""
         from ringleader.insight.advice import Past
 

@@ -211,6 +211,18 @@ def test_the_pattern_is_found_and_nothing_else(tmp_path: Path, pattern: Pattern,
         assert one.since_ms <= one.until_ms
 
 
+@pytest.mark.parametrize("pattern", SCRIPTS, ids=lambda one: one.name.lower())
+def test_without_a_replay_counts_of_partitions_are_enough(tmp_path: Path, pattern: Pattern) -> None:
+    with Made(tmp_path / "one.sqlite", exact=True) as made:
+        SCRIPTS[pattern](made)
+    with History.open(tmp_path / "one.sqlite", read_only=True) as history:
+        whole, counted = (
+            Past.read(history, "orders", made.now_ms - DAY_MS, made.now_ms, counted=counted)
+            for counted in (False, True)
+        )
+    assert advise(counted, replay=False) == advise(whole, replay=False)
+
+
 @pytest.mark.parametrize("script", [healthy, static_deploy], ids=lambda one: one.__name__)
 def test_a_healthy_group_has_no_findings_but_numbers(
     tmp_path: Path, script: Callable[[Made], object]

@@ -19,7 +19,8 @@ import pytest
 
 from ringleader.insight.advice import Past, advise
 from ringleader.insight.advice.cost import Cost, cost_of
-from ringleader.insight.advice.past import shared
+from ringleader.insight.advice.findings import Advice
+from ringleader.insight.advice.past import Counted, shared
 from ringleader.insight.columns import rows as rows_module
 from ringleader.insight.columns.arrow import CELLS_MAX, ROWS_MAX, batches, schema_of
 from ringleader.insight.columns.files import write
@@ -284,6 +285,26 @@ def test_a_rebalance_is_shared_without_a_change(history: History) -> None:
         for before, after in pairwise(once):
             if after.before and after.before == before.members:
                 assert after.before is before.members
+
+
+def test_findings_hold_the_partitions_of_the_newest_rebalance_only(
+    history: History, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pasts: list[Past] = []
+
+    def noted(past: Past, *, replay: bool) -> Advice:
+        pasts.append(past)
+        return advise(past, replay=replay)
+
+    monkeypatch.setattr(rows_module, "advise", noted)
+    assert [*rows_of("findings", history, Asked(groups_in(history)))]
+    older = [one for past in pasts for one in past.rebalances if one.at_ms < past.rebalances[-1].at_ms]
+    assert sum(len(one.moves) for one in older) > 0
+    for one in older:
+        assert isinstance(one.moves, Counted)
+        assert {type(member.assigned) for member in (*one.before, *one.members)} <= {Counted}
+        with pytest.raises(TypeError, match="of which nothing else is known here"):
+            list(one.moves)
 
 
 def test_a_name_that_utf_8_does_not_have_is_no_obstacle() -> None:
