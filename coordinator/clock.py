@@ -5,6 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from ringleader.host.clock import wall_ms
+
+__all__ = ["Clock", "WallClock", "monotonic_ms", "wall_ms"]
+
 Clock = Callable[[], int]
 """Milliseconds since some fixed moment; never goes back. All deadlines use it."""
 
@@ -15,8 +19,3 @@ WallClock = Callable[[], int]
 def monotonic_ms() -> int:
     """The process's monotonic clock, in whole milliseconds."""
     return time.monotonic_ns() // 1_000_000
-
-
-def wall_ms() -> int:
-    """Unix time in whole milliseconds."""
-    return time.time_ns() // 1_000_000

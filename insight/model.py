@@ -307,6 +307,10 @@ class Event(NamedTuple):
     kind: EventKind
     text: str
     """One sentence."""
+    member: str = ""
+    """The name (`Member.name`) of the member or client that it is about, if Ringleader's journal has it."""
+    reason: str = ""
+    """Likewise Kafka's name of the error that was answered, or why the coordinator did it."""
 
 
 def report_id(group: str, member_id: str) -> str:

@@ -122,7 +122,7 @@ class Delegations(Part):
         bound_ms = self.core.settings.group_consumer_leader_timeout_ms
         if not any(_can_lead(one, assignor, current) for one in consumer.members.values()):
             why = f"no member can compute {assignor}"
-            return self._fall_back(group, consumer, current, member.member_id, why, now_ms)
+            return self._fall_back(group, why, member.member_id, now_ms)
         if current.until_ms == NEVER:
             current.until_ms = now_ms + self.core.config(group.group_id, HEARTBEAT) + bound_ms
         due_ms = current.until_ms
@@ -131,7 +131,7 @@ class Delegations(Part):
             made = self._task(consumer, assignor)
             if made is None:
                 text = f"the task of {assignor} is larger than group.max.record.bytes"
-                return self._fall_back(group, consumer, current, member.member_id, text, now_ms)
+                return self._fall_back(group, text, member.member_id, now_ms)
             current.leader, task = member.member_id, made
             due_ms = min(due_ms, now_ms + bound_ms)
         self.core.arm(current, due_ms)
@@ -150,15 +150,11 @@ class Delegations(Part):
             return None
         return delegation.task(consumer, self.core.topics, assignor, members)
 
-    def _fall_back(
-        self,
-        group: Group,
-        consumer: ConsumerGroup,
-        current: Delegation,
-        member_id: str,
-        why: str,
-        now_ms: int,
-    ) -> Fallback:
+    def _fall_back(self, group: Group, why: str, member_id: str, now_ms: int) -> Fallback:
+        """`member_id`: of who was asked, unless another one failed before."""
+        consumer, current = group.consumer, group.delegation
+        assert consumer is not None
+        assert current is not None
         text = f"{why}: the coordinator's own assignor computes"
         self.core.reports.notice(group, member_id, text, now_ms)
         failed, failure = current.last_failure
@@ -189,7 +185,7 @@ class Delegations(Part):
             self._failed(group, current, "it did not answer in time as the leader", now_ms)
         self.core.begin_change()
         why = "no member has computed the assignment"
-        self._fall_back(group, consumer, current, leader, why, now_ms)
+        self._fall_back(group, why, leader, now_ms)
         return True
 
     def heard(self, group: Group, member_id: str, request: ConsumerGroupHeartbeatRequest) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,8 +13,6 @@ from ringleader.insight.advice.thresholds import Thresholds
 from ringleader.insight.advice.words import clock, how_often, some
 from ringleader.insight.model import Confidence, EventKind
 
-_TEXT = re.compile(r"The coordinator assigned in place of a member(?: \((.*?)\))?: (.*)\.")
-"""Of an event, as `inference.journal` words it."""
 _CHANGES = (
     (
         "larger than group.max.record.bytes",
@@ -72,9 +69,7 @@ def fall_backs(past: Past) -> list[FallBack]:
     found: dict[str, list[tuple[int, str]]] = defaultdict(list)
     for event in past.events:
         if event.kind is EventKind.ASSIGNOR_FELL_BACK:
-            told = _TEXT.fullmatch(event.text)
-            member, reason = (told[1] or "", told[2]) if told else ("", event.text.rstrip("."))
-            found[reason].append((event.at_ms, member))
+            found[event.reason].append((event.at_ms, event.member))
     return sorted(
         (
             FallBack(

@@ -12,8 +12,6 @@ from ringleader.insight.advice.thresholds import Thresholds
 from ringleader.insight.advice.words import clock, count, how_often, length, some
 from ringleader.insight.model import Confidence, Departure, Event, EventKind
 
-_REFUSED = " was refused to join: "
-"""In the text of an event that the journal tells."""
 _UNRELEASED = "UNRELEASED_INSTANCE_ID"
 
 
@@ -26,9 +24,8 @@ def static_refused(past: Past, at: Thresholds) -> Iterator[Draft]:
     """
     refused: dict[str, list[Event]] = defaultdict(list)
     for one in past.events:
-        who, _, error = one.text.rpartition(_REFUSED)
-        if one.kind is EventKind.JOIN_REFUSED and one.group == past.group and error.startswith(_UNRELEASED):
-            refused[_bare(who)].append(one)
+        if one.kind is EventKind.JOIN_REFUSED and one.group == past.group and one.reason == _UNRELEASED:
+            refused[one.member].append(one)
     fenced = [
         one
         for one in past.goings
@@ -77,11 +74,6 @@ def static_refused(past: Past, at: Thresholds) -> Iterator[Draft]:
             no_saving="Its cost is not rebalances: partitions have no reader until the member is let in.",
         )
     )
-
-
-def _bare(who: str) -> str:
-    """A member's name without its principal, `app-1 (User:alice)`."""
-    return who.rpartition(" (")[0] if who.endswith(")") else who
 
 
 def _over(expired: dict[str, list[Going]], name: str, events: list[Event]) -> Going | None:

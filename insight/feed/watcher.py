@@ -14,6 +14,7 @@ from ringleader.clients.connection.cluster import Cluster
 from ringleader.clients.connection.security.sasl import Sasl
 from ringleader.clients.errors import AuthenticationError, ClientError, RetriableError
 from ringleader.clients.model import EARLIEST, LATEST
+from ringleader.host.clock import wall_ms
 from ringleader.insight.feed.polls import OFFSETS_TOPIC, Polls
 from ringleader.insight.feed.recorder import Recorder
 from ringleader.insight.feed.tail import Data, Gap, Tail
@@ -41,11 +42,6 @@ class Progress(NamedTuple):
 
     read: int
     total: int
-
-
-def now_ms() -> int:
-    """Unix time."""
-    return time.time_ns() // 1_000_000
 
 
 class Watcher:
@@ -79,7 +75,7 @@ class Watcher:
         self._polling = poll
         self._bounds = max_age_ms, max_bytes
         self._on_notice = on_notice
-        self._polls = Polls(self._cluster, self._tell, now_ms)
+        self._polls = Polls(self._cluster, self._tell, wall_ms)
         self._tail = Tail(self._cluster, self._read_records, self._gap)
         self._seen: list[Fact] = []
         """Before the history was open."""
@@ -270,7 +266,7 @@ class Watcher:
                 self._say_holes()
             if time.monotonic() - flushed_s >= FLUSH_S or self._at_once:
                 at_once, self._at_once = self._at_once, False
-                told_ms = now_ms() if self._ahead.is_set() else None
+                told_ms = wall_ms() if self._ahead.is_set() else None
                 positions = self._tail.positions
                 if await self._recording.flush(positions, now_ms=told_ms, at_once=at_once):
                     self._written = {tp: position.next_offset for tp, position in positions.items()}
@@ -325,7 +321,7 @@ class Watcher:
             self._say(f"holes-{first[0][1]}-{first[1]}-{self._tail.holes}", text)
 
     def _say(self, event_id: str, text: str) -> None:
-        self._recording.add([Event(event_id, "", now_ms(), EventKind.HISTORY_GAP, text)])
+        self._recording.add([Event(event_id, "", wall_ms(), EventKind.HISTORY_GAP, text)])
 
     async def _add_partitions(self, known: Mapping[TopicPartition, Position], begin: int) -> None:
         """Read what is there and not read yet: from where it is known, else from `begin`."""
@@ -381,11 +377,11 @@ class Watcher:
                 next_s = min(next_s, loop.time() + AGAIN_S)
                 self._polls.lost()
                 if self._away is None:
-                    self._away = Away(now_ms(), str(error))
+                    self._away = Away(wall_ms(), str(error))
                     self._on_notice(f"the cluster does not answer ({error}); waiting for it")
             else:
                 if self._away is not None and not self._polls.all_away:
-                    away_s = (now_ms() - self._away.since_ms) / 1000
+                    away_s = (wall_ms() - self._away.since_ms) / 1000
                     self._away = None
                     self._on_notice(f"the cluster answers again, after {away_s:.0f} s")
             await asyncio.sleep(max(0.0, next_s - loop.time()))

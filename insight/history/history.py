@@ -270,7 +270,8 @@ class _Rows:
         return one.id, (one.id, one.group, one.at_ms, self._next(), REBALANCE.pack(one))
 
     def _event(self, one: Event) -> tuple[Any, tuple[Any, ...]]:
-        return one.id, (one.id, one.group, one.at_ms, self._next(), one.kind.value, one.text)
+        about = (one.kind.value, one.text, one.member, one.reason)
+        return one.id, (one.id, one.group, one.at_ms, self._next(), *about)
 
     def _groupstate(self, one: GroupState) -> tuple[Any, tuple[Any, ...]]:
         return one.group, (

@@ -28,10 +28,12 @@ from ringleader.insight.model import (
 CHANGES_AT_ONCE = 1_000
 """The most that `changes` returns."""
 
-_CHANGES = """
-SELECT change, 'rebalance', value, NULL, NULL, NULL, NULL FROM rebalance WHERE change > ?1
-UNION ALL SELECT change, 'event', id, grp, at_ms, kind, text FROM event WHERE change > ?1
-UNION ALL SELECT change, 'state', value, NULL, NULL, NULL, NULL FROM state WHERE change > ?1
+_EVENT = "id, grp, at_ms, kind, text, member, reason"
+"""The columns that `_event` reads."""
+_CHANGES = f"""
+SELECT change, 'rebalance', value, NULL, NULL, NULL, NULL, NULL, NULL FROM rebalance WHERE change > ?1
+UNION ALL SELECT change, 'event', {_EVENT} FROM event WHERE change > ?1
+UNION ALL SELECT change, 'state', value, NULL, NULL, NULL, NULL, NULL, NULL FROM state WHERE change > ?1
 ORDER BY change LIMIT ?2
 """
 
@@ -292,14 +294,14 @@ class Queries:
         """As `events`, one after the other."""
         asked = _Where("at_ms", since_ms, until_ms)
         asked.equal("grp", group)
-        query = f"SELECT id, grp, at_ms, kind, text FROM event{asked} ORDER BY at_ms, rowid"
+        query = f"SELECT {_EVENT} FROM event{asked} ORDER BY at_ms, rowid"
         return map(_event, self._each(query, *asked.values))
 
     def reports(self, group: str) -> dict[str, Event]:
         """The last reports of the clients of members about themselves (KIP-714), by member id."""
         first = report_id(group, "")
         # The character after "-", which ends `first`.
-        query = "SELECT id, grp, at_ms, kind, text FROM event WHERE id >= ? AND id < ? AND grp = ?"
+        query = f"SELECT {_EVENT} FROM event WHERE id >= ? AND id < ? AND grp = ?"
         found = map(_event, self._all(query, first, f"{first[:-1]}.", group))
         return {one.id.removeprefix(first): one for one in found}
 
@@ -391,8 +393,8 @@ def _samples(
 
 
 def _event(row: Iterable[Any]) -> Event:
-    id, group, at_ms, kind, text = row  # noqa: A001
-    return Event(id, group, at_ms, EventKind(kind), text)
+    id, group, at_ms, kind, *about = row  # noqa: A001
+    return Event(id, group, at_ms, EventKind(kind), *about)
 
 
 _READ: dict[str, Callable[[Any], Rebalance | Event | GroupState]] = {

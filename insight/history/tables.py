@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from ringleader.insight.history.errors import FormatError, HistoryError
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 """In the file's header (`user_version`). Raise it with every change of the tables, and write the step up."""
 
 APPLICATION_ID = 0x524C4849
@@ -21,7 +21,12 @@ BUSY_TIMEOUT_S = 5.0
 FOREVER = 1 << 62
 """`until_ms` of what is still so: an index then finds it behind everything that ended."""
 
-STEPS: dict[int, str] = {}
+STEPS: dict[int, str] = {
+    1: """
+ALTER TABLE event ADD COLUMN member TEXT NOT NULL DEFAULT '';
+ALTER TABLE event ADD COLUMN reason TEXT NOT NULL DEFAULT '';
+"""
+}
 """Format -> what makes the next one of it."""
 
 _WAL_BYTES = 16 << 20
@@ -52,7 +57,7 @@ CREATE INDEX rebalance_by_time ON rebalance (at_ms);
 CREATE INDEX rebalance_by_change ON rebalance (change);
 CREATE TABLE event (
     id TEXT PRIMARY KEY, grp TEXT NOT NULL, at_ms INTEGER NOT NULL, change INTEGER NOT NULL,
-    kind TEXT NOT NULL, text TEXT NOT NULL
+    kind TEXT NOT NULL, text TEXT NOT NULL, member TEXT NOT NULL DEFAULT '', reason TEXT NOT NULL DEFAULT ''
 );
 CREATE INDEX event_by_time ON event (at_ms);
 CREATE INDEX event_by_change ON event (change);

@@ -213,9 +213,9 @@ def _event(
     kind = _EVENTS.get(word)
     if kind is None:
         return None
-    return Event(
-        f"journal-{source.partition}-{source.offset}", said["group"], said["at_ms"], kind, _text(said, who)
-    )
+    reason = said["detail"] if kind is EventKind.ASSIGNOR_FELL_BACK else said["error"]
+    event_id, text = f"journal-{source.partition}-{source.offset}", _text(said, who)
+    return Event(event_id, said["group"], said["at_ms"], kind, text, who.name, reason)
 
 
 def _principal(said: Mapping[str, Any]) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Self, TypeVar
 
 from ringleader.clients.connection.aside import aside
+from ringleader.host.clock import wall_ms
 from ringleader.insight.advice import Thresholds
 from ringleader.insight.advice.words import length
 from ringleader.insight.history import HistoryError
@@ -30,11 +31,6 @@ IDLE_PART = 4
 
 T = TypeVar("T")
 Say = Callable[[str], None]
-
-
-def now_ms() -> int:
-    """Unix time."""
-    return time.time_ns() // 1_000_000
 
 
 class Notifier:
@@ -97,7 +93,7 @@ class Notifier:
     async def _run(self) -> None:
         restored = troubled = False
         while True:
-            began_s, at_ms = time.monotonic(), now_ms()
+            began_s, at_ms = time.monotonic(), wall_ms()
             try:
                 if not restored:
                     await self._restore(at_ms)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
@@ -12,6 +11,7 @@ from typing import Any, NamedTuple, NoReturn
 import grpc
 
 from ringleader.host.addresses import address_text
+from ringleader.host.clock import wall_ms
 from ringleader.insight.advice.demand import Demand, demand
 from ringleader.insight.history import History, HistoryError
 from ringleader.insight.scaler.wire import SERVICE, message
@@ -175,7 +175,7 @@ class _Scaler:
         return found.lag > wanted.active_above or (found.members > 0 and found.lag == 0)
 
     async def _demand(self, wanted: Asked, context: grpc.aio.ServicerContext) -> Demand:
-        now_ms = time.time_ns() // 1_000_000
+        now_ms = wall_ms()
 
         def look(history: History) -> Demand | str:
             if (away := history.away) is not None:

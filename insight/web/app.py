@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
@@ -18,6 +17,7 @@ from starlette.responses import FileResponse, Response, StreamingResponse
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from ringleader.host.clock import wall_ms
 from ringleader.insight.advice.thresholds import DEFAULT, Thresholds
 from ringleader.insight.history import History, HistoryError
 from ringleader.insight.model import Event
@@ -118,7 +118,7 @@ async def _question(
     params = Params(asked, allowed)
 
     def ask(history: History) -> bytes:
-        return _encoded(question(history, params, _now_ms()))
+        return _encoded(question(history, params, wall_ms()))
 
     return _json(await (place.slow if slow else place.desk).ask(ask))
 
@@ -131,7 +131,7 @@ async def _mark(place: Place, asked: Asked, request: Request) -> Response:
     kind, group, label = mark_of(await json_body(request, ("what", "group", "label")))
     if group and await place.desk.ask(lambda history: history.group(group)) is None:
         raise NotFoundError(f"No group {group!r} was seen.")
-    at_ms = _now_ms()
+    at_ms = wall_ms()
     event = Event(f"{kind.value.replace(' ', '-')}-{at_ms}-{group}", group, at_ms, kind, label)
     note([event])
     return Response(_encoded(entry(event)), 201, media_type="application/json")
@@ -142,7 +142,7 @@ async def _groups(place: Place, asked: Asked, _request: Request) -> Response:
     if not live.ready:
         return refusal(503, f"The history cannot be read: {live.trouble or 'it is being opened'}.")
     gone = params.flag("gone", False)
-    now_ms = _now_ms()
+    now_ms = wall_ms()
     rows = live.board.rows(now_ms, gone=gone)
     return _json(_encoded({"groups": rows, "oldest_ms": live.oldest_ms, "now_ms": now_ms}))
 
@@ -150,7 +150,7 @@ async def _groups(place: Place, asked: Asked, _request: Request) -> Response:
 async def _clusters(places: Places, request: Request) -> Response:
     """A row for each cluster: whether it answers, and what its groups do."""
     Params(request.query_params, ())
-    now_ms = _now_ms()
+    now_ms = wall_ms()
     rows = [
         {"name": one.source.name, **one.live.status(), "why": _trouble(one), **one.live.board.sums(now_ms)}
         for one in places.all
@@ -220,7 +220,3 @@ def _json(body: bytes) -> Response:
 
 def _encoded(value: Json) -> bytes:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "replace")
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

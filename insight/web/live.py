@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, NamedTuple
 
+from ringleader.host.clock import wall_ms
 from ringleader.insight.history import Away, History, HistoryError
 from ringleader.insight.model import Event, EventKind, GroupState, Rebalance
 from ringleader.insight.plain import Json
@@ -60,7 +61,7 @@ class Live:
         """Replaced with every message."""
         self._ended = False
         # Numbers of another process' messages are not ours: they begin with the time.
-        self._number = time.time_ns() // 1_000_000
+        self._number = wall_ms()
 
     async def run(self) -> None:
         """Until it is cancelled."""
@@ -129,7 +130,7 @@ class Live:
         cursor = history.cursor
         self.cluster = " ".join(filter(None, (history.address, history.cluster_id)))
         self.away = self._source.away or history.away
-        now_ms = _now_ms()
+        now_ms = wall_ms()
         since_ms = now_ms - HOURS * HOUR_MS
 
         def read(**asked: int) -> list[Rebalance]:
@@ -163,7 +164,7 @@ class Live:
         if isinstance(change, Rebalance):
             self._keep("rebalance", line(change))
         elif isinstance(change, GroupState):
-            self._keep("group", self.board.row(change.group, _now_ms()))
+            self._keep("group", self.board.row(change.group, wall_ms()))
         elif change.kind is not EventKind.CLIENT_TOLD:
             self._keep("event", event_line(change))
 
@@ -179,7 +180,7 @@ class Live:
         self.oldest_ms = history.oldest_ms
         for state in self.board.groups():
             newest_ms = self.board.lags.newest_ms(state.group)
-            since_ms = _now_ms() - HOUR_MS if newest_ms is None else newest_ms + 1
+            since_ms = wall_ms() - HOUR_MS if newest_ms is None else newest_ms + 1
             self.board.measure(state.group, history.lag(state.group, since_ms=since_ms))
 
     def _say_trouble(self, trouble: str | None) -> None:
@@ -190,7 +191,3 @@ class Live:
 
 def _sse(number: int, kind: str, data: object) -> str:
     return f"id: {number}\nevent: {kind}\ndata: {json.dumps(data, separators=(',', ':'))}\n\n"
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

@@ -3,7 +3,6 @@ partition-seconds without owner count from the start of the process."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping
 
 from prometheus_client import CollectorRegistry, generate_latest
@@ -11,6 +10,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
+from ringleader.host.clock import wall_ms
 from ringleader.insight.web.live import Live
 from ringleader.insight.web.sources import CLUSTER, Places
 
@@ -99,5 +99,5 @@ def exposition(places: Places) -> bytes:
     """All of it in Prometheus' text format."""
     registry = CollectorRegistry(auto_describe=False)
     lives = {one.source.name: one.live for one in places.all}
-    registry.register(_Groups(lives, lambda: time.time_ns() // 1_000_000, named=places.named))
+    registry.register(_Groups(lives, wall_ms, named=places.named))
     return generate_latest(registry)

@@ -27,6 +27,7 @@ from ringleader.clients.offsets.reset_plan import (
     make_plan,
     target_of,
 )
+from ringleader.host.clock import wall_ms
 from ringleader.host.printable import printable
 from ringleader.insight.model import Event, EventKind
 from ringleader.insight.web.guard import MAY_RESET, principal, refusal
@@ -171,7 +172,7 @@ def _event(plan: Plan, who: str, where: str) -> Event:
     some = Plan(plan.group, plan.changes[:EVENT_MAX], "").text
     more = len(plan.changes) - EVENT_MAX
     others = f" and {more} more" if more > 0 else ""
-    at_ms = time.time_ns() // 1_000_000
+    at_ms = wall_ms()
     text = f"From the page, by {who} at {where}: {some}{others}."
     return Event(f"reset-{at_ms}-{plan.group}", plan.group, at_ms, EventKind.OFFSETS_RESET, printable(text))
 
@@ -204,7 +205,7 @@ def _target(to: str, value: str | None) -> Target:
             raise AskedWronglyError(f"{to}: value is a whole number, not {str(given)[:40]!r}.")
         given = int(given)
     try:
-        return target_of(to, given, time.time_ns() // 1_000_000)
+        return target_of(to, given, wall_ms())
     except ValueError as error:
         raise AskedWronglyError(f"{to}: {error}.") from None
 

@@ -22,12 +22,13 @@ from ringleader.cli.common import (
 )
 from ringleader.cli.import_groups import HELP as IMPORT_HELP
 from ringleader.cli.import_groups import import_groups
-from ringleader.cli.looking_back import Times, now_ms
+from ringleader.cli.looking_back import Times
 from ringleader.cli.redrive import HELP as REDRIVE_HELP
 from ringleader.cli.redrive import redrive
 from ringleader.cli.reset import HELP as RESET_HELP
 from ringleader.cli.reset import reset
 from ringleader.cli.scope import parse_scope
+from ringleader.host.clock import wall_ms
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -152,7 +153,7 @@ def describe(
     if found["members"]:
         out.print()
         out.print(_members(found))
-        times = Times(now_ms(), utc=False)
+        times = Times(wall_ms(), utc=False)
         for one in found["members"]:
             if one["told"] is not None:
                 out.print(f"{times.point(one['told_ms'])}: {one['told']}", style="dim", markup=False)

@@ -9,8 +9,9 @@ from pathlib import Path
 import typer
 
 from ringleader.cli.common import WRONG_INPUT, console, fail, table
-from ringleader.cli.looking_back import given, history_of, must_know, now_ms, window_of
+from ringleader.cli.looking_back import given, history_of, must_know, window_of
 from ringleader.cli.looking_back import plain as plain_of
+from ringleader.host.clock import wall_ms
 from ringleader.insight.plain import FORMAT
 
 FORMATS = ("parquet",)
@@ -34,7 +35,7 @@ def export_history(ctx: typer.Context, groups: Sequence[str], form: str, directo
     from ringleader.insight.columns.files import FilesError, write
     from ringleader.insight.columns.rows import Asked, groups_in
 
-    window = window_of(ctx.params["since"], ctx.params["until"], now_ms())
+    window = window_of(ctx.params["since"], ctx.params["until"], wall_ms())
     with history_of(ctx) as history:
         for group in groups:
             must_know(history, group)

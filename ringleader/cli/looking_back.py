@@ -17,6 +17,7 @@ import typer
 from ringleader.cli.asking import NOWHERE, security_of, servers_of
 from ringleader.cli.common import BOOTSTRAP, WRONG_INPUT, complain, fail, utf8
 from ringleader.clients.times import moment_ms
+from ringleader.host.clock import wall_ms
 from ringleader.insight.names import no_group
 from ringleader.insight.plain import iso, with_times
 from ringleader.insight.plain import plain as insight_plain
@@ -82,11 +83,6 @@ _SLOW_S = 2.0
 """After this time the progress of a backlog is shown."""
 
 
-def now_ms() -> int:
-    """Unix time."""
-    return time.time_ns() // 1_000_000
-
-
 @dataclass(frozen=True)
 class View:
     """The part of a history that a command looks at: a group in a window of time."""
@@ -122,7 +118,7 @@ def view_of(
     """The group and window of a command's own parameters, in the history that its options name. `group`:
     instead of the parameter. `since` and `until`: the names of the parameters of the window. An error ends
     the command with one sentence."""
-    now, asked = now_ms(), ctx.params
+    now, asked = wall_ms(), ctx.params
     group = asked["group"] if group is None else group
     names = (f"--{since.rstrip('_')}", f"--{until}")
     window = window_of(asked[since], asked[until], now, names)

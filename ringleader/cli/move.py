@@ -19,11 +19,11 @@ from ringleader.cli.looking_back import (
     given,
     history_of,
     must_know,
-    now_ms,
     plain,
     say,
     window_of,
 )
+from ringleader.host.clock import wall_ms
 from ringleader.host.printable import printable
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def advise_move(ctx: typer.Context, group: str | None) -> None:
     from ringleader.insight.advice.consumer_protocol import Server, consumer_protocol, move_json
 
     asked = ctx.params
-    now = now_ms()
+    now = wall_ms()
     window = window_of(asked["since"], asked["until"], now)
     with history_of(ctx) as history:
         seen = _present(ctx, group)

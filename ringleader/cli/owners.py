@@ -25,8 +25,8 @@ from ringleader.cli.looking_back import (
     UtcOption,
     history_of,
     moment_of,
-    now_ms,
 )
+from ringleader.host.clock import wall_ms
 from ringleader.insight.names import nearest
 from ringleader.insight.plain import iso
 
@@ -86,7 +86,7 @@ def owners(
 ) -> None:
     """See `HELP`."""
     topic, number = _place(partition)
-    now = now_ms()
+    now = wall_ms()
     at_ms, times = now if at is None else moment_of(at, now, "--at"), Times(now, utc=utc)
     with history_of(ctx) as history:
         all_of = {

@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -27,6 +26,7 @@ from ringleader.cli.common import (
     utf8,
 )
 from ringleader.cli.scope import parse_scope
+from ringleader.host.clock import wall_ms
 from ringleader.protocol import json_text
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ def _target(option: str, value: Any, group: str) -> Target:
     try:
         if kind == "from-file":
             return Target("file", offsets=_read_plan(value.read_text(), group))
-        return target_of(kind, value, time.time_ns() // 1_000_000)
+        return target_of(kind, value, wall_ms())
     except OSError as error:
         fail(f"{option}: {error.strerror}: {value}.", WRONG_INPUT)
     except UnicodeDecodeError:

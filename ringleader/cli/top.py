@@ -36,9 +36,9 @@ from ringleader.cli.looking_back import (
     cluster_of,
     given,
     history_of,
-    now_ms,
     plain,
 )
+from ringleader.host.clock import wall_ms
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -114,7 +114,7 @@ def top(
     """See `HELP`."""
     if once:
         with history_of(ctx) as history:
-            now = now_ms()
+            now = wall_ms()
             rows = rows_of(history, now, gone=gone)
         if as_json:
             print(json.dumps({"groups": plain(sorted_by(rows, sort))}))
@@ -244,7 +244,7 @@ class _Live:
             loop.add_reader(sys.stdin.fileno(), lambda: _read_keys(keys))
             try:
                 while True:
-                    now = now_ms()
+                    now = wall_ms()
                     rows = await asyncio.to_thread(rows_of, history, now, gone=self._gone)
                     live.update(self._screen(rows, history, now, out.height), refresh=True)
                     try:

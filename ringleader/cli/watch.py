@@ -6,7 +6,6 @@ import asyncio
 import logging
 import signal
 import sys
-import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from pathlib import Path
@@ -21,6 +20,7 @@ from ringleader.cli.flags import command_with
 from ringleader.cli.insight_settings import ConfigOption, Settings, flags, load_or_fail
 from ringleader.cli.lines import REMEMBERED, AsJson, AsText
 from ringleader.clients.times import duration_ms
+from ringleader.host.clock import wall_ms
 from ringleader.host.printable import printable
 
 if TYPE_CHECKING:
@@ -315,7 +315,7 @@ class _Watch:
                 if isinstance(error, BrokenPipeError):
                     raise
                 why = str(error).rstrip(".")
-                source.away = source.away or Away(time.time_ns() // 1_000_000, why)
+                source.away = source.away or Away(wall_ms(), why)
                 if said != why:
                     again = f"it is tried again every {AGAIN_S:.0f} s"
                     complain(f"{printable(one.name)} is not watched: {why}; {again}.")

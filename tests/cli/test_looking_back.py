@@ -51,7 +51,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
         billing.coordinator_restarts()
         reason = "no member can compute client:mine"
         text = f"The coordinator assigned in place of a member (ship-1@10.0.0.9): {reason}."
-        made.event(EventKind.ASSIGNOR_FELL_BACK, text, "shipping")
+        made.event(EventKind.ASSIGNOR_FELL_BACK, text, "shipping", "ship-1@10.0.0.9", reason)
         made.wait((now_ms - made.now_ms) / 1000)
     return path
 

@@ -85,9 +85,9 @@ class Made:
                 group.work()
         self.now_ms = until_ms
 
-    def event(self, kind: EventKind, text: str, group: str = "") -> None:
+    def event(self, kind: EventKind, text: str, group: str = "", member: str = "", reason: str = "") -> None:
         """Something beside rebalances."""
-        self.add(Event(f"made-event-{self.number()}", group, self.now_ms, kind, text))
+        self.add(Event(f"made-event-{self.number()}", group, self.now_ms, kind, text, member, reason))
 
     def add(self, *outputs: Output) -> None:
         """Anything else, as inference would say it."""

@@ -167,8 +167,7 @@ def refused(error: str, *, expires: bool) -> Script:
         made.wait(60)
         for _ in range(3):
             made.wait(10)
-            text = f"app-1 (User:app) was refused to join: {error}, 4 times."
-            made.event(EventKind.JOIN_REFUSED, text, "orders")
+            made.event(EventKind.JOIN_REFUSED, "As the journal words it.", "orders", "app-1", error)
         if expires:
             group.crash("app-1")
         made.wait(60)
@@ -190,7 +189,7 @@ def test_a_static_member_that_must_wait_for_its_former_session_is_found(
 
 
 def test_the_journal_of_the_daemon_tells_of_the_refusal(tmp_path: Path) -> None:
-    """In the words that the finding is made from."""
+    """In the fields that the finding is made from."""
     told = Incident(
         "orders", IncidentKind.JOIN_REFUSED, 1_000, client_host="/h", group_instance_id="app-1",
         error=ErrorCode.UNRELEASED_INSTANCE_ID, principal="User:app",

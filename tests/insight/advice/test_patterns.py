@@ -316,8 +316,8 @@ CANNOT = "no member can compute client:mine"
 def falls_back(made: Made, *reasons: str) -> None:
     orders(made)
     for reason in reasons:
-        text = f"The coordinator assigned in place of a member (app-1@10.0.0.3): {reason}."
-        made.event(EventKind.ASSIGNOR_FELL_BACK, text, "orders")
+        text = "As the journal words it."
+        made.event(EventKind.ASSIGNOR_FELL_BACK, text, "orders", "app-1@10.0.0.3", reason)
         made.wait(600)
 
 

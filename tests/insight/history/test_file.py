@@ -22,7 +22,7 @@ from ringleader.insight.history import (
     tables,
 )
 from ringleader.insight.history.tables import FORMAT_VERSION
-from ringleader.insight.model import Cause, Commit, Confidence, Kind, Rebalance
+from ringleader.insight.model import Cause, Commit, Confidence, Event, EventKind, Kind, Rebalance
 from tests.insight.made import Made, incidents
 
 WRITER = """
@@ -287,7 +287,9 @@ def test_an_older_format_is_brought_up_to_date_by_who_writes(
     monkeypatch.setattr(tables, "FORMAT_VERSION", FORMAT_VERSION + 1)
     step = "ALTER TABLE event ADD COLUMN colour TEXT NOT NULL DEFAULT 'red';"
     monkeypatch.setitem(tables.STEPS, FORMAT_VERSION, "DROP TABLE lag; DROP TABLE nothing;")
-    with pytest.raises(FormatError, match="has the older format 1: `ringleader watch --history"):
+    with pytest.raises(
+        FormatError, match=f"has the older format {FORMAT_VERSION}: `ringleader watch --history"
+    ):
         History.open(path, read_only=True)
     with pytest.raises(HistoryError):
         History.open(path)  # the step fails: the file is as it was
@@ -297,3 +299,21 @@ def test_an_older_format_is_brought_up_to_date_by_who_writes(
         assert history._all("SELECT colour FROM event") == []
     with History.open(path, read_only=True) as history:
         assert history._all("PRAGMA user_version") == [(FORMAT_VERSION + 1,)]
+
+
+def test_events_of_the_first_format_are_about_nobody(tmp_path: Path) -> None:
+    path = tmp_path / "h.sqlite"
+    known = Event("e-1", "g", 1_000, EventKind.JOIN_REFUSED, "It was refused.", "app-1", "FENCED_INSTANCE_ID")
+    with History.open(path) as history:
+        history.record([known])
+        assert history.events("g") == [known]
+        assert history.changes(0)[1] == [known]
+    connection = sqlite3.connect(path)
+    connection.executescript(
+        "ALTER TABLE event DROP COLUMN member; ALTER TABLE event DROP COLUMN reason; PRAGMA user_version = 1;"
+    )
+    connection.close()
+    with History.open(path) as history:
+        assert history.events("g") == [known._replace(member="", reason="")]
+        history.record([known])
+        assert history.events("g") == [known]

@@ -376,6 +376,31 @@ def test_what_else_it_says(incident: Incident, kind: EventKind, text: str) -> No
     )
 
 
+@pytest.mark.parametrize(
+    ("incident", "member", "reason"),
+    [
+        (
+            Incident("g", IncidentKind.ASSIGNOR_FELL_BACK, T0, "a-1", "a", "/h", reason="its own (why)"),
+            "a@h",
+            "its own (why)",
+        ),
+        (
+            Incident(
+                "g", IncidentKind.JOIN_REFUSED, T0, "", "c", "/10.0.0.3", "i-c",
+                ErrorCode.UNRELEASED_INSTANCE_ID, principal="User:ann",
+            ),
+            "i-c",
+            "UNRELEASED_INSTANCE_ID",
+        ),
+        (Incident("g", IncidentKind.GROUP_DELETED, T0), "", ""),
+    ],
+)  # fmt: skip
+def test_it_says_in_fields_of_whom_and_why(incident: Incident, member: str, reason: str) -> None:
+    (event,) = read(incident)
+    assert isinstance(event, Event)
+    assert (event.member, event.reason) == (member, reason)
+
+
 def _deed(event: str, subject: str, detail: str = "", **more: Any) -> ChangeRecord:
     kind = ChangeKind.REFUSED if event == "refused" else ChangeKind.CHANGED
     who: dict[str, Any] = {"principal": "User:ann", "client_id": "c", "client_host": "/10.0.0.3", **more}

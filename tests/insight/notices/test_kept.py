@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from ringleader.host.clock import wall_ms
 from ringleader.insight.advice import Thresholds
 from ringleader.insight.history import Away, History
 from ringleader.insight.model import Event, EventKind
 from ringleader.insight.notices import NoticeSettings, Notifier
 from ringleader.insight.notices.kept import Kept, KeptNotice
-from ringleader.insight.notices.notifier import now_ms
 from tests.support.receivers import Webhook
 
 
@@ -102,7 +102,7 @@ async def test_what_was_answered_is_not_told_again_though_the_history_does_not_h
 
 
 async def test_what_has_waited_for_too_long_or_for_another_target_is_not_sent(file: Path) -> None:
-    old, other = incident(1, 1_000), incident(2, now_ms())
+    old, other = incident(1, 1_000), incident(2, wall_ms())
     kept = Kept(file, pytest.fail)
     with Webhook() as hook:
         rows = [("the webhook at 127.0.0.1", old), ("Slack at elsewhere", other)]
