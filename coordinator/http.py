@@ -3,12 +3,13 @@
     /health    200 while the node's event loop answers, else 503: restart the process
     /ready     200 while clients are served, else 503: send them elsewhere
     /metrics   for Prometheus; `?group=NAME` (as often as wanted) or `?groups=all` adds figures of groups
+    /clients   what clients told of themselves (JSON), after `?after=NUMBER`; see `http_telemetry`
     /record    (POST) the requests to a group from now on; see `http_recording`
 
-Health is for every caller. Metrics are, too, unless `http.token.file` or `http.ssl.client.auth` is set, and
-one of these has to be set where other machines reach it (or `allow.plaintext`). Recordings are for callers
-with the token of `http.recording.token.file`. Nothing can be changed. It has a thread and an event loop of
-its own: a scrape costs the node's loop the counting only, in pieces.
+Health is for every caller. Metrics and reports are, too, unless `http.token.file` or `http.ssl.client.auth`
+is set, and one of these has to be set where other machines reach it (or `allow.plaintext`). Recordings are
+for callers with the token of `http.recording.token.file`. Nothing can be changed. It has a thread and an
+event loop of its own: a scrape costs the node's loop the counting only, in pieces.
 
 Metrics (labels in braces; counters count from the start of the process):
 
@@ -49,6 +50,7 @@ One of several nodes has more: see `http_nodes`; what clients tell of themselves
 from __future__ import annotations
 
 import asyncio
+import re
 import socket
 import threading
 from collections import Counter
@@ -79,7 +81,7 @@ from ringleader.coordinator.groups.states import GroupState
 from ringleader.coordinator.http_access import HttpAccess
 from ringleader.coordinator.http_nodes import NodesFigures, families
 from ringleader.coordinator.http_recording import Recordings
-from ringleader.coordinator.http_telemetry import TelemetryFigures
+from ringleader.coordinator.http_telemetry import TelemetryFigures, reports
 from ringleader.coordinator.http_telemetry import families as of_clients
 from ringleader.coordinator.journal.writer import JournalWriter
 from ringleader.coordinator.logs import Log
@@ -148,6 +150,10 @@ class Figures:
     telemetry: TelemetryFigures | None = None
 
 
+_GUARDED = {"/metrics": "metrics", "/clients": "reports of clients"}
+_NUMBER = re.compile(r"[0-9]{1,18}", re.ASCII)
+
+
 class NodeSide:
     """The node's side, on its loop. `server` and `runtime` are set when they are there."""
 
@@ -183,6 +189,11 @@ class NodeSide:
     async def is_ready(self) -> bool:
         """Whether clients are served."""
         return self.ready
+
+    async def reports(self, after: int) -> bytes:
+        """What clients told of themselves, see `http_telemetry.reports`."""
+        assert self.telemetry is not None
+        return reports(self.telemetry, after, monotonic_ms())
 
     async def figures(self, named: Iterable[str] | None) -> Figures:
         """Everything, with what other work there is in between. `named`: groups that are asked for; None:
@@ -305,15 +316,23 @@ class HttpEndpoint:
     # ---- on the endpoint's own loop ----
 
     def _routes(self) -> Mapping[str, Answer]:
-        return {"/health": self._health, "/ready": self._ready, "/metrics": self._metrics}
+        return {
+            "/health": self._health,
+            "/ready": self._ready,
+            "/metrics": self._metrics,
+            "/clients": self._clients,
+        }
 
     def _guarded(self, answer: Answer) -> Answer:
         async def guarded(request: Request) -> Response:
             if self._names is not None and not asks_for(request.headers, self._names):
                 return PlainTextResponse("this is not a name of this machine: ask by address\n", 421)
-            if request.scope["path"] == "/metrics" and not self._may(request):
+            what = _GUARDED.get(request.scope["path"])
+            if what is not None and not self._may(request):
                 known = {"WWW-Authenticate": "Bearer"} if self._access.token is not None else {}
-                return PlainTextResponse("metrics need a token or a client certificate\n", 401, headers=known)
+                return PlainTextResponse(
+                    f"{what} need a token or a client certificate\n", 401, headers=known
+                )
             return await answer(request)
 
         return guarded
@@ -356,6 +375,18 @@ class HttpEndpoint:
         registry.register(_Families(figures))
         ProcessCollector(registry=registry)
         return Response(generate_latest(registry), media_type=CONTENT_TYPE_PLAIN_0_0_4)
+
+    async def _clients(self, request: Request) -> Response:
+        after = request.query_params.get("after", "0")
+        if not _NUMBER.fullmatch(after):
+            return PlainTextResponse("after: the number of a report\n", 400)
+        if self.side.telemetry is None:
+            return PlainTextResponse("clients are not asked: set telemetry.enable\n", 404)
+        try:
+            found = await asyncio.wait_for(self.side.ask(self.side.reports(int(after))), ANSWER_TIMEOUT_S)
+        except TimeoutError:
+            return PlainTextResponse("the event loop does not answer\n", 503)
+        return Response(found, media_type="application/json")
 
 
 def _run(serving: Coroutine[Any, Any, None]) -> None:

@@ -10,6 +10,7 @@ ringleader_clients_left_out                     members beyond that
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
@@ -17,12 +18,15 @@ from itertools import islice
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 
-from ringleader.coordinator.journal.entries import Told
+from ringleader.coordinator.journal.entries import ClientTold, Told
+from ringleader.coordinator.journal.record import client_told
 from ringleader.coordinator.telemetry import INSTANCES_MAX, MEASURES, Telemetry
 from ringleader.protocol.errors import error_name
 
 MEMBERS_MAX = 1_000
 """Members with figures of their own in one answer."""
+REPORTS_MAX = 1_000
+"""Reports in one answer of `/clients`."""
 
 
 @dataclass(slots=True)
@@ -46,6 +50,14 @@ class TelemetryFigures:
         left_out = sum(1 for _ in found)
         clients, pushes = telemetry.count(now_ms), dict(telemetry.pushes)
         return cls(clients, pushes, None if named is None else told, left_out, wall_ms)
+
+
+def reports(telemetry: Telemetry, after: int, now_ms: int) -> bytes:
+    """JSON: what clients told after the report of that number (`reports`, each as the journal's entry "client
+    told"), the number to go on from (`last`), and whether there are `more` now."""
+    told, last, more = telemetry.since(after, REPORTS_MAX, now_ms)
+    rows = [client_told(ClientTold(one)) for one in told]
+    return json.dumps({"reports": rows, "last": last, "more": more}).encode()
 
 
 def families(found: TelemetryFigures) -> Iterator[Metric]:

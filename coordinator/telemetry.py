@@ -117,6 +117,8 @@ class _Instance:
     terminating: bool = False
     error: int = ErrorCode.NONE
     told: Told | None = None
+    number: int = 0
+    """Of that report; see `Telemetry.since`."""
     before: Told | None = None
     """Its last report as another member than now."""
     departed: dict[tuple[str, str], int] = field(default_factory=dict)
@@ -145,6 +147,8 @@ class Telemetry:
         """By client instance id, the one that was silent for longest first."""
         self._members: dict[tuple[str, str], bytes] = {}
         """Group and member id -> the instance that told of it last."""
+        self._number = 0
+        """Of the newest report."""
         self.pushes: Counter[int] = Counter()
         """By error code."""
         self.on_told: Callable[[ClientTold], None] | None = None
@@ -242,6 +246,8 @@ class Telemetry:
             self._forget_member(instance_id, instance.before)
             instance.before = last
         instance.told = told
+        # Numbers of the process before this one were lower: they begin with the time.
+        self._number = instance.number = max(self._number + 1, told.at_ms)
         self._members[_member(told)] = instance_id
 
     # ---- instances ----
@@ -297,6 +303,18 @@ class Telemetry:
             told = self._instances[instance_id].told
             if key[0] in group_ids and told is not None and _member(told) == key:
                 yield told
+
+    def since(self, number: int, most: int, now_ms: int) -> tuple[list[Told], int, bool]:
+        """The reports of clients that came after the one with that number (0: all that are known), the oldest
+        first, at most so many; the number of the last of them; and whether there are more."""
+        self._expire(now_ms)
+        newer = sorted(
+            (one for one in self._instances.values() if one.told is not None and one.number > number),
+            key=lambda one: one.number,
+        )
+        some = newer[:most]
+        told = [one.told for one in some if one.told is not None]
+        return told, some[-1].number if some else number, len(newer) > most
 
     def gone(self, group_id: str, member_ids: Iterable[str]) -> dict[str, Told]:
         """The last reports of the clients of these members, by member id. They are in the group no more: what

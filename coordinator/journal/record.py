@@ -185,7 +185,7 @@ class JournalRecords:
                 },
             )
         if isinstance(said, ClientTold):
-            value = _client_told(said)
+            value = client_told(said)
         else:
             value = _change(said, count) if isinstance(said, ChangeRecord) else _incident(said, count)
         return _row(said.at_ms, said.group_id, value)
@@ -513,7 +513,8 @@ def _present(one: Present, entry: JournalEntry, is_consumer: bool) -> dict[str, 
     }
 
 
-def _client_told(said: ClientTold) -> dict[str, Any]:
+def client_told(said: ClientTold) -> dict[str, Any]:
+    """The fields of its record."""
     told = said.told
     return {
         **_event("client told", told.at_ms, told.group_id),

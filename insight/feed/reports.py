@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import http.client
 import json
 import ssl
+import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -18,10 +20,11 @@ ANSWER_MAX_BYTES = 8 << 20
 """Of one answer; a node's have some 3 MB at most."""
 TIMEOUT_S = 5.0
 NODES_MAX = 256
+"""Of one cluster: each is asked on a thread of its own."""
 
 
 def node_url(text: str) -> str:
-    """The address of a node's HTTP endpoint, `http://HOST:PORT`, or https. Raises ValueError, one sentence."""
+    """The address of a node's HTTP endpoint, http://HOST:PORT or https. Raises ValueError, one sentence."""
     try:
         parts = urlsplit(text)
         good = parts.scheme in ("http", "https") and parts.hostname is not None and parts.port is not None
@@ -48,8 +51,6 @@ class Reports:
         """`urls`: see `node_url`; each raises ValueError. `token`: of their `http.token.file`. `context`: for
         https; default: the authorities that the machine trusts. `on_notice` gets sentences for people."""
         self._after = {node_url(one): 0 for one in urls}
-        if len(self._after) > NODES_MAX:
-            raise ValueError(f"a watcher asks {NODES_MAX} nodes at most, not {len(self._after)}")
         self._headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         self._opener = opener(context or ssl.create_default_context())
         self._on_notice = on_notice
@@ -67,7 +68,9 @@ class Reports:
             while more:
                 some, self._after[url], more = await asyncio.to_thread(self._ask, url, self._after[url])
                 found += some
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, http.client.HTTPException) as error:
+            if isinstance(error, urllib.error.HTTPError):
+                error.close()
             if url not in self._silent:
                 self._silent.add(url)
                 why = str(error).rstrip(".")

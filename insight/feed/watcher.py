@@ -17,6 +17,7 @@ from ringleader.clients.model import EARLIEST, LATEST
 from ringleader.host.clock import wall_ms
 from ringleader.insight.feed.polls import OFFSETS_TOPIC, Polls
 from ringleader.insight.feed.recorder import Recorder
+from ringleader.insight.feed.reports import Reports
 from ringleader.insight.feed.tail import Data, Gap, Tail
 from ringleader.insight.history import Away, History, Position, default_path
 from ringleader.insight.history.history import MAX_AGE_MS, MAX_BYTES
@@ -33,6 +34,8 @@ FLUSH_S = 1.0
 GROUPS_EVERY_S = 1.0
 TOPICS_EVERY_S = 10.0
 LAGS_EVERY_S = 10.0
+REPORTS_EVERY_S = 5.0
+"""Clients tell of themselves once a minute."""
 AGAIN_S = 1.0
 """A cluster that is away is asked again after that."""
 
@@ -63,10 +66,12 @@ class Watcher:
         poll: bool = True,
         max_age_ms: int = MAX_AGE_MS,
         max_bytes: int = MAX_BYTES,
+        reports: Reports | None = None,
         on_notice: Callable[[str], None] = lambda _text: None,
     ) -> None:
         """`history`: the file; default: that of the cluster in the user's data directory. `from_start`: a new
         history begins with what the cluster's topics still have, else now. `poll=False`: only reads topics.
+        `reports`: of clients about themselves, from nodes, which have no journal; with one they stand in it.
         `on_notice` gets sentences for people: that the cluster is away, that it is back. Raises ValueError
         for addresses that are none."""
         self._cluster = Cluster(bootstrap, client_id=CLIENT_ID, tls=tls, sasl=sasl)
@@ -74,6 +79,7 @@ class Watcher:
         self._from_start = from_start
         self._polling = poll
         self._bounds = max_age_ms, max_bytes
+        self._reports = reports
         self._on_notice = on_notice
         self._polls = Polls(self._cluster, self._tell, wall_ms)
         self._tail = Tail(self._cluster, self._read_records, self._gap)
@@ -135,6 +141,11 @@ class Watcher:
                 self._every(GROUPS_EVERY_S, self._look_at_groups),
                 self._every(LAGS_EVERY_S, self._look_at_lags),
             ]
+        if self._reports is not None:
+            if self.exact:
+                self._on_notice("nodes are not asked what clients told: it stands in the cluster's journal")
+            else:
+                works.append(self._hear(self._reports))
         self._tasks = [asyncio.create_task(self._guard(work), name="watcher") for work in works]
 
     async def stop(self) -> None:
@@ -363,6 +374,13 @@ class Watcher:
         inference = self._recording.inference
         self._recording.add(await self._polls.lags(inference.committed()))
         self._recording.add(await self._polls.share_lags(inference.share_groups()))
+
+    async def _hear(self, reports: Reports) -> None:
+        await self._ahead.wait()
+        while True:
+            for told in await reports.read():
+                self._tell(told)
+            await asyncio.sleep(REPORTS_EVERY_S)
 
     async def _every(self, every_s: float, look: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Look at that interval; a cluster that is away is reported, and waited for."""

@@ -89,8 +89,8 @@ def decode(
         if said["format"] != FORMAT:
             return None
         source = Source(partition, offset)
-        told = _TOLD.get(said["kind"])
-        found = None if told is None else told(source, said)
+        entry = _TOLD.get(said["kind"])
+        found = None if entry is None else entry(source, said)
         topic = said["subject"] if said.get("event") in _TOPIC_EVENTS else ""
         if found is None:
             return None
@@ -196,14 +196,19 @@ def _report(told: Mapping[str, Any], group: str, who: Mapping[str, Any]) -> Told
     )
 
 
+def told(said: Mapping[str, Any]) -> Told:
+    """A report of a client, as a node tells it over HTTP: in the words of the entry "client told". Raises
+    ValueError, KeyError, TypeError or AttributeError for what is none."""
+    return _report(said["told"], said["group"], said)
+
+
 def _event(
     source: Source, said: Mapping[str, Any]
 ) -> Event | StaticReturned | InstanceFenced | Told | ToldLater | None:
     word = said["event"]
     if word == "client told":
-        told = _report(said["told"], said["group"], said)
-        gone_id = said["old_member_id"]
-        return ToldLater(told.group, gone_id, told) if gone_id else told
+        report, gone_id = told(said), said["old_member_id"]
+        return ToldLater(report.group, gone_id, report) if gone_id else report
     who = Member(said["member_id"], said["client_id"], said["client_host"], said["group_instance_id"])
     if word == "static member returned":
         principal = _principal(said)

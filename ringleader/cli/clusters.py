@@ -27,12 +27,15 @@ class Cluster(NamedTuple):
     security: ClientSecurity
     history: Path | None
     """None: in its default place."""
+    nodes: tuple[str, ...] = ()
+    """HTTP addresses of its nodes."""
 
 
 def clusters_of(
     given: Sequence[str],
     histories: Sequence[Path],
     configs: Sequence[Path],
+    nodes: Sequence[str] = (),
     environ: Mapping[str, str] = os.environ,
 ) -> list[Cluster]:
     """The clusters that the options name: each `[NAME=]HOST:PORT[,...]`. Of several, one without a name is
@@ -59,11 +62,33 @@ def clusters_of(
     named = [file for file in files.values() if file is not None]
     if len({*named}) < len(named):
         fail("--history: each cluster has a file of its own: give them as NAME=FILE.", WRONG_INPUT)
-    return [Cluster(name, servers, security[name], files[name]) for name, servers in found.items()]
+    http_of = _nodes_of(nodes, found)
+    return [
+        Cluster(name, servers, security[name], files[name], http_of[name]) for name, servers in found.items()
+    ]
 
 
 def _fail(why: str) -> NoReturn:
     fail(f"--bootstrap-server: {why}.", WRONG_INPUT)
+
+
+def _nodes_of(given: Sequence[str], names: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """The nodes of each cluster: NAME=URL is of that one; of several clusters each has a name."""
+    from ringleader.insight.feed.reports import NODES_MAX, node_url
+
+    found: dict[str, list[str]] = {name: [] for name in names}
+    for text in given:
+        name, equals, url = text.partition("=")
+        name, url = (name, url) if equals and name in found else (next(iter(found)), text)
+        if url is text and len(found) > 1:
+            fail(f"--node-http: of several clusters give NAME=URL, not {text!r}.", WRONG_INPUT)
+        try:
+            found[name].append(node_url(url))
+        except ValueError as error:
+            fail(f"--node-http: {error}.", WRONG_INPUT)
+    if max(map(len, found.values())) > NODES_MAX:
+        fail(f"--node-http: {NODES_MAX} nodes of a cluster at most.", WRONG_INPUT)
+    return {name: tuple(urls) for name, urls in found.items()}
 
 
 def _of_each(option: str, given: Sequence[Path], names: Iterable[str]) -> dict[str, Path | None]:

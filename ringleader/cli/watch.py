@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
+import ssl
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
@@ -166,6 +167,31 @@ AuthorityOption = Annotated[
         show_default=False,
     ),
 ]
+NodeHttpOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="[NAME=]URL",
+        parser=utf8,
+        help="HTTP endpoint of a node (http://HOST:PORT), where what clients told of themselves is read; may "
+        "be repeated.",
+        show_default=False,
+    ),
+]
+NodeTokenFileOption = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE", dir_okay=False, help="Token of these endpoints (http.token.file).", show_default=False
+    ),
+]
+NodeAuthorityOption = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        dir_okay=False,
+        help="PEM file with CA certificates to trust for these endpoints. Default: those of the system.",
+        show_default=False,
+    ),
+]
 UtcOption = Annotated[bool, typer.Option("--utc", help="Print exact times (UTC).")]
 JsonLinesOption = Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")]
 
@@ -188,6 +214,9 @@ def _watch_with(
     reset_token_file: ResetTokenFileOption = None,
     page_certificate: CertificateOption = None,
     page_client_authority: AuthorityOption = None,
+    node_http: NodeHttpOption = None,
+    node_token_file: NodeTokenFileOption = None,
+    node_authority: NodeAuthorityOption = None,
     utc: UtcOption = False,
     as_json: JsonLinesOption = False,
     command_config: ConfigsOption = None,
@@ -195,11 +224,13 @@ def _watch_with(
     **given: Any,
 ) -> None:
     from ringleader.clients.errors import ClientError
+    from ringleader.insight.feed.reports import Reports
     from ringleader.insight.feed.watcher import Watcher
     from ringleader.insight.history import HistoryError
 
     logging.getLogger("ringleader.clients").addHandler(NOWHERE)
-    clusters = clusters_of(bootstrap_server or [], history or [], command_config or [])
+    clusters = clusters_of(bootstrap_server or [], history or [], command_config or [], node_http or [])
+    token, context = _of_nodes(node_token_file, node_authority)
     age_ms, size = _age_ms(keep), _size(max_size)
     groups = frozenset(group or ())
     settings = load_or_fail(given, config)
@@ -219,6 +250,10 @@ def _watch_with(
 
     def watcher_of(one: Cluster) -> Watcher:
         about = f"{printable(one.name)}: " if one.name else ""
+
+        def notice(text: str) -> None:
+            complain(f"{about}{text}")
+
         return Watcher(
             one.servers,
             one.history,
@@ -227,7 +262,8 @@ def _watch_with(
             from_start=from_start,
             max_age_ms=age_ms,
             max_bytes=size,
-            on_notice=lambda text: complain(f"{about}{text}"),
+            reports=Reports(one.nodes, notice, token=token, context=context) if one.nodes else None,
+            on_notice=notice,
         )
 
     def show_of(one: Cluster) -> Show:
@@ -471,6 +507,20 @@ def _page(
     except ValueError as error:
         fail(f"--page: {error}.", WRONG_INPUT)
     return Page(host, port, names, token, reset_token, tls, thresholds, address is not None)
+
+
+def _of_nodes(token_file: Path | None, authority: Path | None) -> tuple[str | None, ssl.SSLContext | None]:
+    from ringleader.host.http_server import read_token
+
+    try:
+        token = None if token_file is None else read_token(token_file)
+    except ValueError as error:
+        fail(f"--node-token-file: {error}.", WRONG_INPUT)
+    try:
+        context = None if authority is None else ssl.create_default_context(cafile=str(authority))
+    except OSError as error:
+        fail(f"--node-authority: {authority} cannot be used: {error.strerror or error}.", WRONG_INPUT)
+    return token, context
 
 
 def _age_ms(text: str) -> int:

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 import pytest
 
-from ringleader.cli.clusters import CLUSTERS_MAX
+from ringleader.cli.clusters import CLUSTERS_MAX, clusters_of
 from ringleader.insight.history.paths import last_watched
 from tests.cli.test_watch import TOPIC, Member, Running, free_address, health, running
 from tests.support.command import PATIENCE_S, run_here
@@ -117,6 +117,14 @@ def test_a_cluster_that_is_not_there_at_the_start_holds_no_other(tmp_path: Path)
             assert health(f"{url}health?cluster={quote('test')}#", 200)["away"] is None
 
 
+def test_nodes_are_of_the_cluster_that_is_named_or_of_the_only_one() -> None:
+    urls = ["y=http://n:1", "x=https://m:2/", "y=http://n:3"]
+    found = clusters_of(["x=a:1", "y=b:1"], [], [], urls, {})
+    assert [one.nodes for one in found] == [("https://m:2",), ("http://n:1", "http://n:3")]
+    [only] = clusters_of([], [], [], ["http://n:1"], {})
+    assert only.nodes == ("http://n:1",)
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
@@ -132,6 +140,14 @@ def test_a_cluster_that_is_not_there_at_the_start_holds_no_other(tmp_path: Path)
         (["-b", "x=a:1", "--history", "x=g", "--history", "x=h"], "--history: x has two: g and h"),
         (["-b", "a:1", "--history", "g", "--history", "h"], "--history: g and h: give one of them"),
         (["-b", "x=a:1", "-b", "y=b:1", "--command-config", "y=/nowhere"], "--command-config: "),
+        (["--node-http", "node:1"], "--node-http: give a node as http://HOST:PORT, or https, not 'node:1'."),
+        (
+            ["-b", "x=a:1", "-b", "y=b:1", "--node-http", "http://n:1"],
+            "--node-http: of several clusters give",
+        ),
+        (["--node-http", "http://n:1"] * 257, "--node-http: 256 nodes of a cluster at most."),
+        (["--node-token-file", "/nowhere"], "--node-token-file: the token file /nowhere cannot be read"),
+        (["--node-authority", "/nowhere"], "--node-authority: /nowhere cannot be used"),
     ],
 )
 def test_clusters_that_cannot_be_are_one_sentence(arguments: list[str], says: str) -> None:

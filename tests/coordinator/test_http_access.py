@@ -71,9 +71,10 @@ async def test_metrics_are_for_who_has_the_token_and_health_for_all(tmp_path: Pa
         for path in ("/health", "/ready"):
             assert (await _ask(node, path))[0] == 200
         for headers in ({}, _bearer(TOKEN[:-1]), _bearer(""), {"Authorization": TOKEN}, _bearer("ü" * 20)):
-            status, answered, text = await _ask(node, "/metrics", headers=headers)
-            assert (status, answered["www-authenticate"]) == (401, "Bearer")
-            assert TOKEN not in text
+            for path in ("/metrics", "/clients"):
+                status, answered, text = await _ask(node, path, headers=headers)
+                assert (status, answered["www-authenticate"]) == (401, "Bearer")
+                assert TOKEN not in text
         for headers in (_bearer(TOKEN), {"authorization": f"bearer {TOKEN} "}):
             status, _, text = await _ask(node, "/metrics", headers=headers)
             assert (status, "ringleader_ready 1.0" in text, TOKEN in text) == (200, True, False)
@@ -89,6 +90,8 @@ async def test_metrics_are_for_who_has_the_token_and_health_for_all(tmp_path: Pa
         ("/metrics", "OPTIONS", 405),
         ("/nothing", "GET", 404),
         ("/metrics?groups=some", "GET", 400),
+        ("/clients", "GET", 404),
+        ("/clients?after=-1", "GET", 400),
     ],
 )
 async def test_every_answer_has_the_headers_that_keep_a_browser_safe(

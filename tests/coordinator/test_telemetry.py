@@ -228,6 +228,28 @@ def test_of_two_clients_that_tell_of_one_member_the_last_counts() -> None:
     assert told == {"m-1": {"poll_idle_ratio": 0.75}, "m-2": {"poll_idle_ratio": 0.5}}
 
 
+def test_reports_are_read_in_order_from_where_a_reader_was() -> None:
+    first = Client()
+    second = Client(first.telemetry, bytes(range(1, 17)))
+    for client, member in ((first, "m-1"), (second, "m-2")):
+        assert client.tells({IDLE: 0.25}, {**MEMBER, "group_member_id": member}) == 0
+    telemetry = first.telemetry
+    [told], last, more = telemetry.since(0, 1, 0)
+    assert (told.member_id, last, more) == ("m-1", AT_MS, True)
+    [told], last, more = telemetry.since(last, 1, 0)
+    assert (told.member_id, last, more) == ("m-2", AT_MS + 1, False)  # both came in one millisecond
+    assert telemetry.since(last, 1, 0) == ([], last, False)
+    first.now_ms = INTERVAL_MS
+    assert first.tells({IDLE: 0.5}) == 0
+    [told], last, more = telemetry.since(last, 1, INTERVAL_MS)
+    assert (told.values, last, more) == ({"poll_idle_ratio": 0.5}, AT_MS + INTERVAL_MS, False)
+    # A node that starts again goes on with higher numbers.
+    again = Client()
+    again.now_ms = 2 * INTERVAL_MS
+    assert again.tells({IDLE: 1.0}) == 0
+    assert len(again.telemetry.since(last, 1, again.now_ms)[0]) == 1
+
+
 def test_who_is_silent_is_forgotten() -> None:
     client = Client()
     assert client.tells({IDLE: 1.0}) == 0
