@@ -77,6 +77,7 @@ class Processing:
         self._room = asyncio.Event()
         self._error: BaseException | None = None
         self._over = False
+        self._drain_s = DRAIN_S
         self._inside: set[int] = set()
         """Threads that are in a handler."""
         self._threads: Executor | None = None
@@ -88,8 +89,7 @@ class Processing:
         it, and what `ask` raises. Handlers that run then may come to their end; if it is cancelled, they
         are, too."""
         try:
-            while not self._over:
-                await self._until_room()
+            while await self._until_room():
                 try:
                     batches = await ask(self._most())
                     if not batches:
@@ -97,13 +97,13 @@ class Processing:
                     self._take(batches)
                 except (CorruptRecordError, UnreadRecordError) as error:
                     await self._refused(error)
-            await self.drain(DRAIN_S)
+            await self.drain(self._drain_s)
             self.check()
         except asyncio.CancelledError:
             await self.drain(0)
             raise
         except BaseException:
-            await self.drain(DRAIN_S)
+            await self.drain(self._drain_s)
             raise
         finally:
             self._end()
@@ -126,8 +126,10 @@ class Processing:
         return process_metrics(self._counts, waiting, len(self._tasks), len(self._resting))
 
     async def drain(self, timeout_s: float) -> None:
-        """Begin nothing more, and wait for the handlers that run; cancel them when that time is over."""
+        """Begin nothing more, and wait for the handlers that run; cancel them when that time is over. `run`
+        gives them that time, too: it may come to its own end meanwhile."""
         self._over = True
+        self._drain_s = timeout_s
         self.drop(self._reader.states)
         self._reader.something.set()
         self._room.set()
@@ -154,11 +156,13 @@ class Processing:
         most, partitions = self._settings.max_waiting_records, len(self._reader.states)
         return max(most // max(1, partitions), min(self._settings.concurrency, most // 2), 1)
 
-    async def _until_room(self) -> None:
+    async def _until_room(self) -> bool:
+        """Whether there is some; false at the end."""
         while not self._over and (self._left() <= 0 or self._bytes >= self._settings.max_waiting_bytes):
             self._room.clear()
             await self._room.wait()
             self.check()
+        return not self._over
 
     def _take(self, batches: Iterable[Batch]) -> None:
         order = self._settings.order

@@ -275,6 +275,21 @@ async def test_the_cluster_connects_again() -> None:
         assert broker.connections == 2
 
 
+async def test_each_outage_begins_with_short_waits() -> None:
+    """Waits double from one failed try to the next: sixteen outages are not one long one."""
+    broker = ScriptedBroker({12: lambda *_: HeartbeatResponse()})
+    async with broker:
+        options: Any = {"reconnect_backoff_ms": 1, "reconnect_backoff_max_ms": 3_600_000}
+        cluster = Cluster(broker.address, request_timeout_ms=2_000, **options)
+    for _ in range(16):
+        for _ in ("on the connection that ends", "on a new one"):
+            with pytest.raises(ConnectionLostError):
+                await cluster.send(None, BEAT)
+        async with broker:
+            await cluster.send(None, BEAT)
+    await cluster.close()
+
+
 async def test_any_of_the_bootstrap_addresses_will_do() -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         dead = free.getsockname()[1]

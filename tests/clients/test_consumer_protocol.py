@@ -180,6 +180,27 @@ def test_growth_asks_for_the_names_of_new_topics_only() -> None:
     assert owned(script.heartbeat()) == {"t": [0, 1], "u": [0]}
 
 
+def test_names_of_topics_that_are_being_given_up_are_kept() -> None:
+    """While its application gives up `t`, the member hears that `v` goes, too, and what the new topic is
+    called. It can still say what it has; and `t` is taken again without asking for its name once more."""
+    script = ConsumerProtocolScript().settled({"t": [0], "v": [0]})
+    script.wait(INTERVAL_MS)
+    script.beaten(2, {"u": [0], "v": [0]})
+    script.wait(10)
+    script.beaten(3, {"u": [0]})
+    script.name("u")
+    script.revoked()
+    assert script.told_last(TellRevoked).revoked.assignment
+    assert places(script.told_last(TellRevoked).revoked) == [("v", 0)]
+    script.wait(10)
+    script.beaten(4, {"u": [0], "t": [0], "v": [0]})
+    script.revoked()
+    script.wait(INTERVAL_MS)
+    script.beaten(4)
+    assert "Metadata" not in script.wanted
+    assert script.assigned() == [("t", 0), ("u", 0), ("v", 0)]
+
+
 def test_a_topic_without_a_name_waits_and_is_asked_for_again() -> None:
     script = ConsumerProtocolScript().start()
     script.find()

@@ -176,6 +176,31 @@ def test_a_heartbeat_without_answer_is_repeated_on_a_new_connection_within_the_s
 # ---- answers of an earlier life (K6) ----
 
 
+def test_refusals_of_an_earlier_life_do_not_make_a_later_one_wait() -> None:
+    script = MemberScript().start().settle()
+    for generation in range(2, 9):
+        script.wait(3_000)
+        script.beat(ErrorCode.UNKNOWN_MEMBER_ID)
+        began_ms = script.now_ms
+        script.settle(generation)
+        assert script.now_ms == began_ms, "every life begins at once"
+
+
+def test_a_coordinator_that_takes_every_join_and_no_sync_is_not_hammered() -> None:
+    script = MemberScript().start()
+    script.find()
+    joins = 0
+    end_ms = script.now_ms + 10_000
+    while script.now_ms < end_ms:
+        if "JoinGroup" in script.wanted:
+            joins += 1
+            script.join(generation_id=joins, leader="other")
+            script.sync(ErrorCode.REBALANCE_IN_PROGRESS)
+        else:
+            script.wait(10)
+    assert joins <= 10_000 // 80, "three at once, and then one after each wait of 100 ms"
+
+
 def test_errors_for_an_old_generation_change_nothing() -> None:
     script = MemberScript().start().settle()
     script.wait(3_000)

@@ -80,6 +80,18 @@ def test_progress_that_comes_late_from_another_thread_begins_the_interval_again(
     assert script.phase() is Phase.STABLE
 
 
+def test_progress_that_is_told_late_does_not_end_the_next_membership() -> None:
+    """A thread read its clock just before the interval was over, and came to tell only after that."""
+    script = polling().settle()
+    pass_time(script, 5_000)
+    script.left()
+    script.machine.polled(script.now_ms - 1)
+    script.look()
+    script.settle(generation=3, member_id="m-2")
+    pass_time(script, 4_000)
+    assert script.phase() is Phase.STABLE
+
+
 def test_progress_while_the_leave_is_on_its_way_joins_after_it() -> None:
     script = polling().settle()
     pass_time(script, 5_000)

@@ -152,6 +152,18 @@ async def test_what_could_not_be_delivered_fails_and_the_rest_goes_on_without_a_
     ]
 
 
+async def test_what_a_leader_knows_to_be_a_double_is_written(coordinator: Coordinator) -> None:
+    """It keeps the newest five batches of a producer: of an earlier one it only says that it has it."""
+    coordinator.faults.drop("Produce", done=True)
+    coordinator.faults.error("Produce", ErrorCode.DUPLICATE_SEQUENCE_NUMBER)
+    async with Producer(coordinator.bootstrap, linger_ms=0, **SOON) as producer:
+        found = await producer.send_and_wait("t", b"0", partition=1)
+        assert found[:3] == ("t", 1, -1), "where it is nobody says"
+        assert (await producer.send_and_wait("t", b"1", partition=1)).offset == 1
+        assert producer.metrics().failed_records == 0
+    assert [record.value for record in await written(coordinator, 2)] == [b"0", b"1"]
+
+
 async def test_a_batch_that_is_too_large_for_the_topic_is_halved(coordinator: Coordinator) -> None:
     coordinator.create_topic("small", 1, {"max.message.bytes": "600"})
     async with Producer(coordinator.bootstrap, linger_ms=1_000, **SOON) as producer:

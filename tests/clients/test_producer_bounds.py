@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from ringleader import DeliveryTimeoutError, ProduceError, Producer
+from ringleader import AbortableTransactionError, DeliveryTimeoutError, ProduceError, Producer
+from ringleader.coordinator.server.handlers import versions
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import (
     InitProducerIdResponse,
@@ -287,3 +288,38 @@ async def test_behind_the_last_epoch_is_none() -> None:
 async def test_a_time_that_a_broker_gave_is_the_record_s() -> None:
     async with Alone(base_offset=5, log_append_time_ms=0) as broker, Producer(broker.address) as producer:
         assert await producer.send_and_wait("t", b"0", timestamp_ms=77) == ("t", 0, 5, 0)
+
+
+@pytest.mark.parametrize("kind", ["V1", "V2"])
+@pytest.mark.parametrize("way", ["too large", "refused", "no answer", "too late"])
+async def test_a_batch_that_was_given_up_is_no_gap_in_the_next_transaction(
+    coordinator: Coordinator, monkeypatch: pytest.MonkeyPatch, way: str, kind: str
+) -> None:
+    """The leader knows the producer: it takes nothing behind a sequence that it misses."""
+    if kind == "V1":
+        monkeypatch.setattr(versions, "TRANSACTION_VERSION", {})
+    coordinator.create_topic("small", 1, {"max.message.bytes": "300"})
+    options: dict[str, Any] = {"transactional_id": "x", "linger_ms": 0, **SOON}
+    if way == "too late":
+        options |= {"delivery_timeout_ms": 1_500, "request_timeout_ms": 1_500, "retry_backoff_max_ms": 20}
+    async with Producer(coordinator.bootstrap, **options) as producer:
+        async with producer.transaction():
+            await producer.send("small", b"1")
+        match way:
+            case "refused":
+                coordinator.faults.error("Produce", ErrorCode.INVALID_RECORD)
+            case "no answer":
+                coordinator.faults.error("Produce", ErrorCode.UNKNOWN_SERVER_ERROR)
+            case "too late":
+                coordinator.faults.error("Produce", ErrorCode.NOT_ENOUGH_REPLICAS, times=-1)
+        with pytest.raises(AbortableTransactionError):  # noqa: PT012
+            async with producer.transaction():
+                lost = await producer.send("small", bytes(1_000) if way == "too large" else b"2")
+                await producer.flush()
+        with pytest.raises(ProduceError):
+            await lost
+        coordinator.faults.clear()
+        for value in (b"3", b"4"):
+            async with producer.transaction():
+                await producer.send("small", value)
+    assert [record.value for record in coordinator.records("small")] == [b"1", b"3", b"4"]

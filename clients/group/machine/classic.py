@@ -148,7 +148,6 @@ class Classic:
             return
         state.link.well()
         state.contact(now_ms)
-        state.refusals = 0
         self._enter_generation(response, now_ms)
         state.round += 1
         state.election = Election(name, response.leader, [m.member_id for m in response.members])
@@ -192,6 +191,7 @@ class Classic:
         state.link.well()
         # The coordinator restarts the session as it hands out the assignment: contact is now, not at sending.
         state.contact(now_ms)
+        state.refusals = 0
         state.enter(Phase.STABLE)
         cooperative, interval_ms = state.settings.cooperative, state.settings.heartbeat_interval_ms
         state.heartbeat_after_ms = FOLLOW_UP_MS if cooperative else interval_ms
@@ -375,12 +375,13 @@ class Classic:
     # ---- LeaveGroup ----
 
     def stop_joining(self) -> None:
-        """Cut off a parked request: LeaveGroup would wait behind it."""
+        """Cut off a parked request, and what else is on its connection: LeaveGroup would wait behind it."""
         state = self._state
         parked = state.phase in (Phase.JOINING, Phase.SYNCING) or state.link.waits_for(JOIN)
         if parked and state.link.coordinator is not None:
             state.actions.append(Disconnect(state.link.coordinator))
-        state.link.forget(JOIN, DESCRIBE, SYNC, HEARTBEAT)
+            state.link.forget(HEARTBEAT)
+        state.link.forget(JOIN, DESCRIBE, SYNC)
 
     def leaves_silently(self, wanted: bool) -> bool:
         """Also a member without an id, which the coordinator does not know."""

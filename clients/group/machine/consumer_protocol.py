@@ -432,7 +432,7 @@ class ConsumerProtocol:
 
     def stop_joining(self) -> None:
         """Nothing is parked. Requests on their way are in front of the leaving, on the same connection."""
-        self.state.link.forget(NAMES.join, NAMES.heartbeat)
+        self.state.link.forget(NAMES.join)
 
     def leaves_silently(self, wanted: bool) -> bool:
         """Only a member that never entered. A static member reports that it will be back, where a classic one

@@ -99,6 +99,7 @@ def parted(state: MemberState, now_ms: int) -> None:
 
 def _leave_now(state: MemberState, silently: bool, now_ms: int) -> None:
     state.rules.stop_joining()
+    state.link.forget(state.rules.names.heartbeat)  # it says nothing more about an assignment
     state.round += 1
     state.enter(Phase.LEAVING)
     state.leave_until_ms = answer_by(state, now_ms)

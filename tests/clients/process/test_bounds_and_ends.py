@@ -18,7 +18,7 @@ from ringleader.clients.process.lanes import Lanes, Work
 from ringleader.clients.process.policies import RecordTimedOutError, Retry, Skip
 from ringleader.testing.coordinator import Coordinator
 from tests.clients.process.test_process import QUICK, Log, fill, idle, processing
-from tests.support.consuming import consumer, until
+from tests.support.consuming import PATIENCE_S, consumer, until
 from tests.support.tables import turns
 
 
@@ -231,3 +231,54 @@ async def test_a_dead_letter_that_fails_again_says_why_once(coordinator: Coordin
     assert set(names.values()) == {1}
     assert dict(letter.headers)["dead-letter.error"] == b"builtins.ValueError"
     assert dict(letter.headers)["own"] == b"1"
+
+
+class Slow:
+    """A handler that ends when its record may."""
+
+    def __init__(self) -> None:
+        self.began: list[int] = []
+        self.cut: list[int] = []
+        self.may_end = [asyncio.Event() for _ in range(4)]
+
+    async def __call__(self, record: Record) -> None:
+        self.began.append(record.partition)
+        try:
+            await self.may_end[record.partition].wait()
+        except asyncio.CancelledError:
+            self.cut.append(record.partition)
+            raise
+
+
+async def test_handlers_have_the_time_that_stop_was_given(
+    coordinator: Coordinator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where `process` itself has come to its end, as it waits for them with a time of its own."""
+    monkeypatch.setattr("ringleader.clients.process.processing.DRAIN_S", 0.01)
+    fill(coordinator, 1)
+    slow = Slow()
+    async with consumer(coordinator) as one, processing(one, slow, max_waiting_records=4) as task:
+        await until(lambda: len(slow.began) == 4)
+        stopping = asyncio.create_task(one.stop())
+        for event in slow.may_end:
+            await asyncio.wait((task, stopping), timeout=0.05)
+            event.set()
+        await stopping
+        await task
+    assert slow.cut == []
+    assert coordinator.committed("g") == {("t", partition): 1 for partition in range(4)}
+
+
+async def test_process_ends_though_stop_was_given_up(coordinator: Coordinator) -> None:
+    """It waits for records that nobody will write."""
+    coordinator.produce("t", b"0")
+    slow = Slow()
+    async with consumer(coordinator) as one, processing(one, slow) as task:
+        await until(lambda: slow.began == [0])
+        stopping = asyncio.create_task(one.stop())
+        await turns()
+        stopping.cancel()
+        await asyncio.wait((stopping,))
+        slow.may_end[0].set()
+        await asyncio.wait_for(task, PATIENCE_S)
+    assert slow.cut == []
