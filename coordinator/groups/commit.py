@@ -24,13 +24,14 @@ from ringleader.protocol.messages import (
     TxnOffsetCommitResponsePartition,
     TxnOffsetCommitResponseTopic,
 )
+from ringleader.protocol.schema import ZERO_UUID
 from ringleader.protocol.wire import INT64_MAX
 
 ENTRIES_AT_A_TIME = 500
 """How many are made ready between two `yield`s: about a millisecond."""
 
 RECORD_OVERHEAD_BYTES = 48
-"""Bytes of a record in the log besides its key and the beginning of its value, at most."""
+"""Bytes of a record in the log besides its key and its value without stamps, at most."""
 
 T = TypeVar("T")
 
@@ -54,8 +55,8 @@ class PreparedCommit:
     def __init__(self, request: CommitRequest) -> None:
         self.request = request
         self.response: Any = _CLASSES[type(request)][0]()
-        self.content: list[tuple[bytes, bytes]] = []
-        """Key, and value without stamps."""
+        self.content: list[tuple[bytes, bytes, bytes]] = []
+        """Key, and what stands before and after the stamps of the value."""
         self.keys: list[records.Key] = []
         """The same keys, decoded."""
         self.too_large = False
@@ -86,6 +87,8 @@ def prepare(request: CommitRequest, settings: GroupSettings) -> Generator[None, 
     for topic in request.topics:
         results: list[Any] = []
         prepared.response.topics.append(topic_class(name=topic.name, partitions=results))
+        # A transactional commit names no id: Kafka 4.3 stores none either.
+        tail = records.offset_tail(getattr(topic, "topic_id", ZERO_UUID), expires=expires)
         for one in topic.partitions:
             count += 1
             if not count % ENTRIES_AT_A_TIME:
@@ -96,11 +99,11 @@ def prepare(request: CommitRequest, settings: GroupSettings) -> Generator[None, 
             elif left >= 0:
                 named = kind, group_id, topic.name, one.partition_index, producer_id
                 key = records.encode_key(named)
-                value = records.offset_content(
+                head = records.offset_head(
                     one.committed_offset, one.committed_leader_epoch, metadata, expires=expires
                 )
-                left -= len(key) + len(value) + RECORD_OVERHEAD_BYTES
-                content.append((key, value))
+                left -= len(key) + len(head) + len(tail) + RECORD_OVERHEAD_BYTES
+                content.append((key, head, tail))
                 keys.append(named)
             results.append(partition_class(partition_index=one.partition_index, error_code=int(error)))
     if left < 0:
@@ -130,7 +133,7 @@ def write(
     retention_ms = getattr(request, "retention_time_ms", -1)
     expire_ms = min(commit_ms + retention_ms, INT64_MAX) if retention_ms >= 0 else -1
     stamps = records.offset_stamps(commit_ms, expire_ms)
-    content: Records = [(key, value + stamps) for key, value in prepared.content]
+    content: Records = [(key, head + stamps + tail) for key, head, tail in prepared.content]
     group = core.groups.get(request.group_id)
     if not error and (group is None or group.is_absent):  # a deletion on its way: what comes starts clean
         group = core.find_or_add(request.group_id)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ringleader.protocol.schema import ZERO_UUID
+
 
 class CommittedOffset(NamedTuple):
     """One committed position, read from its record. Any offset is kept, negative ones too: KafkaJS's reset to
@@ -17,6 +19,8 @@ class CommittedOffset(NamedTuple):
     """Unix time of the commit."""
     expire_ms: int
     """Unix time from which it is gone; -1: the group's retention rules decide."""
+    topic_id: bytes = ZERO_UUID
+    """Of the topic that it was committed for, which may have been deleted since; zero: not known."""
 
 
 class Uncommitted:

@@ -49,7 +49,6 @@ from ringleader.coordinator.unix_time import UnixTime
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import GroupMetadataValue
 
-PLAIN, PLAIN_BYTES = records.PLAIN_OFFSET
 STORE_FULL = int(ErrorCode.COORDINATOR_NOT_AVAILABLE)
 """The answer to a request that would write while the store is full: clients try again."""
 MEMORY_FULL = "refused, for the groups of this node take all of group.metadata.max.bytes"
@@ -423,10 +422,10 @@ class Core:
 
     def replay(self, rows: Iterable[tuple[bytes, bytes | None]]) -> None:
         """Records of the log. Raises `MalformedError` for one that cannot be read."""
-        known, from_bytes, size = self._partitions, int.from_bytes, PLAIN_BYTES
+        known, from_bytes, is_plain = self._partitions, int.from_bytes, records.is_plain_offset
         for key, value in rows:
             found = known.get(key[:-4])
-            if found and value and len(value) == size and value[:2] == PLAIN and not value[14] | value[15]:
+            if found and value and is_plain(value):
                 found[from_bytes(key[-4:], "big", signed=True)] = value
                 continue
             if value is not None:

@@ -7,7 +7,7 @@ OffsetMetadataManager behaviour).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -31,6 +31,7 @@ from ringleader.protocol.messages import (
     OffsetFetchResponsePartitions,
     OffsetFetchResponseTopics,
 )
+from ringleader.protocol.schema import ZERO_UUID
 
 _NONE = int(ErrorCode.NONE)
 _FIRST_WITH_GROUP_ID_NOT_FOUND = 9
@@ -98,6 +99,7 @@ class OffsetHandler(Part):
         leader_epoch: int,
         ticket: Ticket,
         now_ms: int,
+        topic_id: bytes = ZERO_UUID,
     ) -> bool:
         """The hot path of OffsetCommit: one partition, no metadata, no expiry, a member of a stable group.
         True: the error code comes as `Answer(ticket, code)`. False: the case is not that plain and
@@ -113,7 +115,7 @@ class OffsetHandler(Part):
             return False
         key = records.offset_key(group_id, topic, partition)
         stamp_ms = core.unix_time.stamp_ms(now_ms)
-        value = records.offset_value(offset, leader_epoch, "", stamp_ms, -1)
+        value = records.offset_value(offset, leader_epoch, "", stamp_ms, -1, topic_id)
         core.arm_session(member, now_ms)
         group.committed_ms = stamp_ms
         position = core.write_offsets(group, [(key, value)])
@@ -183,6 +185,7 @@ class OffsetHandler(Part):
         ticket: Ticket,
         member_id: str | None = None,
         member_epoch: int = -1,
+        ids: Mapping[str, bytes] | None = None,
     ) -> OffsetFetchResponseGroup | None:
         """OffsetFetch for one group, in the v8+ form (the server turns it into the older forms, fills in
         `topic_id` for v10 and reports topics that it refused itself); None: it comes as an `Answer`, when
@@ -191,6 +194,8 @@ class OffsetHandler(Part):
         `wanted` None: all committed offsets. Unknown group, topic or partition: offset -1 without error.
         `require_stable`: those of open transactions are UNSTABLE_OFFSET_COMMIT (KIP-447). `member_id` and
         `member_epoch` (v9): those of a group of the consumer protocol are answered to a member at its epoch.
+        `ids` (v10): of topics that are asked for by id. An offset that was stored for another id, of a topic
+        that had the name before, is not shown.
         """
         core = self.core
         if core.refusal:
@@ -209,7 +214,8 @@ class OffsetHandler(Part):
         topics = []
         for topic, partitions in wanted:
             known = offsets.get(topic, {})
-            found = [_fetched(partition, known.get(partition)) for partition in partitions]
+            topic_id = ZERO_UUID if ids is None else ids.get(topic, ZERO_UUID)
+            found = [_fetched(partition, known.get(partition), topic_id) for partition in partitions]
             if require_stable and group is not None and group.uncommitted:
                 found = [
                     _unstable(one) if group.is_unstable(topic, one.partition_index) else one for one in found
@@ -281,12 +287,13 @@ def _unstable(found: OffsetFetchResponsePartitions) -> OffsetFetchResponsePartit
     )
 
 
-def _fetched(partition: int, value: bytes | None) -> OffsetFetchResponsePartitions:
-    if value is None:  # never an error: clients take any code here for fatal
+def _fetched(partition: int, value: bytes | None, topic_id: bytes) -> OffsetFetchResponsePartitions:
+    offset = None if value is None else records.decode_offset_value(value)
+    if offset is None or (ZERO_UUID not in (topic_id, offset.topic_id) and topic_id != offset.topic_id):
+        # Never an error: clients take any code here for fatal.
         return OffsetFetchResponsePartitions(
             partition_index=partition, committed_offset=-1, committed_leader_epoch=-1, metadata=""
         )
-    offset = records.decode_offset_value(value)
     return OffsetFetchResponsePartitions(
         partition_index=partition,
         committed_offset=offset.offset,

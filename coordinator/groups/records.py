@@ -24,6 +24,8 @@ from ringleader.protocol.messages import (
     GroupMetadataValueMemberMetadata,
     OffsetCommitValue,
 )
+from ringleader.protocol.schema import ZERO_UUID
+from ringleader.protocol.wire import write_uvarint
 
 OFFSET_LEGACY = 0
 OFFSET = 1
@@ -65,16 +67,15 @@ READ_BARRIER_RECORD = (_SHORT.pack(READ_BARRIER), b"")
 _KEY_HEAD = Struct(">hh")
 _KEY_TAIL = Struct(">i")
 _UNCOMMITTED_KEY_TAIL = Struct(">iq")
-_OFFSET_V3_HEAD = Struct(">hqih")  # version, offset, leader epoch, metadata length
+_OFFSET_V4_HEAD = Struct(">hqi")  # version, offset, leader epoch
 _OFFSET_HEAD_V1 = Struct(">hqh")  # version, offset, metadata length
 _STAMP = Struct(">q")
 _STAMPS = Struct(">qq")
 _OFFSET_V3_NO_METADATA = Struct(">hqihq")
+_OFFSET_V4_NO_METADATA = Struct(">hqiBq3s16s")  # ..., 1 for no metadata, stamp, `_ID_TAG`, topic id
+_NO_ID, _ID_TAG = b"\0", b"\1\0\x10"
+"""No tagged fields; one, with number 0 and 16 bytes: the topic id."""
 _RESERVED_VALUE = Struct(">hi")
-
-PLAIN_OFFSET = (b"\0\3", _OFFSET_V3_NO_METADATA.size)
-"""Start and size of an offset's value without metadata. In anything else of these the length of the metadata,
-bytes 14 and 15, is not 0, and it cannot be read."""
 
 
 Key = tuple[int, str, str, int, int]
@@ -172,30 +173,54 @@ def _text(raw: bytes, start: int, end: int) -> str:
     return raw[start:end].decode()
 
 
-def offset_value(offset: int, leader_epoch: int, metadata: str, commit_ms: int, expire_ms: int) -> bytes:
-    """OffsetCommitValue: v1 if there is an explicit expiry (which loses the leader epoch), else v3, as Kafka.
+def offset_value(
+    offset: int,
+    leader_epoch: int,
+    metadata: str,
+    commit_ms: int,
+    expire_ms: int,
+    topic_id: bytes = ZERO_UUID,
+) -> bytes:
+    """OffsetCommitValue: v1 if there is an explicit expiry (which loses the leader epoch and the topic id),
+    else v4, as Kafka.
 
     The fields are those of `CommittedOffset`.
     """
-    if not metadata and expire_ms < 0:
-        return _OFFSET_V3_NO_METADATA.pack(3, offset, leader_epoch, 0, commit_ms)
-    content = offset_content(offset, leader_epoch, metadata, expires=expire_ms >= 0)
-    return content + offset_stamps(commit_ms, expire_ms)
+    if not metadata and expire_ms < 0 and topic_id != ZERO_UUID:
+        return _OFFSET_V4_NO_METADATA.pack(4, offset, leader_epoch, 1, commit_ms, _ID_TAG, topic_id)
+    expires = expire_ms >= 0
+    head = offset_head(offset, leader_epoch, metadata, expires=expires)
+    return head + offset_stamps(commit_ms, expire_ms) + offset_tail(topic_id, expires=expires)
 
 
-def offset_content(offset: int, leader_epoch: int, metadata: str, *, expires: bool) -> bytes:
-    """An `offset_value` without its stamps, which end it. `expires`: whether it has an explicit expiry."""
-    if not metadata and not expires:
-        return _OFFSET_V3_HEAD.pack(3, offset, leader_epoch, 0)
+def offset_head(offset: int, leader_epoch: int, metadata: str, *, expires: bool) -> bytes:
+    """The beginning of an `offset_value`, before its stamps. `expires`: whether it has an explicit expiry."""
     raw = metadata.encode()
     if expires:
         return _OFFSET_HEAD_V1.pack(1, offset, len(raw)) + raw
-    return _OFFSET_V3_HEAD.pack(3, offset, leader_epoch, len(raw)) + raw
+    return _OFFSET_V4_HEAD.pack(4, offset, leader_epoch) + write_uvarint(len(raw) + 1) + raw
 
 
 def offset_stamps(commit_ms: int, expire_ms: int) -> bytes:
-    """The end of an `offset_value`."""
+    """The middle of an `offset_value`."""
     return _STAMPS.pack(commit_ms, expire_ms) if expire_ms >= 0 else _STAMP.pack(commit_ms)
+
+
+def offset_tail(topic_id: bytes, *, expires: bool) -> bytes:
+    """The end of an `offset_value`: the same for all partitions of a topic."""
+    return b"" if expires else _NO_ID if topic_id == ZERO_UUID else _ID_TAG + topic_id
+
+
+def is_plain_offset(value: bytes) -> bool:
+    """Whether the value of an offset's record can be read, told without reading it: it has no metadata."""
+    size = len(value)
+    if size == _OFFSET_V4_NO_METADATA.size:
+        return value[14] == 1 and value[:2] == b"\0\4" and value[23:26] == _ID_TAG
+    if size != _OFFSET_V3_NO_METADATA.size:
+        return False
+    if value[:2] == b"\0\3":
+        return not value[14] | value[15]
+    return value[:2] == b"\0\4" and value[14] == 1 and not value[23]
 
 
 def check(key: bytes, value: bytes) -> None:
@@ -207,7 +232,11 @@ def check(key: bytes, value: bytes) -> None:
 
 def decode_offset_value(value: bytes) -> CommittedOffset:
     """Any version of OffsetCommitValue. Raises `MalformedError`."""
-    if len(value) == _OFFSET_V3_NO_METADATA.size:
+    if len(value) == _OFFSET_V4_NO_METADATA.size:
+        version, offset, epoch, length, stamp, tag, topic_id = _OFFSET_V4_NO_METADATA.unpack(value)
+        if version == 4 and length == 1 and tag == _ID_TAG:
+            return CommittedOffset(offset, epoch, "", stamp, -1, topic_id)
+    elif len(value) == _OFFSET_V3_NO_METADATA.size:
         version, offset, epoch, length, stamp = _OFFSET_V3_NO_METADATA.unpack(value)
         if version == 3 and length == 0:
             return CommittedOffset(offset, epoch, "", stamp, -1)
@@ -219,6 +248,7 @@ def decode_offset_value(value: bytes) -> CommittedOffset:
         message.metadata,
         message.commit_timestamp,
         message.expire_timestamp if version == 1 else -1,
+        message.topic_id,
     )
 
 
@@ -307,12 +337,15 @@ def all_uncommitted_keys(group: Group, topic: str, partition: int) -> list[Key]:
     ]
 
 
-def offset_keys(group: Group, topic: str | None = None) -> Iterator[list[Key]]:
+def offset_keys(group: Group, topic: str | None = None, topic_id: bytes = ZERO_UUID) -> Iterator[list[Key]]:
     """Keys of the group's offsets of a topic (None: of all), those of open transactions too, by partition:
-    what is deleted of one has to go in one append, or an older offset counts in between."""
+    what is deleted of one has to go in one append, or an older offset counts in between. Not those of a
+    partition that has one committed for another id than `topic_id`, if that is not zero."""
     group_id = group.group_id
     for one in group.offsets if topic is None else (topic,):
-        for partition in group.offsets.get(one, ()):
+        for partition, value in group.offsets.get(one, {}).items():
+            if topic_id != ZERO_UUID and decode_offset_value(value).topic_id not in (ZERO_UUID, topic_id):
+                continue
             committed = OFFSET, group_id, one, partition, -1
             yield [*all_uncommitted_keys(group, one, partition), committed] if group.open_at else [committed]
     for one, partition in group.open_at:

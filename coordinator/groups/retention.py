@@ -20,6 +20,7 @@ from ringleader.coordinator.groups.states import GroupState
 from ringleader.coordinator.groups.vote import CONSUMER_TYPE
 from ringleader.coordinator.journal.entries import IncidentKind, OffsetChange
 from ringleader.coordinator.machine import Ticket
+from ringleader.protocol.schema import ZERO_UUID
 
 _MS_PER_MINUTE = 60_000
 
@@ -105,21 +106,25 @@ class Retention(Part):
             return None if is_subscribed(group, topic) else offset.commit_ms
         return None
 
-    def topic_deleted(self, topic: str, ticket: Ticket, now_ms: int) -> int | None:
-        """A topic is gone: forget its offsets in all groups, those of open transactions too. An error code,
-        after which the caller asks again; None: it comes as an `Answer` when the tombstones are durable."""
+    def topic_deleted(
+        self, topic: str, ticket: Ticket, now_ms: int, topic_id: bytes = ZERO_UUID
+    ) -> int | None:
+        """A topic is gone: forget its offsets in all groups, those of open transactions too. Those that were
+        stored for another id than `topic_id` stay: they are of the topic that has the name now. An error
+        code, after which the caller asks again; None: it comes as an `Answer` when the tombstones are
+        durable."""
         core = self.core
         error = core.refusal or (core.full and STORE_FULL)
-        return error or core.answer_after(self._forget(topic), ticket, now_ms)
+        return error or core.answer_after(self._forget(topic, topic_id), ticket, now_ms)
 
-    def _forget(self, topic: str) -> Iterator[None]:
+    def _forget(self, topic: str, topic_id: bytes) -> Iterator[None]:
         core, groups = self.core, list(self.core.groups)
         while groups:
             left = core.settings.offsets_per_step
             while groups and left > 0:
                 group = core.groups.get(groups[-1])
                 dead: list[records.Key] = []
-                for keys in () if group is None else records.offset_keys(group, topic):
+                for keys in () if group is None else records.offset_keys(group, topic, topic_id):
                     if len(dead) >= left:
                         break  # the next step finds the rest, as it is then
                     dead += keys

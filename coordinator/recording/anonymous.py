@@ -19,6 +19,7 @@ from ringleader.coordinator.recording.state import shard_of
 from ringleader.coordinator.recording.tap import HIDDEN, Line
 from ringleader.protocol.embedded import Assignment, Subscription
 from ringleader.protocol.errors import EncodeError, MalformedError
+from ringleader.protocol.wire import read_uvarint
 
 Embedded = TypeVar("Embedded", Subscription, Assignment)
 CONSTANTS = frozenset(
@@ -130,10 +131,14 @@ class Masks:
 
     def offset(self, value: bytes) -> bytes:
         """An offset as the log has it: the text that goes with it is another one."""
-        at = 14 if value[:2] == b"\0\3" else 10
-        length = int.from_bytes(value[at : at + 2], "big")
+        if value[:2] == b"\0\4":
+            length, start = read_uvarint(value, 14)
+            length -= 1
+        else:
+            start = 16 if value[:2] == b"\0\3" else 12
+            length = int.from_bytes(value[start - 2 : start], "big")
         noise = bytes(ord(_LETTERS[one % len(_LETTERS)]) for one in self._noise(value, length))
-        return value[: at + 2] + noise + value[at + 2 + length :]
+        return value[:start] + noise + value[start + length :]
 
     # ---- values ----
 
@@ -205,7 +210,9 @@ class Masks:
         if line["do"] == "topic_deleted":
             made = [self.text(given[0]), *given[1:]]
         else:
-            made = [self.value(one, keep=keep) for one in given]
+            # Bytes among the arguments of these are topic ids.
+            field = "topic_id" if line["do"] in ("commit_one", "fetch_offsets") else ""
+            made = [self.value(one, field, keep=keep) for one in given]
         masked: Line = {
             **{name: line[name] for name in ("do", "unix", "others") if name in line},
             "with": made,

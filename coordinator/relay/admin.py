@@ -176,7 +176,7 @@ class _Admin:
             if not one.error_code and one.name:
                 self._services.changed(call, "topic deleted", one.name)
                 self._relay.topology.suspect([one.name])
-                await self._services.runtime.forget_topic(one.name)
+                await self._services.runtime.forget_topic(one.name, one.topic_id)
         response.responses += refused
         response.throttle_time_ms = max(response.throttle_time_ms, allowed.throttle_ms)
         return response

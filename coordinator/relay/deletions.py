@@ -3,8 +3,9 @@
 A topic may be deleted at any node, or past all of them at the cluster. So every node looks, for the groups
 that it has, whether topics that it once saw are still there. Nothing is forgotten on doubt: a topic is gone
 when every broker of the cluster answers, twice with some time between, that it knows neither its name nor its
-id. One that was deleted and created again keeps its offsets, since nothing distinguishes those of the old one
-from new ones.
+id. One that was deleted and created again keeps its offsets: a node that has not seen yet that the topic is
+another one stores the old id with what is committed for the new one by name. Callers that ask by id get only
+those that were stored for it.
 """
 
 from __future__ import annotations
@@ -60,9 +61,8 @@ class Deletions:
         again, self._missing = missing & self._missing, missing
         for name in again:
             self._log.info("topic is gone", topic=name, text="its committed offsets are forgotten")
-            await self._runtime.forget_topic(name)
+            await self._runtime.forget_topic(name, self._seen.pop(name))
             self._missing.discard(name)
-            del self._seen[name]
 
     async def _gone(self, names: Sequence[str]) -> set[str]:
         """Those that no broker knows. Raises ClientError."""

@@ -6,7 +6,7 @@ import asyncio
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Coroutine, Generator, Sequence
+from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
 from typing import Any
 
 from ringleader.coordinator.bounded import BoundedCache
@@ -271,9 +271,10 @@ class GroupRuntime(MovingShards[Shard]):
         ticket: Ticket,
         member_id: str | None = None,
         member_epoch: int = -1,
+        ids: Mapping[str, bytes] | None = None,
     ) -> Any | None:
         """See `OffsetHandler.fetch`."""
-        asked = group_id, wanted, require_stable, ticket, member_id, member_epoch
+        asked = group_id, wanted, require_stable, ticket, member_id, member_epoch, ids
         return self.call_for(group_id, "OffsetFetch", ticket, lambda shard, _: shard.fetch_offsets(*asked))
 
     def topic_changed(self, name: str, info: TopicInfo | None) -> None:
@@ -356,16 +357,17 @@ class GroupRuntime(MovingShards[Shard]):
             for producer_id in shard.open_producers()
         ]
 
-    async def forget_topic(self, topic: str) -> None:
-        """Returns when no group of this node has committed offsets of a topic any more, durably. Goes on when
-        shards are loaded again, and waits while the store is full."""
+    async def forget_topic(self, topic: str, topic_id: bytes) -> None:
+        """Returns when no group of this node has committed offsets of a topic any more, durably, but for
+        those of another topic that has the name by now. Goes on when shards are loaded again, and waits while
+        the store is full. `topic_id`: zero where the cluster has no ids."""
         for partition in range(self.partitions):
             while self.has(partition):
                 error = await self.ask(
                     partition,
                     "topic_deleted",
                     topic,
-                    lambda shard, ticket, now: shard.topic_deleted(topic, ticket, now),
+                    lambda shard, ticket, now: shard.topic_deleted(topic, ticket, now, topic_id),
                 )
                 if not error:
                     break

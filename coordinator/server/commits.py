@@ -158,7 +158,7 @@ class CommitCache:
             return None
         call = PlainCommit(connection, API_KEY, version, correlation_id, plan.client_id, host)
         call.plan = plan
-        offset = _offset_at(frame, at)[0]
+        offset, topic_id = _offset_at(frame, at)[0], info.id
 
         def commit(shard: Shard, now_ms: int) -> bool | None:
             taken = shard.commit_one(
@@ -172,6 +172,7 @@ class CommitCache:
                 plan.leader_epoch,
                 call,
                 now_ms,
+                topic_id,
             )
             return None if taken else False  # what is taken is answered later
 

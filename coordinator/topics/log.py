@@ -50,7 +50,7 @@ PRODUCER_IDS_FILE = "producer-ids"
 ENDS_FILE = "ends.json"
 DATA_DIRECTORY = "data"
 
-Forget = Callable[[str], Awaitable[None]]
+Forget = Callable[[str, bytes], Awaitable[None]]
 """Makes groups forget what they committed for a topic, durably."""
 
 
@@ -317,7 +317,7 @@ class Topics:
             partition.delete()
         # Nobody can look the topic up any more, so nothing is written after this.
         self._flush()
-        await forget(info.name)
+        await forget(info.name, info.id)
         while True:
             try:
                 await self._background.remove_topic(self._data / info.id.hex())

@@ -90,6 +90,7 @@ class Groups:
             if offset != found.offset:
                 report.moved.append((*place, found.offset, offset))
         epoch = found.leader_epoch if offsets is None else NO_EPOCH
+        # Without the topic's id: the topic has another one on the cluster.
         return offset_value(offset, epoch, found.metadata, found.commit_ms, found.expire_ms)
 
     def _group(self, report: GroupReport, value: bytes, affected: bool) -> bytes:

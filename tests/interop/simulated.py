@@ -325,8 +325,9 @@ class SimulatedWorld:
 
     async def delete_topic(self, name: str) -> None:
         """See `World`."""
+        topic_id = await self.topic_id(name)
         self._catalogue.remove(name)
-        await self.runtime.forget_topic(name)
+        await self.runtime.forget_topic(name, topic_id)
 
 
 def _drop(logger: Any, method: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:

@@ -72,7 +72,7 @@ def produced(producer_id: int, sequence: int, count: int = 1, epoch: int = 0, **
     return batch(count, producer_id=producer_id, producer_epoch=epoch, base_sequence=sequence, **options)
 
 
-async def forget(topic: str) -> None:
+async def forget(topic: str, topic_id: bytes) -> None:
     """No group committed anything for this topic."""
 
 

@@ -13,6 +13,7 @@ from ringleader.coordinator.security.acls import Operation, ResourceType
 from ringleader.coordinator.server.call import Call, Message
 from ringleader.coordinator.server.gather import Gather, Part
 from ringleader.protocol.errors import ErrorCode, KafkaError
+from ringleader.protocol.messages import OffsetCommitRequest
 from ringleader.protocol.refusals import refusal
 from ringleader.protocol.schema import ZERO_UUID
 
@@ -222,6 +223,7 @@ def commit(
     topic is written once its deletion has begun, nor for the next one of its name."""
     describe = services.topics.describe
     found = {topic.name: describe(topic.name) for topic in request.topics}
+    give_ids(services.topics, request)
     # Now, and not when the first slice is asked for.
     there = {name: info.id for name, info in found.items() if info is not None}
     return _commit(services, call, request, finish, verify, there)
@@ -250,6 +252,15 @@ def _commit(
         partial(runtime.ticket_closed, request.group_id),
     )
     return gather.answer()
+
+
+def give_ids(directory: TopicDirectory, request: Any) -> None:
+    """Set the ids of the topics of an OffsetCommit: they are stored with the offsets. In transactions they
+    are not, as in Kafka 4.3."""
+    if isinstance(request, OffsetCommitRequest):
+        for topic in request.topics:
+            info = directory.describe(topic.name)
+            topic.topic_id = ZERO_UUID if info is None else info.id
 
 
 def is_long(topics: list[Any]) -> bool:

@@ -105,6 +105,7 @@ class _Offsets:
             return existing.found_first(self._services, call, request, then)
         if existing.is_long(request.topics):
             return existing.commit(self._services, call, request)
+        existing.give_ids(self._topics, request)
         return self._runtime.handle(request, call)
 
     def _commit_apart(
@@ -256,6 +257,7 @@ class _Offsets:
                         request.require_stable,
                         member_id=group.member_id,
                         member_epoch=group.member_epoch,
+                        ids=ids,
                     ),
                     partial(_refused, group.group_id),
                     partial(self._runtime.ticket_closed, group.group_id),

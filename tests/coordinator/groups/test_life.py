@@ -17,6 +17,7 @@ from ringleader.protocol.messages import (
     JoinGroupRequest,
     JoinGroupRequestProtocol,
 )
+from ringleader.protocol.schema import ZERO_UUID
 from tests.coordinator.groups.script import Call, Script
 
 
@@ -176,6 +177,26 @@ def test_a_record_that_cannot_be_read_stops_the_load() -> None:
             shard = Shard(0, GroupSettings(), lambda prefix: prefix)
             with pytest.raises(MalformedError):
                 shard.replay([*before, (key, bad)])
+
+
+def test_a_deleted_topic_takes_what_was_stored_for_it_and_nothing_of_the_next_one() -> None:
+    gone, new = bytes(range(16)), bytes(range(16, 32))
+    script = _load(
+        *(
+            (records.offset_key("g", "t", number), records.offset_value(5, -1, metadata, 0, -1, topic_id))
+            for number, (metadata, topic_id) in enumerate(
+                [("", gone), ("x", gone), ("", ZERO_UUID), ("x", ZERO_UUID), ("", new), ("x", new)]
+            )
+        ),
+        (records.pending_key("g", "t", 0, 7), records.offset_value(6, -1, "", 0, -1)),
+        (records.pending_key("g", "t", 5, 7), records.offset_value(6, -1, "", 0, -1)),
+    )
+    group = script.shard._groups["g"]
+    script.shard.topic_deleted("t", Call("", "deleted", 0, None), script.now_ms, gone)
+    assert list(group.offsets["t"]) == [4, 5]
+    assert list(group.open_at) == [("t", 5)]
+    script.shard.topic_deleted("t", Call("", "deleted", 0, None), script.now_ms)
+    assert (group.offsets, group.open_at) == ({}, {}), "of whatever topic"
 
 
 def test_a_group_that_was_deleted_further_on_in_the_log_is_forgotten() -> None:

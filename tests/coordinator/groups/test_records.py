@@ -15,6 +15,7 @@ from ringleader.coordinator.groups.settings import GroupSettings
 from ringleader.coordinator.groups.shard import Shard
 from ringleader.protocol.errors import MalformedError
 from ringleader.protocol.messages import OffsetCommitKey, OffsetCommitValue
+from ringleader.protocol.schema import ZERO_UUID
 
 # Texts that fit a record's string.
 _TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
@@ -27,16 +28,21 @@ def test_vectors_of_apache_kafka() -> None:
     # 7.
     assert records.offset_key("grp", "foo", 0).hex() == "000100036772700003666f6f00000000"
     value = records.offset_value(42, 7, "", 1000, -1)
-    assert value.hex() == "0003000000000000002a00000007000000000000000003e8"
+    assert value.hex() == "0004000000000000002a000000070100000000000003e800"
+    assert records.decode_offset_value(value) == CommittedOffset(42, 7, "", 1000, -1)
     assert records.group_key("grp").hex() == "00020003677270"
     assert (
         records.encode_group_value(records.empty_group_value(1000)).hex()
         == "0003000000000000ffffffff00000000000003e800000000"
     )
-    newest = bytes.fromhex(
+    topic_id = bytes(range(16))
+    newest = records.offset_value(42, 7, "", 1000, -1, topic_id)
+    assert newest.hex() == (
         "0004000000000000002a000000070100000000000003e8010010000102030405060708090a0b0c0d0e0f"
     )
-    assert records.decode_offset_value(newest) == CommittedOffset(42, 7, "", 1000, -1)
+    assert records.decode_offset_value(newest) == CommittedOffset(42, 7, "", 1000, -1, topic_id)
+    older = bytes.fromhex("0003000000000000002a00000007000000000000000003e8")
+    assert records.decode_offset_value(older) == CommittedOffset(42, 7, "", 1000, -1)
 
 
 @given(_TEXT, _TEXT, _INT32)
@@ -46,22 +52,42 @@ def test_offset_keys_are_what_the_declared_message_says(group: str, topic: str, 
     assert records.decode_key(key) == (records.OFFSET, group, topic, partition, -1)
 
 
-@given(_INT64, _INT32, _TEXT, st.integers(0, 2**63 - 1), st.one_of(st.just(-1), st.integers(0, 2**63 - 1)))
+@given(
+    _INT64,
+    _INT32,
+    st.one_of(_TEXT, st.text("x", min_size=126, max_size=129)),
+    st.integers(0, 2**63 - 1),
+    st.one_of(st.just(-1), st.integers(0, 2**63 - 1)),
+    st.one_of(st.just(ZERO_UUID), st.binary(min_size=16, max_size=16)),
+)
 def test_offset_values_are_what_the_declared_message_says(
-    offset: int, epoch: int, metadata: str, commit_ms: int, expire_ms: int
+    offset: int, epoch: int, metadata: str, commit_ms: int, expire_ms: int, topic_id: bytes
 ) -> None:
-    value = records.offset_value(offset, epoch, metadata, commit_ms, expire_ms)
-    version = 1 if expire_ms >= 0 else 3
+    value = records.offset_value(offset, epoch, metadata, commit_ms, expire_ms, topic_id)
+    version = 1 if expire_ms >= 0 else 4
     message = OffsetCommitValue(
         offset=offset,
         leader_epoch=epoch,
         metadata=metadata,
         commit_timestamp=commit_ms,
         expire_timestamp=expire_ms,
+        topic_id=topic_id,
     )
     assert value == version.to_bytes(2, "big") + message.encode(version)
-    kept = epoch if version == 3 else -1  # v1 has no room for the epoch
-    assert records.decode_offset_value(value) == (offset, kept, metadata, commit_ms, expire_ms)
+    kept = (epoch, topic_id) if version == 4 else (-1, ZERO_UUID)  # v1 has no room for either
+    assert records.decode_offset_value(value) == (offset, kept[0], metadata, commit_ms, expire_ms, kept[1])
+
+
+@given(st.binary(max_size=48), st.sampled_from([3, 4]), st.sampled_from([24, 42]))
+def test_a_value_that_is_plain_can_be_read(noise: bytes, version: int, size: int) -> None:
+    value = (version.to_bytes(2, "big") + noise[:12].ljust(12, b"\0") + noise[12:]).ljust(size, b"\0")
+    for one in (
+        value,
+        value[:14] + b"\1" + value[15:],
+        value[:14] + b"\1" + value[15:23] + b"\1\0\x10" + value[26:],
+    ):
+        if records.is_plain_offset(one):
+            assert records.decode_offset_value(one).metadata == ""
 
 
 @given(_TEXT, st.integers(0, 2**31 - 1))
@@ -102,8 +128,13 @@ def test_a_version_from_the_future_is_refused() -> None:
 def test_a_stored_offset_whose_metadata_is_cut_off_is_refused_at_load() -> None:
     """It has the size of one without metadata; a shard that took it would fail when it is asked for it."""
     key, good = records.offset_key("g", "t", 0), records.offset_value(5, 1, "", 7, -1)
-    damaged = good[:15] + b"\4" + good[16:]
-    for rows in ([(key, damaged)], [(key, good), (key, damaged)]):
+    with_id = records.offset_value(5, 1, "", 7, -1, bytes(range(16)))
+    damaged = b"\0\3" + good[2:14] + b"\0\4" + good[15:23]
+    assert len(damaged) == len(good)
+    longer = [one[:14] + b"\x20" + one[15:] for one in (good, with_id)]
+    tagged = [good[:-1] + b"\1", with_id[:23] + b"\1\0\x11" + with_id[26:]]
+    bad = [damaged, *longer, *tagged]
+    for rows in [[(key, one)] for one in bad] + [[(key, good), (key, one)] for one in bad]:
         shard = Shard(0, GroupSettings(), lambda prefix: prefix)
         with pytest.raises(MalformedError):
             shard.replay(rows)

@@ -27,6 +27,7 @@ from ringleader.protocol.messages import (
     OffsetFetchRequestTopic,
     SyncGroupRequest,
 )
+from ringleader.protocol.schema import ZERO_UUID
 from tests.support.fenced_store import FencedLog, FencedStorage
 from tests.support.groupclient import JOIN_VERSION, form, join_request
 from tests.support.memory_store import MemoryStorage
@@ -191,7 +192,7 @@ async def test_a_topic_is_forgotten_through_failed_writes_and_a_full_disk(
         storage.fail_append(2, Failure.BUSY)
         storage.fail_append(4, Failure.DISK_FULL)
         async with asyncio.timeout(20):
-            await served.runtime.forget_topic("orders")
+            await served.runtime.forget_topic("orders", ZERO_UUID)
         assert served.runtime.counters.reloads >= 2
         survivor = storage.power_loss()
     async with serving(survivor) as served, served.connect() as client:
@@ -301,7 +302,7 @@ async def test_a_node_forgets_a_topic_in_the_shards_that_it_has() -> None:
         member = await form(client, "group")
         assert error_of(await client.call(member.commit(1), COMMIT_VERSION)) == 0
         async with asyncio.timeout(20):
-            await served.runtime.forget_topic("orders")
+            await served.runtime.forget_topic("orders", ZERO_UUID)
         assert await committed(client, "group") == -1
 
 

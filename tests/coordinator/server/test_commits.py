@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from ringleader.coordinator.groups.committed import CommittedOffset
+from ringleader.coordinator.groups.records import decode_offset_value
 from ringleader.coordinator.server.call import Call
 from ringleader.coordinator.server.commits import CommitCache
 from ringleader.coordinator.storage.base import Failure
@@ -30,6 +32,12 @@ async def fetched(client: Client) -> tuple[int, int, str]:
     answer = await client.call(OffsetFetchRequest(group_id="group", topics=topics), 6)
     [entry] = answer.topics[0].partitions
     return entry.committed_offset, entry.committed_leader_epoch, entry.metadata or ""
+
+
+def stored(served: Served) -> CommittedOffset:
+    """That offset as the log has it."""
+    shard = served.runtime.shards[served.runtime.partition_of("group")]
+    return decode_offset_value(shard._groups["group"].offsets["orders"][0])
 
 
 async def answer_bytes(client: Client, request: OffsetCommitRequest, version: int) -> bytes:
@@ -64,6 +72,7 @@ async def test_same_bytes_and_effects_in_every_version(version: int, monkeypatch
                 request.topics[0].partitions[0].committed_leader_epoch = 5
             answers.append(await answer_bytes(client, request, version))
             assert await fetched(client) == (offset, 5 if version >= 6 else -1, "")
+            assert stored(served).topic_id == served.topics.describe("orders").id
         assert len(set(answers)) == 1
         assert ways == [False, True, True, True]
 

@@ -76,6 +76,17 @@ async def test_on_a_daemon() -> None:
         assert await fetch(client) == {}
 
 
+async def test_what_was_committed_for_another_topic_of_the_name_is_not_shown() -> None:
+    async with serving() as served, served.connect() as client:
+        before = served.topics.describe("orders").id
+        assert await commit(client, (before, 0, 7)) == {(before, 0): 0}
+        now = served.topics.ids["orders"] = b"another".ljust(16)
+        assert await fetch(client, now) == {now: [(-1, 0), (-1, 0)]}
+        assert await commit(client, (now, 1, 8)) == {(now, 1): 0}
+        assert await fetch(client, now) == {now: [(-1, 0), (8, 0)]}
+        assert await fetch(client) == {now: [(7, 0), (8, 0)]}, "a caller that asks for all gets all"
+
+
 async def test_on_a_node() -> None:
     known = topic_id("orders")
     async with two_brokers() as cluster, relaying(cluster.bootstrap, 2) as nodes:

@@ -40,7 +40,7 @@ class Held:
         self.reached = asyncio.Event()
         self.let = asyncio.Event()
 
-    async def __call__(self, topic: str) -> None:
+    async def __call__(self, topic: str, topic_id: bytes) -> None:
         self.asked.append(topic)
         self.reached.set()
         await self.let.wait()

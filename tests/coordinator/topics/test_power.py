@@ -72,7 +72,7 @@ async def test_topics_are_there_from_the_first_start_on(tmp_path: Path, watch: S
 
 
 async def test_a_deleted_topic_does_not_come_back(tmp_path: Path, watch: SyncWatch) -> None:
-    async def lose_power(topic: str) -> None:
+    async def lose_power(topic: str, topic_id: bytes) -> None:
         watch.after_power_cut(tmp_path / "between")
 
     async with topic_log(tmp_path / "live" / "topics") as topics:
@@ -84,7 +84,7 @@ async def test_a_deleted_topic_does_not_come_back(tmp_path: Path, watch: SyncWat
     for left, due in ((tmp_path / "between", ["orders"]), (tmp_path / "after", [])):
         forgotten: list[str] = []
 
-        async def note(topic: str, forgotten: list[str] = forgotten) -> None:
+        async def note(topic: str, topic_id: bytes, forgotten: list[str] = forgotten) -> None:
             forgotten.append(topic)
 
         async with topic_log(left / "topics") as topics:

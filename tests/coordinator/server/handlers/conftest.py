@@ -41,7 +41,7 @@ class Deleted:
         self.names: list[str] = []
         self.run_queue = RunQueue()
 
-    async def forget_topic(self, topic: str) -> None:
+    async def forget_topic(self, topic: str, topic_id: bytes) -> None:
         """As `GroupRuntime.forget_topic`."""
         self.names.append(topic)
 
