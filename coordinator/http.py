@@ -191,7 +191,7 @@ class NodeSide:
         return self.ready
 
     async def reports(self, after: int) -> bytes:
-        """What clients told of themselves, see `http_telemetry.reports`."""
+        """Reports of clients about themselves, see `http_telemetry.reports`."""
         assert self.telemetry is not None
         return reports(self.telemetry, after, monotonic_ms())
 
@@ -330,9 +330,7 @@ class HttpEndpoint:
             what = _GUARDED.get(request.scope["path"])
             if what is not None and not self._may(request):
                 known = {"WWW-Authenticate": "Bearer"} if self._access.token is not None else {}
-                return PlainTextResponse(
-                    f"{what} need a token or a client certificate\n", 401, headers=known
-                )
+                return PlainTextResponse(f"{what} need a token or a client certificate\n", 401, headers=known)
             return await answer(request)
 
         return guarded

@@ -306,7 +306,7 @@ class Telemetry:
 
     def since(self, number: int, most: int, now_ms: int) -> tuple[list[Told], int, bool]:
         """The reports of clients that came after the one with that number (0: all that are known), the oldest
-        first, at most so many; the number of the last of them; and whether there are more."""
+        first, at most `most`; the number of the last of them; and whether there are more."""
         self._expire(now_ms)
         newer = sorted(
             (one for one in self._instances.values() if one.told is not None and one.number > number),

@@ -151,7 +151,7 @@ class Delegations(Part):
         return delegation.task(consumer, self.core.topics, assignor, members)
 
     def _fall_back(self, group: Group, why: str, member_id: str, now_ms: int) -> Fallback:
-        """`member_id`: of who was asked, unless another one failed before."""
+        """`member_id`: of the member that was asked, unless another one failed before."""
         consumer, current = group.consumer, group.delegation
         assert consumer is not None
         assert current is not None

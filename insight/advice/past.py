@@ -292,7 +292,7 @@ def shared(rebalances: Iterable[Rebalance], whole_ms: int = 0) -> Iterator[Rebal
 
 
 class Counted(tuple[Any, ...]):
-    """So many, of which nothing else is in memory: it has a length, and raises TypeError when it is read."""
+    """A count without its elements in memory: it has a length, and raises TypeError when it is read."""
 
     _length: int
 

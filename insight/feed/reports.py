@@ -1,4 +1,4 @@
-"""What clients told nodes about themselves (KIP-714): read over HTTP, as nodes have no journal."""
+"""Clients' reports about themselves to nodes (KIP-714): read over HTTP, as nodes have no journal."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Reports:
         self._silent: set[str] = set()
 
     async def read(self) -> list[Told]:
-        """What was told since the last call, in the order of time."""
+        """The reports since the last call, in the order of time."""
         found = await asyncio.gather(*(self._of(url) for url in self._after))
         return sorted((told for some in found for told in some), key=lambda one: one.at_ms)
 

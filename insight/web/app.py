@@ -50,8 +50,8 @@ def application(
     thresholds: Thresholds = DEFAULT,
 ) -> Starlette:
     """Answers from `places`. `names`: host names that it may be asked for, beside localhost, this machine's
-    and addresses. `thresholds`: of findings. `reset_token`: of who may reset offsets, too; without one nobody
-    may."""
+    and addresses. `thresholds`: of findings. `reset_token`: with it clients may reset offsets, too; without
+    one nobody may."""
     resets = Resets(on=reset_token is not None)
     set_up = {
         "findings": partial(findings, thresholds=thresholds),

@@ -58,7 +58,7 @@ class _Kept(NamedTuple):
 
 
 class Resets:
-    """The plans of a page, for who shows the token of resets."""
+    """The plans of a page, for clients with the token of resets."""
 
     def __init__(self, *, on: bool) -> None:
         """`on`: the page has such a token; without one nobody may reset."""

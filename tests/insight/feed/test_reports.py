@@ -1,4 +1,4 @@
-"""What clients told nodes is read over HTTP, and taken as evidence where there is no journal."""
+"""Clients' reports to nodes are read over HTTP, and taken as evidence where there is no journal."""
 
 from __future__ import annotations
 
