@@ -7,10 +7,10 @@ import logging
 import signal
 import ssl
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
+from collections.abc import Callable
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -20,14 +20,24 @@ from ringleader.cli.common import BOOTSTRAP, WRONG_INPUT, complain, fail, utf8
 from ringleader.cli.flags import command_with
 from ringleader.cli.insight_settings import ConfigOption, Settings, flags, load_or_fail
 from ringleader.cli.lines import REMEMBERED, AsJson, AsText
+from ringleader.cli.watch_page import (
+    AuthorityOption,
+    CertificateOption,
+    NoPageOption,
+    Page,
+    PageNameOption,
+    PageOption,
+    ResetTokenFileOption,
+    TokenFileOption,
+    page_of,
+    serve_page,
+)
 from ringleader.clients.times import duration_ms
 from ringleader.host.clock import wall_ms
 from ringleader.host.printable import printable
 
 if TYPE_CHECKING:
     from ringleader.clients.admin import Admin
-    from ringleader.coordinator.security.tls import Tls
-    from ringleader.insight.advice import Thresholds
     from ringleader.insight.feed.watcher import Progress, Watcher
     from ringleader.insight.notices import Notifier
     from ringleader.insight.web.sources import Source
@@ -47,7 +57,6 @@ HELP = (
     "  ringleader watch -b prod=prod:9092 -b test=test:9092\n\n"
     "  ringleader watch --json --from-now | jq 'select(.cause == \"session expired\")'"
 )
-PAGE_ADDRESS = "127.0.0.1:8088"
 PAGE_ID = "ringleader-page"
 """The client id with which the page sets offsets."""
 PROGRESS_S = 0.5
@@ -114,57 +123,6 @@ MaxSizeOption = Annotated[
     typer.Option(
         metavar="BYTES",
         help="Largest size of the history file: 1g, 500m. The oldest entries are deleted first.",
-    ),
-]
-PageOption = Annotated[
-    str | None,
-    typer.Option(metavar="HOST:PORT", help="Address of the page.", show_default=PAGE_ADDRESS, parser=utf8),
-]
-NoPageOption = Annotated[bool, typer.Option("--no-page", help="Do not serve the page.")]
-PageNameOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="NAME",
-        parser=utf8,
-        help="Additional host name under which the page may be requested; may be repeated.",
-        show_default=False,
-    ),
-]
-TokenFileOption = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        dir_okay=False,
-        help="Token required by the page; needed if other machines can reach it. Alternatively set "
-        "RINGLEADER_PAGE_TOKEN.",
-        show_default=False,
-    ),
-]
-ResetTokenFileOption = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        dir_okay=False,
-        help="Another token: who shows it to the page may reset offsets of groups, too. Default: nobody may.",
-        show_default=False,
-    ),
-]
-CertificateOption = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        dir_okay=False,
-        help="PEM file with private key and certificates: the page uses TLS.",
-        show_default=False,
-    ),
-]
-AuthorityOption = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        dir_okay=False,
-        help="PEM file with CA certificates: the page requires a client certificate signed by one of them.",
-        show_default=False,
     ),
 ]
 NodeHttpOption = Annotated[
@@ -237,7 +195,7 @@ def _watch_with(
     served = (
         None
         if no_page
-        else _page(
+        else page_of(
             page,
             page_name or [],
             token_file,
@@ -282,20 +240,6 @@ COMMAND = command_with("watch", HELP, _watch_with, flags)
 """The class of the command `watch`."""
 
 
-class Page(NamedTuple):
-    """Where the page is to be, and for whom."""
-
-    host: str
-    port: int
-    names: list[str]
-    token: str | None
-    reset_token: str | None
-    tls: Tls | None
-    thresholds: Thresholds
-    wanted: bool
-    """It was asked for by name."""
-
-
 class _Watch:
     """One cluster, whose failure ends the command; or several, each watched again when its watcher ends."""
 
@@ -334,7 +278,7 @@ class _Watch:
 
     async def _serve(self, stack: AsyncExitStack, sources: list[Source]) -> None:
         if self._served is not None:
-            self._url = await _serve(stack, sources, self._served)
+            self._url = await serve_page(stack, sources, self._served)
 
     async def _keep(self, one: Cluster, source: Source) -> None:
         """Watch one of several, again and again: the others do not wait for it."""
@@ -409,39 +353,6 @@ def _admin_of(one: Cluster) -> Callable[[], Admin]:
     return lambda: Admin(one.servers, client_id=PAGE_ID, tls=one.security.tls, sasl=one.security.sasl)
 
 
-async def _serve(stack: AsyncExitStack, sources: Sequence[Source], served: Page) -> str:
-    """The page's address."""
-    from ringleader.insight.web import page
-
-    def at(port: int) -> AbstractAsyncContextManager[str]:
-        return page(
-            sources,
-            served.host,
-            port,
-            token=served.token,
-            reset_token=served.reset_token,
-            names=served.names,
-            tls=served.tls,
-            thresholds=served.thresholds,
-        )
-
-    try:
-        url = await stack.enter_async_context(at(served.port))
-    except OSError as error:
-        why = f"{served.host}:{served.port} cannot be listened on: {error.strerror}"
-        if served.wanted:
-            raise HistoryPageError(f"--page: {why}") from None
-        url = await stack.enter_async_context(at(0))
-        complain(f"{why}; the page is at {url}")
-    else:
-        complain(f"the page is at {url}")
-    return url
-
-
-class HistoryPageError(OSError):
-    """The page cannot be where it was wanted."""
-
-
 async def _catch_up(watcher: Watcher, name: str) -> None:
     """Wait, and say on a terminal how far it is; several clusters would write over each other."""
     reading = asyncio.create_task(watcher.caught_up(CATCH_UP_TIMEOUT_S))
@@ -483,30 +394,6 @@ async def until_told(work: Callable[[], Any]) -> None:
 
 
 # ---- options ----
-
-
-def _page(
-    address: str | None,
-    names: list[str],
-    token_file: Path | None,
-    reset_token_file: Path | None,
-    certificate: Path | None,
-    client_authority: Path | None,
-    thresholds: Thresholds,
-) -> Page:
-    from ringleader.clients.connection.cluster import parse_bootstrap
-    from ringleader.host import http_server
-    from ringleader.insight.web import check_access, page_tls, read_token
-
-    try:
-        [(host, port)] = parse_bootstrap([address or PAGE_ADDRESS])
-        token = read_token(token_file)
-        reset_token = None if reset_token_file is None else http_server.read_token(reset_token_file)
-        tls = page_tls(certificate, client_authority)
-        check_access(host, token, tls, reset_token)
-    except ValueError as error:
-        fail(f"--page: {error}.", WRONG_INPUT)
-    return Page(host, port, names, token, reset_token, tls, thresholds, address is not None)
 
 
 def _of_nodes(token_file: Path | None, authority: Path | None) -> tuple[str | None, ssl.SSLContext | None]:

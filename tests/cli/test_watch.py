@@ -21,7 +21,7 @@ import confluent_kafka
 import pytest
 
 from ringleader.cli.lines import AsJson
-from ringleader.cli.watch import PAGE_ADDRESS
+from ringleader.cli.watch_page import PAGE_ADDRESS
 from ringleader.insight.history import History
 from ringleader.insight.model import Cause, Confidence, Kind, Rebalance
 from ringleader.testing.coordinator import Coordinator
