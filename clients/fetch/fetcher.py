@@ -164,10 +164,10 @@ class Fetcher:
         return max(0.0, min(later) - now_s) if later else None
 
     def _node(self, state: PartitionState, now_s: float) -> Node | None:
-        if state.replica >= 0 and now_s < state.replica_until_s:
-            replica = self._leaders.broker(state.replica)
-            if replica is not None:
-                return replica
+        if now_s >= state.replica_until_s:
+            state.replica = -1
+        if state.replica >= 0 and (replica := self._leaders.broker(state.replica)) is not None:
+            return replica
         return self._leaders.node(state.topic_partition)
 
     def _send(self, node: Node, states: list[PartitionState]) -> None:
@@ -349,8 +349,10 @@ class Fetcher:
         state.end_offset = part.last_stable_offset if stable else part.high_watermark
         records = part.records or b""
         if part.preferred_read_replica >= 0 and not records:
-            state.replica = part.preferred_read_replica
-            state.replica_until_s = asyncio.get_running_loop().time() + REPLICA_S
+            now_s = asyncio.get_running_loop().time()
+            if state.replica >= 0:  # nobody knows the one that was named before, or it names another, too
+                state.not_before_s = now_s + RETRY_S
+            state.replica, state.replica_until_s = part.preferred_read_replica, now_s + REPLICA_S
             return False
         if not records:
             state.behind = False

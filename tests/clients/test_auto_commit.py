@@ -11,8 +11,8 @@ import pytest
 
 from ringleader.clients.errors import CommitFailedError
 from ringleader.clients.group.membership import GroupMember, SyncGroupMember
-from ringleader.clients.group.subscription import consumer_member, partitions_of
-from ringleader.clients.model import Assigned, Lost, MemberProtocol, OffsetAndMetadata, Revoked
+from ringleader.clients.group.subscription import consumer_member, group_member, partitions_of
+from ringleader.clients.model import Assigned, Lost, MemberProtocol, OffsetAndMetadata, Offsets, Revoked
 from ringleader.clients.offsets.stored import StoredOffsets
 from ringleader.protocol.errors import ErrorCode
 from ringleader.testing.coordinator import Coordinator
@@ -75,6 +75,25 @@ async def test_a_commit_that_failed_is_made_at_the_next_interval(
         one.store({PLACE: 1})
         await until_committed(one, 1)
     assert sum("auto-commit of 1 partitions failed" in r.message for r in caplog.records) == 3
+
+
+async def test_what_the_member_does_not_have_any_more_is_not_committed(coordinator: Coordinator) -> None:
+    """The application hears of it later than the member, and its reader still has it."""
+
+    class Reading:
+        def uncommitted(self) -> tuple[int, Offsets]:
+            return one.generation, {PLACE: OffsetAndMetadata(5), ("u", 0): OffsetAndMetadata(7)}
+
+        def committed(self, offsets: Offsets) -> None:
+            assert set(offsets) == {PLACE}
+
+    coordinator.create_topic("u", 1)
+    options: dict[str, Any] = {"auto_commit_interval_ms": 20}
+    one = group_member("", GroupMember, coordinator.bootstrap, "g", ["t"], options, consumed=Reading())
+    async with one:
+        await one.wait_assigned(PATIENCE_S)
+        await until_committed(one, 5)
+    assert coordinator.committed("g") == {PLACE: 5}
 
 
 async def test_without_an_interval_nothing_is_committed_by_itself(coordinator: Coordinator) -> None:

@@ -72,6 +72,21 @@ def test_heartbeats_go_on_meanwhile_and_the_rebalance_bounds_it() -> None:
     assert "JoinGroup" in script.wanted
 
 
+def test_a_rebalance_that_begins_while_it_prepares_bounds_it() -> None:
+    """It joins again as it wants to; then the coordinator begins to wait for it, since a heartbeat before."""
+    script = preparing(rebalance_timeout_ms=12_000, given_up=lambda _before, _after: None)
+    script.find()
+    script.prepared()
+    script.settle()
+    script.rejoin()
+    assert script.told_last(PrepareJoin).until_ms == script.now_ms + 12_000
+    script.wait(FOLLOW_UP_MS)
+    sent_ms = script.now_ms
+    script.beat(ErrorCode.REBALANCE_IN_PROGRESS)
+    script.wait(sent_ms - 3_000 + 12_000 - 1_000 - script.now_ms)
+    assert "JoinGroup" in script.wanted
+
+
 def test_removed_while_it_prepares() -> None:
     script = preparing(given_up=lambda _before, _after: None)
     script.find()

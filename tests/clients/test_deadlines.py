@@ -271,3 +271,12 @@ async def test_a_last_try_that_the_deadline_cut_short_tells_why_the_one_before_f
     with pytest.raises(RequestTimedOutError, match=r"not answered.*; before that: UNSTABLE_OFFSET_COMMIT"):
         await retrying(deadline_s, Backoff(1, 1, lambda: 0.5), attempt)
     assert tries == 2
+
+
+async def test_a_wait_that_would_outlast_the_deadline_is_not_begun() -> None:
+    async def attempt() -> None:
+        raise RetriableError("not now")
+
+    async with asyncio.timeout(30):
+        with pytest.raises(RetriableError, match="not now"):
+            await retrying(soon(0.1), Backoff(3_600_000, 3_600_000, lambda: 0.5), attempt)

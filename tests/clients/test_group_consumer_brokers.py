@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from ringleader.clients.connection.cluster import Cluster
+from ringleader.clients.errors import CommitFailedError, RequestTimedOutError
 from ringleader.clients.fetch.errors import CorruptRecordError, LogTruncatedError, PartitionError
 from ringleader.clients.fetch.model import ConsumerSettings
 from ringleader.clients.fetch.reader import Reader
 from ringleader.clients.model import EARLIEST, OffsetAndMetadata, TopicPartition
+from ringleader.clients.offsets.consumed import ConsumedOffsets
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import (
     FetchRequest,
@@ -383,3 +385,62 @@ async def test_a_record_that_comes_between_two_lookups_is_not_passed() -> None:
     world.append(10)
     async with reader(world, auto_offset_reset="by_duration:PT1H") as one:
         assert await take(one, 1) == [10]
+
+
+async def test_a_commit_that_is_repeated_has_one_deadline() -> None:
+    """Rebalances come faster than commits, and the partition stays through all of them."""
+    consumed, times_s = ConsumedOffsets(), []
+
+    class Crossed:
+        """In the place of a member."""
+
+        async def commit(self, _offsets: object, *, generation: int, timeout_s: float) -> None:
+            times_s.append(timeout_s)
+            await asyncio.sleep(min(timeout_s, 0.01))
+            if timeout_s < 0.01:
+                raise RequestTimedOutError("no time is left")
+            consumed.assigned(generation + 1)
+            raise CommitFailedError("this generation is over")
+
+    async with reader(World()) as one, asyncio.timeout(PATIENCE_S):
+        consumed.of(one)
+        consumed.assigned(1)
+        with pytest.raises(RequestTimedOutError):
+            await consumed.commit(cast(Any, Crossed()), {PLACE: 1}, timeout_s=0.2)
+    assert times_s == sorted(times_s, reverse=True)
+    assert consumed.generation == len(times_s)
+
+
+async def test_what_is_asked_for_fits_into_the_buffer() -> None:
+    """Also of two brokers at a time, which could both send all of it."""
+    settings = ConsumerSettings(buffer_max_bytes=1_500_000, max_partition_fetch_bytes=1_000_000)
+    under_way = most = asked = 0
+
+    async def fetch(request: FetchRequest, _version: int, _id: int) -> FetchResponse:
+        nonlocal under_way, most, asked
+        asked += 1
+        under_way += request.max_bytes
+        most = max(most, under_way)
+        await asyncio.sleep(0.01)
+        under_way -= request.max_bytes
+        return fetched(request)
+
+    places = [("t", partition) for partition in range(4)]
+
+    async def fetch_committed(
+        _places: Iterable[TopicPartition],
+    ) -> Mapping[TopicPartition, OffsetAndMetadata]:
+        return dict.fromkeys(places, OffsetAndMetadata(0))
+
+    async with two_brokers() as cluster:
+        cluster.leaders = {"t": [1, 2, 1, 2]}
+        cluster.on(1, fetch)
+        one = Reader(Cluster(cluster.bootstrap), settings, fetch_committed)
+        one.start()
+        try:
+            one.add(places)
+            one.release(places)
+            await until(lambda: asked > 20)
+        finally:
+            await one.close()
+    assert 0 < most <= settings.buffer_max_bytes

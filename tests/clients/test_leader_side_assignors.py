@@ -95,6 +95,18 @@ def test_an_answer_that_may_be_lost_is_sent_again() -> None:
     assert script.heartbeat().computed_target == computed
 
 
+def test_what_it_has_computed_while_a_heartbeat_was_on_its_way_is_in_the_next() -> None:
+    script = ConsumerProtocolScript(server_assignor="client:range", user_data=b"")
+    asked = leader(script)
+    script.wait(script.due_ms() - script.now_ms)
+    assert script.heartbeat().computed_target is None
+    computed = ConsumerGroupHeartbeatRequestComputedTarget(asked.task.group_epoch)
+    script.machine.delegated(asked, computed, script.now_ms)
+    script.beaten(1)
+    script.wait(script.due_ms() - script.now_ms)
+    assert script.heartbeat().computed_target == computed
+
+
 def test_only_the_newest_task_is_answered() -> None:
     script = ConsumerProtocolScript(server_assignor="client:range", user_data=b"")
     old = leader(script)

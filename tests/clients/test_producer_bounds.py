@@ -12,6 +12,7 @@ from ringleader.coordinator.server.handlers import versions
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import (
     InitProducerIdResponse,
+    MetadataRequest,
     MetadataResponse,
     MetadataResponseBroker,
     MetadataResponsePartition,
@@ -26,6 +27,7 @@ from tests.clients.test_producer import SOON, written
 from tests.support.consuming import PATIENCE_S, until
 from tests.support.scripted_broker import CLOSE, VERSIONS, ScriptedBroker
 from tests.support.tables import turns
+from tests.support.two_brokers import two_brokers
 
 PRODUCED = VERSIONS | {0: (3, 9), 22: (0, 4)}
 PATIENT: dict[str, Any] = {"request_timeout_ms": 60_000, "delivery_timeout_ms": 120_000}
@@ -290,36 +292,90 @@ async def test_a_time_that_a_broker_gave_is_the_record_s() -> None:
         assert await producer.send_and_wait("t", b"0", timestamp_ms=77) == ("t", 0, 5, 0)
 
 
-@pytest.mark.parametrize("kind", ["V1", "V2"])
-@pytest.mark.parametrize("way", ["too large", "refused", "no answer", "too late"])
+@pytest.fixture
+def first_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The coordinator, which begins after it, has the first version of transactions only."""
+    monkeypatch.setattr(versions, "TRANSACTION_VERSION", {})
+
+
+@pytest.mark.usefixtures("first_version")
+@pytest.mark.parametrize("way", ["too large", "refused", "unknown"])
 async def test_a_batch_that_was_given_up_is_no_gap_in_the_next_transaction(
-    coordinator: Coordinator, monkeypatch: pytest.MonkeyPatch, way: str, kind: str
+    coordinator: Coordinator, way: str
 ) -> None:
     """The leader knows the producer: it takes nothing behind a sequence that it misses."""
-    if kind == "V1":
-        monkeypatch.setattr(versions, "TRANSACTION_VERSION", {})
     coordinator.create_topic("small", 1, {"max.message.bytes": "300"})
-    options: dict[str, Any] = {"transactional_id": "x", "linger_ms": 0, **SOON}
-    if way == "too late":
-        options |= {"delivery_timeout_ms": 1_500, "request_timeout_ms": 1_500, "retry_backoff_max_ms": 20}
-    async with Producer(coordinator.bootstrap, **options) as producer:
+    async with Producer(coordinator.bootstrap, transactional_id="x", linger_ms=0, **SOON) as producer:
         async with producer.transaction():
             await producer.send("small", b"1")
-        match way:
-            case "refused":
-                coordinator.faults.error("Produce", ErrorCode.INVALID_RECORD)
-            case "no answer":
-                coordinator.faults.error("Produce", ErrorCode.UNKNOWN_SERVER_ERROR)
-            case "too late":
-                coordinator.faults.error("Produce", ErrorCode.NOT_ENOUGH_REPLICAS, times=-1)
         with pytest.raises(AbortableTransactionError):  # noqa: PT012
             async with producer.transaction():
+                await (await producer.send("small", b"gone"))
+                if way == "refused":
+                    coordinator.faults.error("Produce", ErrorCode.INVALID_RECORD)
+                elif way == "unknown":
+                    coordinator.faults.error("Produce", ErrorCode.UNKNOWN_SERVER_ERROR)
                 lost = await producer.send("small", bytes(1_000) if way == "too large" else b"2")
                 await producer.flush()
         with pytest.raises(ProduceError):
             await lost
-        coordinator.faults.clear()
         for value in (b"3", b"4"):
             async with producer.transaction():
                 await producer.send("small", value)
     assert [record.value for record in coordinator.records("small")] == [b"1", b"3", b"4"]
+
+
+@pytest.mark.usefixtures("first_version")
+@pytest.mark.parametrize("ends", ["abort_transaction", "stop"])
+async def test_nothing_is_added_to_a_transaction_behind_its_end(coordinator: Coordinator, ends: str) -> None:
+    """It would be in a transaction that nobody ends."""
+    async with Producer(coordinator.bootstrap, transactional_id="x", linger_ms=0, **SOON) as producer:
+        await producer.partitions("t")
+        coordinator.faults.error("AddPartitionsToTxn", ErrorCode.CONCURRENT_TRANSACTIONS, times=5)
+        producer.begin_transaction()
+        await producer.send("t", b"0")
+        await until(lambda: bool(coordinator.faults.seen("AddPartitionsToTxn")))
+        await getattr(producer, ends)()
+    seen = [one.api for one in coordinator.faults.seen() if one.api in ("AddPartitionsToTxn", "EndTxn")]
+    assert seen == ["AddPartitionsToTxn"] * (len(seen) - 1) + ["EndTxn"]
+
+
+async def test_no_batch_goes_to_another_leader_before_the_former_has_answered() -> None:
+    """Else it may be written before those that are under way there, which then come again."""
+    moved, asked = asyncio.Event(), asyncio.Event()
+    order: list[tuple[int, int]] = []
+
+    def produce(node: int) -> Any:
+        async def answer(request: Any, _version: int, _id: int) -> ProduceResponse:
+            (data,) = [part.records for topic in request.topic_data for part in topic.partition_data]
+            (batch,) = iter_batches(data)
+            first = batch.header.base_sequence
+            order.append((node, first))
+            if first:
+                asked.set()
+                await moved.wait()
+            part = ProduceResponsePartitionProduceResponse(index=0, base_offset=first)
+            topic = ProduceResponseTopicProduceResponse(name="t", partition_responses=[part])
+            return ProduceResponse(responses=[topic])
+
+        return answer
+
+    async with two_brokers() as cluster:
+        cluster.leaders = {"t": [1]}
+        cluster.on(0, produce(1), produce(2))
+        cluster.on(22, lambda *_: InitProducerIdResponse(producer_id=7, producer_epoch=0))
+        async with Producer(cluster.bootstrap, linger_ms=0, metadata_max_age_ms=20, **SOON) as producer:
+            sent = [await producer.send("t", b"0")]
+            await sent[0]
+            sent.append(await producer.send("t", b"1"))
+            await asked.wait()
+            cluster.leaders = {"t": [2]}
+            looks = len(cluster.asked(MetadataRequest))
+            await until(lambda: len(cluster.asked(MetadataRequest)) > looks + 2)
+            sent.append(await producer.send("t", b"2"))
+            await turns()
+            await until(lambda: len(cluster.asked(MetadataRequest)) > looks + 4)
+            assert order == [(1, 0), (1, 1)]
+            moved.set()
+            await asyncio.gather(*sent)
+    assert order == [(1, 0), (1, 1), (2, 2)]

@@ -185,8 +185,9 @@ class ConsumerProtocol:
         else:
             state.counters.beaten(pending.sent_ms, now_ms)
         if response.assignment is not None:
-            state.heartbeat_after_ms = FOLLOW_UP_MS
-            self.target = target(response.assignment)
+            before, self.target = self.target, target(response.assignment)
+            if self.target != before:  # some coordinators repeat it in every answer
+                state.heartbeat_after_ms = FOLLOW_UP_MS
             self._find_unnamed()
             if self.target != self.partitions and state.counters.began_ms is None:
                 state.counters.began_ms = now_ms
