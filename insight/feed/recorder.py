@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from ringleader.insight.feed.tail import Data
 from ringleader.insight.history import History, HistoryError, Position
@@ -20,6 +21,8 @@ FLUSH_RECORDS = 50_000
 """In a backlog: what is read again at most after a kill."""
 PRUNE_EVERY_S = 30.0
 SECONDARY = (Commit, Lag)
+
+T = TypeVar("T")
 
 
 class Recorder:
@@ -87,13 +90,13 @@ class Recorder:
         read_ms = self._newest_ms or None
         if not whole:
             # A process that is killed now reads the records again, with the same conclusions.
-            await asyncio.to_thread(self.history.record, outputs, read_ms=read_ms)
+            await as_a_whole(self.history.record, outputs, read_ms=read_ms)
             return False
         groups, commits = self.inference.dirty()
         snapshots = {group: self.inference.snapshot(group) for group in groups}
         newest = {group: self.inference.commits_snapshot(group) for group in commits}
         self.records, self._written_s = 0, now_s
-        await asyncio.to_thread(
+        await as_a_whole(
             self.history.record,
             outputs,
             positions=positions,
@@ -102,7 +105,20 @@ class Recorder:
             read_ms=read_ms,
         )
         if now_ms is not None and now_s - self._pruned_s >= PRUNE_EVERY_S:
-            forgotten = await asyncio.to_thread(self.history.prune, now_ms)
+            forgotten = await as_a_whole(self.history.prune, now_ms)
             # A bit at a time, but as fast as it comes.
             self._pruned_s = 0.0 if forgotten else now_s
         return True
+
+
+async def as_a_whole(work: Callable[..., T], *arguments: Any, **named: Any) -> T:
+    """The result of work on a history, done in a thread. Cancelled, it ends when the work has ended: what is
+    written is not lost, and the history's connection is free for what comes next. Raises the work's error in
+    place of CancelledError."""
+    working = asyncio.ensure_future(asyncio.to_thread(work, *arguments, **named))
+    try:
+        return await asyncio.shield(working)
+    except asyncio.CancelledError:
+        await asyncio.wait([working])
+        working.result()
+        raise

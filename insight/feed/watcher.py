@@ -16,7 +16,7 @@ from ringleader.clients.errors import AuthenticationError, ClientError, Retriabl
 from ringleader.clients.model import EARLIEST, LATEST
 from ringleader.host.clock import wall_ms
 from ringleader.insight.feed.polls import OFFSETS_TOPIC, Polls
-from ringleader.insight.feed.recorder import Recorder
+from ringleader.insight.feed.recorder import Recorder, as_a_whole
 from ringleader.insight.feed.reports import Reports
 from ringleader.insight.feed.tail import Data, Gap, Tail
 from ringleader.insight.history import Away, History, Position, default_path
@@ -149,13 +149,17 @@ class Watcher:
         self._tasks = [asyncio.create_task(self._guard(work), name="watcher") for work in works]
 
     async def stop(self) -> None:
-        """End; what was read is written. May be called more than once."""
+        """End; what was read is written. May be called more than once. Raises HistoryError where it cannot be
+        written."""
         tasks, self._tasks = self._tasks, []
+        known = self._failure
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         try:
-            if tasks and self._failure is None:
+            if self._failure is not None and self._failure is not known:
+                raise self._failure
+            if tasks and known is None:
                 await self._recording.flush(self._tail.positions, now_ms=None, at_once=True)
         finally:
             await self._close()
@@ -267,7 +271,7 @@ class Watcher:
         while True:
             if self._away != away:
                 away = self._away
-                await asyncio.to_thread(self._recording.history.tell_away, away)
+                await as_a_whole(self._recording.history.tell_away, away)
             try:
                 await self._tail.read(FLUSH_S / 2)
             except RetriableError:

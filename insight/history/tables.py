@@ -93,8 +93,10 @@ def connect(path: Path, *, read_only: bool) -> sqlite3.Connection:
     HistoryError; sqlite3.Error for what SQLite says."""
     if read_only and not path.exists():
         raise HistoryError(f"there is no history at {path}: `ringleader watch` writes one")
-    if not read_only:
-        # Clients, their hosts and offsets are in it: SQLite gives its other files the mode of this one.
+    if not read_only and not path.exists():
+        # Clients, their hosts and offsets are in it: SQLite gives its other files the mode of this one. To
+        # close a file that is there would end the locks of this process's other connections (POSIX), and
+        # another process would take their write-ahead log away.
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
     connection = sqlite3.connect(
         f"file:{quote(str(path.absolute()))}?mode={'ro' if read_only else 'rwc'}",

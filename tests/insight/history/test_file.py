@@ -7,6 +7,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from ringleader.insight.history import (
     default_path,
     tables,
 )
+from ringleader.insight.history.history import MIN_BYTES, SAMPLES_LEAST_MS
 from ringleader.insight.history.tables import FORMAT_VERSION
 from ringleader.insight.model import Cause, Commit, Confidence, Event, EventKind, Kind, Rebalance
 from tests.insight.made import Made, incidents
@@ -81,6 +83,37 @@ def test_one_writer_and_readers_beside_it(tmp_path: Path) -> None:
                 reader.record([])
     with History.open(path) as again:
         assert again.rebalances() == [rebalance(1, 1_000)]
+
+
+LOOK = """
+import sqlite3, sys
+connection = sqlite3.connect(sys.argv[1])
+print([name for name, in connection.execute("SELECT name FROM fact WHERE name LIKE 'test %' ORDER BY name")])
+connection.close()
+"""
+
+
+def test_another_process_that_looks_at_the_file_takes_nothing_from_the_connections_of_its_writer(
+    tmp_path: Path,
+) -> None:
+    """The last connection that closes a file removes its write-ahead log: it has to be the last one."""
+
+    def seen_by_another() -> str:
+        return subprocess.run(
+            [sys.executable, "-c", LOOK, path], capture_output=True, text=True, check=True
+        ).stdout.strip()
+
+    path = tmp_path / "h.sqlite"
+    with History.open(path, cluster_id="a"), closing(tables.connect(path, read_only=False)) as first:
+        # Connections come and go in the process, too.
+        tables.connect(path, read_only=True).close()
+        with closing(tables.connect(path, read_only=False)) as second:
+            assert seen_by_another() == "[]"
+            first.execute("INSERT INTO fact VALUES ('test 1', 1)")
+            second.execute("INSERT INTO fact VALUES ('test 2', 2)")
+            assert seen_by_another() == "['test 1', 'test 2']"
+        first.execute("INSERT INTO fact VALUES ('test 3', 3)")
+        assert seen_by_another() == "['test 1', 'test 2', 'test 3']"
 
 
 def test_the_file_of_another_cluster_is_refused(tmp_path: Path) -> None:
@@ -194,6 +227,19 @@ def test_samples_go_before_rebalances_when_there_is_too_much(tmp_path: Path) -> 
             pass
         assert history.rebalances() == [rebalance(1, 1_000)]
         assert history.commits("g")[0].at_ms > 3_600_000
+
+
+def test_samples_of_the_last_hour_stay_when_older_ones_go(tmp_path: Path) -> None:
+    now_ms = 30 * 24 * 3_600_000
+    hour_ago_ms = now_ms - SAMPLES_LEAST_MS
+    older, recent = (
+        [Commit("g", f"topic-{one}", 0, at_ms, 1) for one in range(count)]
+        for count, at_ms in ((10, hour_ago_ms - 1), (30_000, hour_ago_ms + 1))
+    )
+    with History.open(tmp_path / "h.sqlite", max_bytes=MIN_BYTES) as history:
+        history.record([*older, *recent])
+        assert history.prune(now_ms) == len(older)
+        assert len(history.commits("g")) == len(recent)
 
 
 def test_a_full_disk_is_said_and_nothing_is_half_done(tmp_path: Path) -> None:
