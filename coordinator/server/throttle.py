@@ -8,7 +8,6 @@ connection has no `Account`: nothing is recorded then.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from copy import copy
 from functools import partial
 from time import perf_counter
 from types import coroutine
@@ -195,9 +194,8 @@ class Account:
         self._connection.mute(throttle_ms)
         if not hasattr(response, "throttle_time_ms"):
             return response
-        throttled = copy(response)
-        throttled.throttle_time_ms = max(throttle_ms, throttled.throttle_time_ms)
-        return throttled
+        response.throttle_time_ms = max(throttle_ms, response.throttle_time_ms)
+        return response
 
     def frame_throttle_ms(self, call: Call, frame_bytes: int) -> int:
         """Likewise of a Fetch whose answer came as a frame of a broker: the throttle time that is answered

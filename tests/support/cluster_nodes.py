@@ -51,6 +51,8 @@ class Nodes:
         self._security_store = security_store
         self.shared = FencedLog()
         """The log that all of them have written."""
+        self.stores: dict[int, FencedStorage] = {}
+        """The way of each to it."""
         self._stack = contextlib.AsyncExitStack()
         self.by_id: dict[int, ClusterNode] = {}
 
@@ -73,9 +75,10 @@ class Nodes:
         }
         if "listeners" in settings:
             del told["listen"]
+        store = self.stores[node_id] = FencedStorage(self.shared)
         node = ClusterNode(
             Settings(**told),
-            storage=FencedStorage(self.shared),
+            storage=store,
             security_store=self._security_store,
             log=self._lines.log,
         )

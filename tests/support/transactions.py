@@ -7,11 +7,20 @@ from typing import Any
 
 from ringleader.coordinator.machine import Append, Notice
 from ringleader.coordinator.transactions.machine import Finish, Producer, Result, TransactionShard
+from ringleader.coordinator.transactions.records import decode_value
 from ringleader.coordinator.transactions.settings import TransactionSettings
-from ringleader.coordinator.transactions.states import V1, V2, State
+from ringleader.coordinator.transactions.states import V1, V2, State, Transaction
 from ringleader.protocol.errors import ErrorCode
 
 WALL_MS = 1_700_000_000_000
+
+
+def _follows(before: Transaction, after: Transaction) -> None:
+    """What every record of a transactional id says of the one before: a coordinator of Kafka goes on with
+    it."""
+    if after.producer_id != before.producer_id:
+        assert after.previous_id == before.producer_id
+        assert after.epoch == 0
 
 
 Reply = Callable[[Result], None]
@@ -81,6 +90,8 @@ class World:
                     if value is None:
                         del self.store[key]
                     else:
+                        if key in self.store:
+                            _follows(decode_value(self.store[key]), decode_value(value))
                         self.store[key] = value
             self.machine.durable(appends[-1].position, self.now_ms)
 

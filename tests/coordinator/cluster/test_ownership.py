@@ -151,6 +151,23 @@ async def test_a_fenced_node_waits_for_another_map_before_it_takes_back(
         assert log.epochs[1] == 3
 
 
+async def test_a_fenced_node_leaves_time_for_another_map_though_its_own_is_confirmed(
+    lines: Lines, monkeypatch: Any
+) -> None:
+    monkeypatch.setattr(module, "FENCED_WAIT_S", 1_000)
+    monkeypatch.setattr(module, "RETRY_S", 0.0)
+    async with node(lines) as one:
+        one.follow(1)
+        await one.has(1)
+        one.told_s = asyncio.get_running_loop().time() + 1_000
+        one.store.fail_append[1] = Failure.FENCED
+        one.ownership.prove()
+        await until(one.waits_to_take)
+        assert one.store.opened == [1]
+        one.follow(1)
+        await one.has(1)
+
+
 async def test_without_another_map_it_takes_back_what_it_lost(lines: Lines, monkeypatch: Any) -> None:
     monkeypatch.setattr(module, "FENCED_WAIT_S", 0.001)
     async with node(lines) as one:

@@ -13,16 +13,18 @@ import pytest
 from ringleader.clients.connection.cluster import Cluster
 from ringleader.coordinator.cluster import reach as module
 from ringleader.coordinator.cluster.reach import Reach
+from ringleader.protocol.messages import ApiVersionsRequest, MetadataRequest, MetadataResponse
 from ringleader.testing import Coordinator
 from tests.support.cluster_nodes import Lines
 from tests.support.served import until
+from tests.support.two_brokers import TwoBrokers, two_brokers
 
 TOPIC = "orders"
 PARTITIONS = {0, 1, 2}
 
 
 @asynccontextmanager
-async def reaching(kafka_cluster: Coordinator, lines: Lines) -> AsyncIterator[Reach]:
+async def reaching(kafka_cluster: Coordinator | TwoBrokers, lines: Lines) -> AsyncIterator[Reach]:
     """It asks until the block ends."""
     async with Cluster(kafka_cluster.bootstrap) as cluster:
         reach = Reach(cluster, TOPIC, lines.log)
@@ -85,3 +87,24 @@ async def test_an_error_of_our_own_is_told_once_and_says_nothing_of_the_broker(
         kafka_cluster.stop()
         await until(lambda: silent(reach) == PARTITIONS)
     assert len(lines.of("broker not asked")) == 1
+
+
+async def test_a_silent_broker_that_leaves_the_cluster_is_looked_for_no_more(lines: Lines) -> None:
+    """While a known one is silent, the cluster is asked again and again who leads."""
+    async with two_brokers() as scripted, reaching(scripted, lines) as reach:
+        scripted.leaders[TOPIC] = [1, 1, 1]
+        await until(lambda: len(reach.silence_s(0.0)) == 2)
+        scripted.brokers[2].handlers[18] = lambda *_: None
+        await until(lambda: reach.silence_s(asyncio.get_running_loop().time())[2] > 0.25)
+
+        def without_it(*asked: Any) -> MetadataResponse:
+            answer = scripted.metadata(*asked)
+            answer.brokers = [one for one in answer.brokers if one.node_id != 2]
+            return answer
+
+        for broker in scripted.brokers.values():
+            broker.handlers[3] = without_it
+        await until(lambda: reach.silence_s(0.0).keys() == {1})
+        looked, asked = len(scripted.asked(MetadataRequest)), len(scripted.asked(ApiVersionsRequest))
+        await until(lambda: len(scripted.asked(ApiVersionsRequest)) >= asked + 100)
+        assert len(scripted.asked(MetadataRequest)) <= looked + 2, "one may have been under way"

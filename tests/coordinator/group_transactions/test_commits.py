@@ -19,7 +19,7 @@ from ringleader.protocol import messages as kafka
 from ringleader.protocol.errors import ErrorCode, KafkaError
 from ringleader.testing import Coordinator
 from tests.support.cluster_nodes import Lines, Nodes
-from tests.support.served import Client, connected
+from tests.support.served import Client, connected, until
 
 GROUPS = Settings.model_fields["cluster_groups_topic"].default
 PRODUCER = 7
@@ -134,6 +134,25 @@ async def test_what_may_have_come_too_late_is_settled_by_the_next_commit(
     script += [state(200)] * 4
     assert await commit(client, 7) == 0
     assert await commit(client, 8, partition=1) == 0
+
+
+async def test_what_a_late_log_may_take_later_is_settled_by_the_next_commit(
+    brokers: Coordinator, script: Script
+) -> None:
+    """It comes when its transaction may be over."""
+    async with Nodes(brokers, Lines()) as nodes:
+        node = await nodes.start(101, storage_timeout_ms=1_000)
+        store, held = nodes.stores[101], partition_for("g")
+        async with connected(node.host, node.port) as client:
+            store.hold(held)
+            script += [state(100)]
+            assert await commit(client, 5) == ErrorCode.COORDINATOR_NOT_AVAILABLE
+            store.resume(held)
+            await until(lambda: bool(nodes.shared.rows[held]))
+            script += [state(200)]
+            assert await commit(client, 6, partition=1) == ErrorCode.ILLEGAL_GENERATION
+            script += [state(200)] * 2
+            assert await commit(client, 7) == 0
 
 
 @pytest.mark.parametrize(

@@ -122,6 +122,21 @@ async def test_what_ended_before_the_shard_was_loaded_ends_here_and_what_is_open
         assert committed(runtime) == {0: 5, 2: 7}
 
 
+async def test_reading_goes_on_while_a_commit_uses_it_though_nothing_is_open(
+    kafka_cluster: Coordinator, log: Log
+) -> None:
+    """The commit's own offsets are about to be written, and somebody has to see their marker."""
+    async with owner(kafka_cluster, log) as (runtime, markers):
+        markers.users = 1
+        behind = log.end(OPEN, committed=True)
+        async with asyncio.timeout(WAIT_S):
+            await markers.reached(behind)
+            assert runtime.shards[0].open_producers() == []
+            log.write((records.offset_key("h", "t", 0), b""))
+            await markers.reached(behind + 1)
+        markers.users = 0
+
+
 async def test_a_later_life_of_the_shard_keeps_what_is_open_in_it(
     kafka_cluster: Coordinator, log: Log
 ) -> None:
@@ -145,6 +160,8 @@ async def test_waiting_calls_end_when_the_shard_goes_and_its_next_owner_finds_th
         with pytest.raises(KafkaError):
             async with asyncio.timeout(WAIT_S):
                 await waiting
+        with pytest.raises(KafkaError):
+            await markers.reached(0)
     async with owner(kafka_cluster, log) as (runtime, _):
         await until(lambda: runtime.shards[0].open_producers() == [OPEN])
         assert committed(runtime) == {0: 5}

@@ -224,13 +224,26 @@ async def answered_late(client: Client, one: Held, two: Held, again: FetchReques
     assert by_partition(answer)[1].records == records
 
 
-async def test_another_question_takes_the_place_of_one_that_waits() -> None:
+@pytest.mark.parametrize(("field", "value"), [("fetch_offset", 50), ("current_leader_epoch", 6)])
+async def test_another_question_takes_the_place_of_one_that_waits(field: str, value: int) -> None:
+    again = ask(0, 1)
+    for entry in again.topics[0].partitions:
+        setattr(entry, field, value)
     async with two_brokers() as cluster, relaying(cluster.bootstrap) as [node]:
         one, two = Held(), Held()
         cluster.on(1, one.fetch, two.fetch)
         async with connected("127.0.0.1", node.port) as client:
-            await answered_late(client, one, two, ask(0, 1, offset=50), b"at 50")
-            assert two.asked[-1].topics[0].partitions[0].fetch_offset == 50
+            await answered_late(client, one, two, again, b"of that")
+            assert getattr(two.asked[-1].topics[0].partitions[0], field) == value
+
+
+async def test_another_isolation_level_takes_the_place_of_what_waits() -> None:
+    async with two_brokers() as cluster, relaying(cluster.bootstrap) as [node]:
+        one, two = Held(), Held()
+        cluster.on(1, one.fetch, two.fetch)
+        async with connected("127.0.0.1", node.port) as client:
+            await answered_late(client, one, two, ask(0, 1, isolation_level=1), b"of that")
+            assert two.asked[-1].isolation_level == 1
 
 
 async def test_a_broker_that_owes_an_answer_for_too_long_is_asked_again(
@@ -274,6 +287,21 @@ async def test_a_leader_that_moved_is_found_again() -> None:
             cluster.leaders["orders"][0] = 2
             answer = await client.call(ask(0), NEWEST)
             assert by_partition(answer)[0].records == b"r"
+
+
+@pytest.mark.parametrize("partitions", [(1,), (0, 1)])
+async def test_the_next_leader_of_a_broker_that_is_gone_is_found(partitions: tuple[int, ...]) -> None:
+    async with two_brokers() as cluster, relaying(cluster.bootstrap) as [node]:
+        cluster.on(1, lambda request, *_: fetched(request, b"r"))
+        async with connected("127.0.0.1", node.port) as client:
+            await client.call(ask(*partitions), NEWEST)
+            cluster.brokers[2].hang_up()
+            await cluster.brokers[2].__aexit__(None, None, None)
+            cluster.leaders["orders"] = [1] * 4
+            found = by_partition(await client.call(ask(*partitions), NEWEST))
+            assert found[1].error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+            found = by_partition(await client.call(ask(*partitions), NEWEST))
+            assert {one.records for one in found.values()} == {b"r"}
 
 
 @pytest.mark.parametrize("version", [10, 11, NEWEST])

@@ -5,12 +5,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import struct
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from ringleader.coordinator.logs import get_log
+from ringleader.coordinator.security.jwks import Keys
+from ringleader.coordinator.security.oauth import TokenRules
 from ringleader.coordinator.security.scram import MECHANISMS
 from ringleader.coordinator.server.handlers import security as security_handlers
 from ringleader.coordinator.server.phases import Phase
@@ -28,6 +32,7 @@ from ringleader.protocol.messages import (
 from tests.support.registered import ALICE, PASSWORD, ScramClient, registered
 from tests.support.served import Client, Served, connected, serving, until
 from tests.support.sessions import session_of
+from tests.support.tokens import TokenService
 
 BEAT = HeartbeatRequest(group_id="g", generation_id=1, member_id="m")
 GENERIC = "Authentication failed during {} due to invalid credentials with SASL mechanism {}"
@@ -36,7 +41,7 @@ DELAY_MS = 20
 
 @contextlib.asynccontextmanager
 async def guarded(directory: Path, *users: str, **settings: Any) -> AsyncIterator[Served]:
-    """A server whose only listener wants SASL, PLAIN too."""
+    """A server whose only listener wants SASL, PLAIN too; and tokens, if there is an address of keys."""
     chosen = {
         "listeners": "SASL_PLAINTEXT://127.0.0.1:0",
         "sasl_enabled_mechanisms": "SCRAM-SHA-512,SCRAM-SHA-256,PLAIN",
@@ -44,9 +49,18 @@ async def guarded(directory: Path, *users: str, **settings: Any) -> AsyncIterato
         "connection_failed_authentication_delay_ms": DELAY_MS,
         **settings,
     }
-    sasl = Sasl((await registered(directory, *users)).users)
-    async with serving(handlers=security_handlers.register, sasl=sasl, **chosen) as served:
-        yield served
+    tokens = dict[str, Keys]()
+    if url := settings.get("sasl_oauthbearer_jwks_endpoint_url"):
+        tokens["SASL_PLAINTEXT"] = Keys(url, TokenRules(), 3_600_000, get_log())
+    sasl = Sasl((await registered(directory, *users)).users, tokens)
+    try:
+        for keys in tokens.values():
+            await keys.start()
+        async with serving(handlers=security_handlers.register, sasl=sasl, **chosen) as served:
+            yield served
+    finally:
+        for keys in tokens.values():
+            await keys.stop()
 
 
 async def handshake(client: Client, mechanism: str = "PLAIN", version: int = 1) -> Any:
@@ -406,6 +420,32 @@ async def test_a_session_that_is_over_may_be_renewed(tmp_path: Path) -> None:
         served.clock.ahead_ms += 2 * SESSION_MS
         await log_in(client)
         assert await served_normally(client)
+
+
+@pytest.mark.parametrize(
+    ("token_s", "reauth_ms", "least_ms", "most_ms"),
+    [(3_600, SESSION_MS, SESSION_MS, SESSION_MS), (600, 3_600_000, 1, 600_000), (600, 0, 1, 600_000)],
+    ids=["as it is set", "with the token", "the token alone"],
+)
+async def test_a_session_by_token_is_over_at_the_first_of_two_ends(
+    token_s: int, reauth_ms: int, least_ms: int, most_ms: int, tmp_path: Path
+) -> None:
+    service, file = TokenService(), tmp_path / "keys.json"
+    file.write_bytes(service.jwks())
+    given = {
+        "sasl_enabled_mechanisms": "OAUTHBEARER",
+        "sasl_oauthbearer_jwks_endpoint_url": file.as_uri(),
+        "connections_max_reauth_ms": reauth_ms,
+    }
+    async with guarded(tmp_path, **given) as served, served.connect() as client:
+        await handshake(client, "OAUTHBEARER")
+        shown = f"n,,\x01auth=Bearer {service.token(exp=time.time() + token_s)}\x01\x01"
+        answer = await token(client, shown.encode())
+        assert answer.error_code == 0
+        assert least_ms <= answer.session_lifetime_ms <= most_ms
+        served.clock.ahead_ms += most_ms + 1_000
+        client.send(BEAT, 4)
+        assert await client.rest() == b""
 
 
 async def test_nobody_becomes_somebody_else(tmp_path: Path) -> None:
