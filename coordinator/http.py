@@ -191,7 +191,7 @@ class NodeSide:
         return self.ready
 
     async def reports(self, after: int) -> bytes:
-        """Reports of clients about themselves, see `http_telemetry.reports`."""
+        """The reports of clients about themselves, see `http_telemetry.reports`."""
         assert self.telemetry is not None
         return reports(self.telemetry, after, monotonic_ms())
 

@@ -1,4 +1,4 @@
-"""Clients' reports about themselves to nodes (KIP-714): read over HTTP, as nodes have no journal."""
+"""Reports of clients about themselves (KIP-714), read from nodes over HTTP, as these have no journal."""
 
 from __future__ import annotations
 

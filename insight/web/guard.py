@@ -119,7 +119,7 @@ def principal(request: Request) -> str:
 class Guard:
     """The check in front of the application. Without a token every client that reaches it is served; with
     one, clients that send it (`Authorization: Bearer TOKEN`), or the cookie that the page gets for it, which
-    does not hold it. A client with the token of resets may look, too, and reset offsets: see `MAY_RESET`.
+    does not hold it. The token of resets lets its holder look, too, and reset offsets: see `MAY_RESET`.
 
     A request for a host name that is not ours is refused: a page from elsewhere could have let its own name
     point here. Addresses cannot be pointed elsewhere, so they are served.

@@ -95,7 +95,7 @@ def page_of(
     client_authority: Path | None,
     thresholds: Thresholds,
 ) -> Page:
-    """What the options say. Ends the command for what is wrong."""
+    """The page that the options ask for. Ends the command for what is wrong."""
     from ringleader.clients.connection.cluster import parse_bootstrap
     from ringleader.host import http_server
     from ringleader.insight.web import check_access, page_tls, read_token

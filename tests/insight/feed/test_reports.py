@@ -1,4 +1,4 @@
-"""Clients' reports to nodes are read over HTTP, and taken as evidence where there is no journal."""
+"""Reports of clients to nodes are read over HTTP, and taken as evidence where there is no journal."""
 
 from __future__ import annotations
 
