@@ -11,6 +11,7 @@ import typer
 from typer.core import TyperCommand
 
 from ringleader.cli.common import HELP_FLAGS
+from ringleader.cli.values import sparing_pydantic
 
 if TYPE_CHECKING:
     from ringleader.coordinator.config_text import Option
@@ -28,7 +29,7 @@ def command_with(name: str, text: str, command: Callable[..., None], flags: Flag
     def with_all_flags() -> Any:
         made = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich")
         made.command(name, help=text, context_settings=HELP_FLAGS)(_with_flags(command, flags()))
-        return typer.main.get_command(made)
+        return sparing_pydantic(typer.main.get_command(made))
 
     class Command(TyperCommand):
         """The command without its flags."""

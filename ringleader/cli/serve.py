@@ -7,6 +7,7 @@ import gc
 import logging
 import os
 import signal
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -166,12 +167,25 @@ def _serve_with(
 
 
 def _flags() -> Iterator[tuple[Option, str]]:
+    _load_structlog()
     from ringleader.coordinator.config import options
 
     panel = ""
     for option in options():
         panel = PANELS.get(option.field, panel)
         yield option, panel
+
+
+def _load_structlog() -> None:
+    """Without rich: it would load it for tracebacks, which `set_up_logs` does not leave to it. A tenth of the
+    start of a daemon."""
+    if "rich" in sys.modules:
+        return
+    sys.modules["rich"] = None  # type: ignore[assignment]
+    try:
+        import structlog  # noqa: F401
+    finally:
+        del sys.modules["rich"]
 
 
 COMMAND = command_with("serve", HELP, _serve_with, _flags)
@@ -238,10 +252,6 @@ async def _serve(settings: Settings, page: list[str] | None) -> int:
     # Also where there is no certificate: who sends it to all daemons means no harm.
     asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, node.reread_certificates)
     where = "the cluster" if settings.cluster else settings.data_dir
-    # Requests and answers are freed by reference counting; looking for cycles as often as Python does by
-    # default costs a twelfth of a commit. The second generation is looked through before a long request has
-    # made it large: that took up to 100 ms at a stretch, and this takes 10.
-    gc.set_threshold(10_000, 4, 1_000)
     try:
         if not await _started(node, stop):
             return 0

@@ -74,7 +74,27 @@ def test_a_command_loads_no_other_and_no_tables_before_it_prints_one() -> None:
         "print(sorted(name for name in sys.modules if name == 'rich' or name.startswith('ringleader.cli.')))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-    assert done.stdout == "['ringleader.cli.asking', 'ringleader.cli.common', 'ringleader.cli.topics']\n"
+    own = ("asking", "common", "topics", "values")
+    assert done.stdout == f"{[f'ringleader.cli.{name}' for name in own]}\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "library"),
+    [
+        (["topics", "create", "t", "--config", "x"], "pydantic"),
+        (["produce", "t", "--header", "x"], "pydantic"),
+        (["serve", "--log-level", "wrong"], "rich"),
+    ],
+    ids=lambda given: given[0] if isinstance(given, list) else "",
+)
+def test_the_start_waits_for_no_library_that_only_converts_or_prints(
+    arguments: list[str], library: str
+) -> None:
+    program = (
+        f"import sys; from ringleader.cli import run; print(run({arguments}), {library!r} in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.stdout == "2 False\n"
 
 
 def test_every_setting_is_a_flag_of_serve(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
