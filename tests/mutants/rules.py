@@ -56,10 +56,15 @@ class Rule:
         file, first, last = _find(self)
         target = tree / file
         lines = target.read_text().splitlines(keepends=True)
-        part = "".join(lines[first - 1 : last])
-        changed = _replaced(self, part)
+        changed = self.change(tree)[1]
         target.write_text("".join(lines[: first - 1]) + changed + "".join(lines[last:]))
         return target
+
+    def change(self, tree: Path = ROOT) -> tuple[str, str]:
+        """The place that it breaks, before and after. Raises `StaleRuleError`."""
+        file, first, last = _find(self)
+        part = "".join((tree / file).read_text().splitlines(keepends=True)[first - 1 : last])
+        return part, _replaced(self, part)
 
     def file(self) -> Path:
         """The file that it breaks. Raises `StaleRuleError`."""
