@@ -18,17 +18,15 @@ from ringleader.protocol.messages import (
     HeartbeatRequest,
     JoinGroupRequest,
     JoinGroupRequestProtocol,
-    OffsetFetchRequest,
-    OffsetFetchRequestGroup,
-    OffsetFetchRequestTopics,
 )
 from tests.support.daemon import Daemon
 from tests.support.rawclient import RawConnection, address_of, hand_frame
 from tests.support.rawgroup import GroupMember, form_group
+from tests.support.wire_reference import uvarint
 
 TOPIC = "orders"
 GROUP = "bystander"
-PRODUCE, JOIN_GROUP, HEARTBEAT, SYNC_GROUP, METADATA, API_VERSIONS = 0, 11, 12, 14, 3, 18
+PRODUCE, METADATA, OFFSET_FETCH, JOIN_GROUP, HEARTBEAT, SYNC_GROUP, API_VERSIONS = 0, 3, 9, 11, 12, 14, 18
 INT32_MAX = 2**31 - 1
 # More than the daemon may grow by handling all of this many times; a length believed from the wire would be
 # tens of MiB for each connection.
@@ -82,13 +80,11 @@ CLOSED: dict[str, bytes] = {
     "frame of -1": struct.pack(">i", -1),
     "frame of 0": struct.pack(">i", 0),
     "frame of 1": struct.pack(">i", 1) + b"\0",
-    "OffsetFetch of 600,000 topics without a name": encode_request(
-        OffsetFetchRequest(
-            groups=[OffsetFetchRequestGroup(group_id="g", topics=[OffsetFetchRequestTopics()] * 600_000)]
-        ),
+    "OffsetFetch of 600,000 topics without a name": hand_frame(
+        OFFSET_FETCH,
         8,
-        1,
-        "raw",
+        b"\x02\x02g" + uvarint(600_001) + b"\x01\x01\x00" * 600_000 + b"\x00\x00\x00",
+        flexible=True,
     ),
     "Metadata of 4 MiB from nobody known": struct.pack(">ihhi", 4 * 2**20, METADATA, 4, 1),
     "unknown API": hand_frame(9999, 0, b""),
