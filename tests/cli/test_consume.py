@@ -20,7 +20,7 @@ from ringleader.cli.records_in import json_reader
 from ringleader.cli.records_out import as_json, pretty
 from ringleader.clients.fetch.model import Record
 from ringleader.testing.coordinator import Coordinator
-from tests.support.command import PATIENCE_S, Done, command_line, environment, run_command, run_here
+from tests.support.command import PATIENCE_S, Done, command_line, environment, run_here
 
 T0_MS = 1_769_860_800_000  # 2026-01-31T12:00:00Z
 NUMBERS = itertools.count()
@@ -48,12 +48,12 @@ def topic(coordinator: Coordinator) -> str:
 
 def produce(coordinator: Coordinator, topic: str, *lines: dict[str, Any]) -> None:
     text = "\n".join(map(json.dumps, lines))
-    done = run_command(coordinator.bootstrap, "produce", topic, "--format", "json", stdin=text)
+    done = run_here(coordinator.bootstrap, "produce", topic, "--format", "json", stdin=text)
     assert done.code == 0, done.err
 
 
 def consume(coordinator: Coordinator, *arguments: str) -> Done:
-    return run_command(coordinator.bootstrap, "consume", *arguments)
+    return run_here(coordinator.bootstrap, "consume", *arguments)
 
 
 def values(done: Done) -> tuple[str, str]:
@@ -114,7 +114,7 @@ def test_json_goes_back_into_a_topic_unchanged(coordinator: Coordinator, topic: 
     copy = f"t{next(NUMBERS)}"
     coordinator.create_topic(copy, 3)
     stdin = done.out
-    assert run_command(coordinator.bootstrap, "produce", copy, "--format", "json", stdin=stdin).code == 0
+    assert run_here(coordinator.bootstrap, "produce", copy, "--format", "json", stdin=stdin).code == 0
     done = consume(coordinator, copy, CAUGHT_UP, "--format", "json")
     assert [json.loads(line) for line in done.out.splitlines()] == [{**one, "topic": copy} for one in wanted]
 
@@ -184,7 +184,7 @@ def test_a_group_goes_on_where_it_has_printed(coordinator: Coordinator, topic: s
     assert [done.code for done in (first, second, third)] == [0, 0, 0]
     assert [len(done.out.splitlines()) for done in (first, second, third)] == [5, 9, 0]
     assert sorted(first.out + second.out) == sorted("".join(f"{value}\n" for value in "0123456789abcd"))
-    told = json.loads(run_command(coordinator.bootstrap, "groups", "describe", topic, "--json").out)
+    told = json.loads(run_here(coordinator.bootstrap, "groups", "describe", topic, "--json").out)
     assert told["members"] == []
     assert [one["lag"] for one in told["offsets"]] == [0, 0, 0]
 
@@ -229,7 +229,7 @@ def test_interrupted_a_member_commits_what_it_has_printed_and_leaves(
     assert running.lines(1) == ["later"]
     running.process.send_signal(number)
     assert running.ended() == (code, "")
-    told = json.loads(run_command(coordinator.bootstrap, "groups", "describe", topic, "--json").out)
+    told = json.loads(run_here(coordinator.bootstrap, "groups", "describe", topic, "--json").out)
     assert (told["members"], [one["lag"] for one in told["offsets"]]) == ([], [0, 0, 0])
 
 
@@ -247,7 +247,7 @@ def test_it_ends_when_its_reader_has_gone(coordinator: Coordinator, topic: str) 
 
 def test_records_come_while_it_runs(coordinator: Coordinator, topic: str) -> None:
     running = Running(coordinator, topic, "--from", "latest", "--max-records", "2", "--format", "raw")
-    while run_command(coordinator.bootstrap, "produce", topic, "--value", "new").code == 0:
+    while run_here(coordinator.bootstrap, "produce", topic, "--value", "new").code == 0:
         if running.process.poll() is not None:
             break
     assert running.lines(2) == ["new", "new"]

@@ -46,7 +46,7 @@ def topic(coordinator: Coordinator) -> str:
 
 
 def produce(coordinator: Coordinator, topic: str, *options: str, stdin: bytes | str = b"") -> Done:
-    return run_command(coordinator.bootstrap, "produce", topic, *options, stdin=stdin)
+    return run_here(coordinator.bootstrap, "produce", topic, *options, stdin=stdin)
 
 
 def test_one_record_from_the_options(coordinator: Coordinator, topic: str) -> None:

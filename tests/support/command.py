@@ -7,6 +7,7 @@ import io
 import os
 import subprocess
 import sys
+import tempfile
 from typing import NamedTuple
 
 import confluent_kafka
@@ -50,16 +51,30 @@ def run_command(bootstrap: str, *arguments: str, stdin: bytes | str = b"") -> Do
     return Done(done.returncode, out, err)
 
 
-def run_here(bootstrap: str | None, *arguments: str) -> Done:
-    """Run a command that only asks and answers, without the second that a process takes to start. None: its
-    arguments say what to ask."""
-    out, err = io.StringIO(), io.StringIO()
+def run_here(bootstrap: str | None, *arguments: str, stdin: bytes | str = b"") -> Done:
+    """Run a command without the processor time that a process takes to start, a quarter of a second: for all
+    but signals, terminals, pipes and what stands in the environment. None: its arguments say what to ask."""
     server = (
         () if bootstrap is None or "--bootstrap-server" in arguments else ("--bootstrap-server", bootstrap)
     )
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        code = run([*arguments, *server])
-    return Done(code, out.getvalue(), err.getvalue())
+    with contextlib.ExitStack() as stack:
+        # Files, since records are read and written past the text streams.
+        given, out, err = (stack.enter_context(tempfile.TemporaryFile()) for _ in range(3))
+        given.write(stdin.encode() if isinstance(stdin, str) else stdin)
+        given.seek(0)
+        stack.callback(setattr, sys, "stdin", sys.stdin)
+        sys.stdin, *texts = (
+            stack.enter_context(io.TextIOWrapper(one, newline="")) for one in (given, out, err)
+        )
+        with contextlib.redirect_stdout(texts[0]), contextlib.redirect_stderr(texts[1]):
+            code = run([*arguments, *server])
+        for text in texts:
+            text.flush()
+        said = []
+        for file in (out, err):
+            file.seek(0)
+            said.append(file.read().decode())
+    return Done(code, *said)
 
 
 class Found(NamedTuple):
