@@ -25,8 +25,8 @@ from tests.simulation import world
 from tests.simulation.nodes import world as nodes
 from tests.support.shares import share
 
-RUNS = share(8, whole=25)
-NODES_RUNS = 10
+RUNS = share(5, whole=25)
+NODES_RUNS = share(4, whole=20)
 SECRET = b"\x17" * 32
 
 
@@ -70,6 +70,7 @@ def test_every_run_of_one_process_is_played_the_same() -> None:
 
 
 @pytest.mark.draws
+@pytest.mark.share
 def test_every_run_of_several_nodes_is_played_the_same() -> None:
     recorded: list[Recorded] = []
     for _ in range(NODES_RUNS):
