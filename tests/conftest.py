@@ -48,6 +48,11 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
+STARTED_ONCE = frozenset(("daemon", "coordinator", "made", "rolled", "built"))
+"""Fixtures of a module that take long to make: each process that runs some of its tests would make its
+own."""
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """All tests that need a Spark session run in one process, so that one session serves them. Tests that
@@ -56,6 +61,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
     took_s = minutes.kept().long
     items.sort(key=lambda item: -took_s.get(bare(item.nodeid), 0.0))
+    for item in items:
+        if _of_its_module(item) & STARTED_ONCE and not item.get_closest_marker("xdist_group"):
+            item.add_marker(pytest.mark.xdist_group(str(item.path.relative_to(config.rootpath))))
     spark = [item for item in items if item.get_closest_marker("spark")]
     for item in spark:
         if "spark" in getattr(item, "fixturenames", ()):
@@ -63,3 +71,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if spark and (home := java_home()) is not None:
         # `make test` has seen to this; a plain `pytest` has not.
         os.environ["JAVA_HOME"] = str(home)
+
+
+def _of_its_module(item: Any) -> set[str]:
+    """The fixtures that it needs, of those that its module has one of for all its tests."""
+    found = item._fixtureinfo.name2fixturedefs if hasattr(item, "_fixtureinfo") else {}
+    return {
+        name
+        for name, [*_, used] in found.items()
+        if used.scope == "module" and used.func.__module__ == item.module.__name__
+    }
