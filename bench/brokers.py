@@ -29,7 +29,7 @@ from ringleader.protocol.messages import (
     IncrementalAlterConfigsRequestAlterConfigsResource,
     OffsetFetchRequest,
 )
-from tests.interop.kafka import BENCH_JVM, VERSION, KafkaBroker, classpath
+from tests.interop.kafka import BENCH_JVM, KAFKAS_PARTITIONS, VERSION, KafkaBroker, classpath
 from tests.interop.maven import InteropError
 from tests.support.rawclient import Address, RawConnection
 from tests.support.tied import tied
@@ -53,6 +53,7 @@ CONSUMER_SESSION = {
 _PROPERTIES = {
     # It stands still while others are measured; its controller must not take it for dead.
     "broker.session.timeout.ms": "120000",
+    **KAFKAS_PARTITIONS,
     **CONSUMER_SESSION,
 }
 
@@ -128,14 +129,15 @@ def sync_each_commit(address: Address, on: bool) -> None:
 
 
 @contextlib.contextmanager
-def kafka(directory: Path, cpu: int, partitions: int, warmup_s: float) -> Iterator[Broker]:
+def kafka(
+    directory: Path, cpu: int, partitions: int, warmup_s: float, jvm: Sequence[str] = BENCH_JVM
+) -> Iterator[Broker]:
     """Apache Kafka's broker with its defaults but for the initial delay. Raises `InteropError`."""
-    jvm = " ".join(BENCH_JVM)
-    with KafkaBroker(directory / "kafka", properties=_PROPERTIES, jvm=BENCH_JVM, cpus=[cpu]) as broker:
+    with KafkaBroker(directory / "kafka", properties=_PROPERTIES, jvm=jvm, cpus=[cpu]) as broker:
         address = (broker.host, broker.port)
         create_topic(address, partitions)
         await_group(address, "first")
-        yield Broker(KAFKA, address, broker.pid, f"{VERSION}, one broker (KRaft), {jvm}", warmup_s)
+        yield Broker(KAFKA, address, broker.pid, f"{VERSION}, one broker (KRaft), {' '.join(jvm)}", warmup_s)
 
 
 @contextlib.contextmanager
@@ -175,7 +177,13 @@ def _missing(name: str) -> str | None:
 
 @contextlib.contextmanager
 def brokers(
-    names: Sequence[str], directory: Path, cpu: int, *, partitions: int, warmup_s: float
+    names: Sequence[str],
+    directory: Path,
+    cpu: int,
+    *,
+    partitions: int,
+    warmup_s: float,
+    jvm: Sequence[str] = BENCH_JVM,
 ) -> Iterator[Brokers]:
     """Starts those of `names` that can run here; a line says which cannot, and why.
 
@@ -190,7 +198,7 @@ def brokers(
             if name in left_out:
                 continue
             one = (
-                kafka(directory, cpu, partitions, warmup_s)
+                kafka(directory, cpu, partitions, warmup_s, jvm)
                 if name == KAFKA
                 else kfake(directory, cpu, partitions)
             )

@@ -32,7 +32,7 @@ from bench.report import Goal, median, print_goals, save, say, table
 from bench.spark_fetch import CONFLUENT, PARTITIONS, measure, profile
 from ringleader.clients.blocking.endpoint import Endpoint
 from ringleader.spark_bridge.network.log import KafkaLog
-from tests.interop.kafka import BENCH_JVM, KafkaBroker, tool
+from tests.interop.kafka import BENCH_JVM, KAFKAS_PARTITIONS, KafkaBroker, tool
 from tests.interop.kafka import VERSION as KAFKA_VERSION
 from tests.interop.maven import InteropError, cache, jars, java, javac
 from tests.interop.secured import make_topics
@@ -56,7 +56,11 @@ PAYLOADS = 5_000
 READS, WARM, QUERY, CPU, START, SLOWER = 1.5, 1.4, 1.1, 1.0, 1.5, 1.3
 """Goals: at least these multiples of the connector's rates, by the clock and (`CPU`) by CPU seconds; at most
 these multiples of an empty source's times."""
-KAFKA_DEFAULTS = {"group.initial.rebalance.delay.ms": "3000", "group.min.session.timeout.ms": "6000"}
+KAFKA_DEFAULTS = {
+    **KAFKAS_PARTITIONS,
+    "group.initial.rebalance.delay.ms": "3000",
+    "group.min.session.timeout.ms": "6000",
+}
 """Broker settings that the tests' brokers have otherwise."""
 _SOURCES = Path(__file__).parent / "spark_connector"
 _JOB_TIMEOUT_S = 3_600

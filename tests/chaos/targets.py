@@ -17,7 +17,7 @@ from tests.chaos import asking
 from tests.chaos.clients.common import PARTITIONS, TOPIC
 from tests.chaos.network import LinkedNode, Network, listeners
 from tests.chaos.schedule import BROKER, CONTROLLER, OWNER, Fault
-from tests.interop.kafka import TEST_JVM, free_ports
+from tests.interop.kafka import KAFKAS_PARTITIONS, TEST_JVM, free_ports
 from tests.interop.kafka_cluster import KafkaCluster
 from tests.support.daemon import Daemon, DaemonError
 from tests.support.failing_disk import Faults
@@ -36,8 +36,7 @@ KAFKA_DEFAULTS = {
     "controller.quorum.election.timeout.ms": "1000",
     "controller.quorum.fetch.timeout.ms": "2000",
     "replica.lag.time.max.ms": "30000",
-    "offsets.topic.num.partitions": "50",
-    "transaction.state.log.num.partitions": "50",
+    **KAFKAS_PARTITIONS,
     "num.network.threads": "3",
     "num.io.threads": "8",
     "group.min.session.timeout.ms": "6000",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import os
 import secrets
 import shutil
@@ -10,13 +11,18 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from tests.interop.maven import InteropError, jars, java
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from ringleader import SyncGroupConsumer, SyncProducer
+from tests.interop.maven import InteropError, jars, java, java_build, kept
 from tests.support.tied import tied
 
 POM = Path(__file__).with_name("pom.xml")
@@ -24,8 +30,11 @@ VERSION = "4.3.0"
 OLDER_POM = Path(__file__).with_name("older") / "pom.xml"
 """The last version before 4.0."""
 
-TEST_JVM = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
-"""Starts fast; not for measuring."""
+FAST_START = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+"""Not for measuring."""
+
+TEST_JVM = ("-Xmx512m", *FAST_START)
+TOOL_JVM = ("-Xmx256m", *FAST_START)
 
 BENCH_JVM = ("-Xms1g", "-Xmx1g")
 """The JVM's own choice of collector and compilers."""
@@ -36,9 +45,15 @@ TEST_PROPERTIES = {
     "group.initial.rebalance.delay.ms": "0",
 }
 
+FEW_PARTITIONS = {"offsets.topic.num.partitions": "5", "transaction.state.log.num.partitions": "5"}
+"""The first group and the first transaction of a broker wait for all of them, 50 by default."""
+
+KAFKAS_PARTITIONS = dict.fromkeys(FEW_PARTITIONS, "50")
+
 _STARTED = "Kafka Server started"
+_META = "meta.properties"
 _START_TIMEOUT_S = 90
-_STOP_TIMEOUT_S = 30
+_STOP_TIMEOUT_S = 60
 _ATTEMPTS = 3
 
 _PINNED = "import os, sys; os.sched_setaffinity(0, eval(sys.argv[1])); os.execv(sys.argv[2], sys.argv[2:])"
@@ -59,13 +74,54 @@ def classpath(pom: Path = POM) -> str:
     return str(jars(pom) / "*")
 
 
+def command(
+    main_class: str, *arguments: str, jvm: Sequence[str] = TEST_JVM, pom: Path = POM, classes: str = ""
+) -> list[str]:
+    """The command that runs a program of Kafka's, or one of `classes`. A JVM that is to start fast finds
+    Kafka's classes parsed and verified. Raises `InteropError`."""
+    parsed = pom == POM and set(FAST_START) <= set(jvm)
+    shared = [f"-XX:SharedArchiveFile={_archive()}"] if parsed else []
+    # What the archive was made with comes first, or it is of no use.
+    path = f"{classpath(pom)}:{classes}" if classes else classpath(pom)
+    return [java(), *jvm, *shared, "-cp", path, main_class, *arguments]
+
+
+def _archive() -> Path:
+    """The classes of a broker that has done a bit of everything; a start then takes half of the CPU time."""
+
+    def make(fresh: Path) -> None:
+        at_its_end = ("-XX:+UseSerialGC", f"-XX:ArchiveClassesAtExit={fresh}")
+        with tempfile.TemporaryDirectory() as directory:
+            broker = KafkaBroker(Path(directory) / "broker", jvm=at_its_end)
+            with broker:
+                _a_bit_of_everything(broker.bootstrap)
+        if not fresh.exists():
+            raise InteropError(f"Java left no archive of classes; the last it said: {broker.log[-5:]}")
+
+    return kept(jars(POM) / f"{java_build()}.jsa", make)
+
+
+def _a_bit_of_everything(bootstrap: str) -> None:
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin.create_topics([NewTopic("t", 1)])["t"].result(60)
+    with SyncProducer(bootstrap, transactional_id="t") as producer, producer.transaction():
+        producer.send_and_wait("t", b"v")
+    with SyncGroupConsumer(bootstrap, "g", ["t"], auto_offset_reset="earliest") as consumer:
+        consumer.getmany(timeout_s=60)
+        consumer.commit()
+
+
 def tool(
-    main_class: str, *arguments: str, timeout_s: float = 60, stdin: str | None = None, pom: Path = POM
+    main_class: str,
+    *arguments: str,
+    timeout_s: float = 60,
+    stdin: str | None = None,
+    jvm: Sequence[str] = TOOL_JVM,
+    pom: Path = POM,
 ) -> subprocess.CompletedProcess[str]:
     """Run a console tool by its main class and wait for its end."""
-    command = [java(), "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", classpath(pom)]
     return subprocess.run(
-        [*command, main_class, *arguments],
+        command(main_class, *arguments, jvm=jvm, pom=pom),
         input=stdin,
         capture_output=True,
         text=True,
@@ -182,17 +238,18 @@ class KafkaBroker:
             for kind in ("SHA-256", "SHA-512")
             for name, password in self._scram_users.items()
         ]
-        format_it = (
-            "kafka.tools.StorageTool",
-            "format",
-            "-t",
-            self._cluster_id,
-            "-c",
-            self._properties_file(),
-        )
-        done = tool(*format_it, *users, pom=self._pom)
-        if done.returncode:
-            raise InteropError(f"Kafka's storage could not be formatted: {done.stdout}{done.stderr}")
+        # What Kafka's tool makes but for the ids: its JVM would take as long as the broker's start.
+        data = self.directory / "data"
+        shutil.copytree(self._formatted(users), data)
+        properties = (data / _META).read_text().splitlines()
+        mine = {
+            "node.id": self._all_properties()["node.id"],
+            "directory.id": fresh_cluster_id(),
+            "cluster.id": self._cluster_id,
+        }
+        others = [line for line in properties if line.partition("=")[0] not in mine]
+        lines = [*others, *(f"{key}={value}" for key, value in mine.items())]
+        (data / _META).write_text("\n".join(lines) + "\n")
 
     def stop(self) -> None:
         """SIGTERM, and wait for a clean end."""
@@ -212,6 +269,22 @@ class KafkaBroker:
         self.stop()
 
     # ---- inside ----
+
+    def _formatted(self, users: Sequence[str]) -> Path:
+        """A directory that Kafka's tool has formatted, with these users."""
+
+        def make(fresh: Path) -> None:
+            with tempfile.TemporaryDirectory() as directory:
+                properties = Path(directory) / "server.properties"
+                lines = [f"{key}={value}" for key, value in self._all_properties().items()]
+                properties.write_text("\n".join([*lines, f"log.dirs={fresh}"]) + "\n")
+                format_it = ("kafka.tools.StorageTool", "format", "-t", self._cluster_id, "-c")
+                done = tool(*format_it, str(properties), *users, jvm=(), pom=self._pom)
+                if done.returncode:
+                    raise InteropError(f"Kafka's storage could not be formatted: {done.stdout}{done.stderr}")
+
+        name = hashlib.sha256("\n".join(users).encode()).hexdigest()[:16]
+        return kept(jars(self._pom) / f"formatted-{name}", make)
 
     def _properties_file(self) -> str:
         return str(self.directory / "server.properties")
@@ -236,6 +309,7 @@ class KafkaBroker:
             "transaction.state.log.min.isr": "1",
             "share.coordinator.state.topic.replication.factor": "1",
             "share.coordinator.state.topic.min.isr": "1",
+            **FEW_PARTITIONS,
             **self._properties,
         }
 
@@ -246,13 +320,12 @@ class KafkaBroker:
         self._process = subprocess.Popen(
             [
                 *pinned,
-                java(),
-                *self._jvm,
-                f"-Dlog4j2.configurationFile={self.directory / 'log4j2.xml'}",
-                "-cp",
-                classpath(self._pom),
-                "kafka.Kafka",
-                self._properties_file(),
+                *command(
+                    "kafka.Kafka",
+                    self._properties_file(),
+                    jvm=(*self._jvm, f"-Dlog4j2.configurationFile={self.directory / 'log4j2.xml'}"),
+                    pom=self._pom,
+                ),
             ],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

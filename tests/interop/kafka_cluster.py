@@ -21,8 +21,6 @@ PROPERTIES = {
     "controller.quorum.election.timeout.ms": "500",
     "controller.quorum.fetch.timeout.ms": "1000",
     "replica.lag.time.max.ms": "2000",
-    "offsets.topic.num.partitions": "5",
-    "transaction.state.log.num.partitions": "5",
     "num.network.threads": "2",
     "num.io.threads": "4",
     "log.cleaner.threads": "1",

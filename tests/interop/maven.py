@@ -3,11 +3,14 @@ says."""
 
 from __future__ import annotations
 
+import fcntl
+import functools
 import hashlib
 import os
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 from tools.java_home import MIN_JAVA, NoJavaError, java_version, system_java_home
@@ -26,6 +29,22 @@ def cache() -> Path:
     return Path(home) / "ringleader" / "interop"
 
 
+def kept(path: Path, make: Callable[[Path], None]) -> Path:
+    """The path, a file or a directory outside the tree; when it is not there yet, `make` writes it under the
+    name that it gets. One process makes it, others wait."""
+    if path.exists():
+        return path
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.with_name(f".{path.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not path.exists():
+            with tempfile.TemporaryDirectory(dir=path.parent) as work:
+                fresh = Path(work) / path.name
+                make(fresh)
+                fresh.rename(path)
+    return path
+
+
 def java() -> str:
     """A `java` of version 17 or newer. Raises `InteropError`."""
     return str(_java_home() / "bin" / "java")
@@ -37,6 +56,17 @@ def javac() -> str:
     if not found.exists():
         raise InteropError(f"a JDK {MIN_JAVA} or newer is needed, and {found.parent.parent} has no compiler")
     return str(found)
+
+
+def java_build() -> str:
+    """The exact build of that Java, a few characters."""
+    return _build(java())
+
+
+@functools.cache
+def _build(java: str) -> str:
+    done = subprocess.run([java, "-Xinternalversion"], capture_output=True, timeout=60, check=True)
+    return hashlib.sha256(done.stdout).hexdigest()[:16]
 
 
 def _java_home() -> Path:
@@ -65,19 +95,11 @@ def jars(pom: Path) -> Path:
     Raises `InteropError` when Java or Maven is missing, or the libraries cannot be fetched.
     """
     name = hashlib.sha256(pom.read_bytes()).hexdigest()[:16]
-    directory = cache() / f"{pom.parent.name}-{name}"
-    if directory.is_dir():
-        return directory
-    directory.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=directory.parent) as work:
-        fresh = Path(work) / "jars"
+
+    def fetch(fresh: Path) -> None:
         run_maven(pom, PLUGIN, f"-DoutputDirectory={fresh}", "-DincludeScope=runtime")
-        try:
-            fresh.rename(directory)
-        except OSError:
-            if not directory.is_dir():  # another process was faster
-                raise
-    return directory
+
+    return kept(cache() / f"{pom.parent.name}-{name}", fetch)
 
 
 def run_maven(pom: Path, *arguments: str) -> None:

@@ -10,7 +10,6 @@ import hashlib
 import itertools
 import json
 import subprocess
-import tempfile
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
@@ -19,8 +18,8 @@ from types import TracebackType
 from typing import Any, Self
 
 from tests.interop.clients.watch import Event, WatchBoard
-from tests.interop.kafka import TEST_JVM, classpath
-from tests.interop.maven import cache, java, run_maven
+from tests.interop.kafka import command
+from tests.interop.maven import cache, kept, run_maven
 from tests.support.tied import tied
 
 PROJECT = Path(__file__).with_name("java")
@@ -50,17 +49,11 @@ def classes() -> Path:
     content = hashlib.sha256()
     for path in sources:
         content.update(path.name.encode() + b"\0" + path.read_bytes())
-    directory = cache() / f"clients-{content.hexdigest()[:16]}"
-    if not directory.is_dir():
-        directory.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=directory.parent) as work:
-            run_maven(PROJECT / "pom.xml", COMPILE, f"-Dbuild.to={work}/built")
-            try:
-                (Path(work) / "built").rename(directory)
-            except OSError:
-                if not directory.is_dir():  # another process was faster
-                    raise
-    return directory / "classes"
+
+    def build(fresh: Path) -> None:
+        run_maven(PROJECT / "pom.xml", COMPILE, f"-Dbuild.to={fresh}")
+
+    return kept(cache() / f"clients-{content.hexdigest()[:16]}", build) / "classes"
 
 
 class LineClients:
@@ -178,7 +171,7 @@ class JavaClients(LineClients):
 
     def command(self) -> list[str]:
         """The program in ``java/``. Raises `InteropError`."""
-        return [java(), *TEST_JVM, "-cp", f"{classes()}:{classpath()}", MAIN_CLASS]
+        return command(MAIN_CLASS, classes=str(classes()))
 
 
 class JavaMember:

@@ -26,8 +26,7 @@ from ringleader.clients.errors import (
 from ringleader.clients.model import TopicPartition
 from ringleader.protocol.messages import ConsumerGroupHeartbeatRequest
 from tests.interop.clients.test_group_consumer_on_kafka import PARTITIONS, Log
-from tests.interop.kafka import TEST_JVM, KafkaBroker, classpath
-from tests.interop.maven import java
+from tests.interop.kafka import TOOL_JVM, KafkaBroker, command
 from tests.support.consuming import PATIENCE_S, Sink, read_count, until
 from tests.support.daemon import Daemon
 from tests.support.sharding import member
@@ -443,12 +442,12 @@ async def test_a_second_member_with_the_same_instance_id_is_refused(log: Log, gr
 @contextlib.asynccontextmanager
 async def console_consumer(log: Log, group: str) -> AsyncIterator[list[tuple[int, int]]]:
     """Kafka's own, under group.protocol=consumer: (partition, offset) of what it reads."""
-    command = [java(), *TEST_JVM, "-cp", classpath(), "org.apache.kafka.tools.consumer.ConsoleConsumer"]
-    command += ["--bootstrap-server", log.bootstrap, "--topic", log.topic, "--group", group]
-    command += ["--command-property", "group.protocol=consumer", "--from-beginning"]
-    command += ["--formatter-property", "print.partition=true", "--formatter-property", "print.offset=true"]
+    words = ["--bootstrap-server", log.bootstrap, "--topic", log.topic, "--group", group]
+    words += ["--command-property", "group.protocol=consumer", "--from-beginning"]
+    words += ["--formatter-property", "print.partition=true", "--formatter-property", "print.offset=true"]
+    consumer = command("org.apache.kafka.tools.consumer.ConsoleConsumer", *words, jvm=TOOL_JVM)
     found = await asyncio.create_subprocess_exec(
-        *command, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL
+        *consumer, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL
     )
     lines: list[tuple[int, int]] = []
 

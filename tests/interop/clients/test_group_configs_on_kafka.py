@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,8 +11,7 @@ import pytest
 from ringleader.clients.connection.cluster import Cluster
 from ringleader.clients.connection.requests import Request
 from ringleader.protocol import messages as kafka
-from tests.interop.kafka import TEST_JVM, KafkaBroker, classpath
-from tests.interop.maven import java
+from tests.interop.kafka import KafkaBroker, tool
 from tests.support.daemon import Daemon
 
 pytestmark = pytest.mark.xdist_group("kafka-group-configs")
@@ -96,18 +94,16 @@ async def test_what_is_set_is_shown(bootstrap: str) -> None:
 
 
 async def test_kafka_configs_sets_and_shows_them(bootstrap: str) -> None:
-    async def tool(*arguments: str) -> str:
-        command = [java(), *TEST_JVM, "-cp", classpath(), "kafka.admin.ConfigCommand"]
-        command += ["--bootstrap-server", bootstrap, "--entity-type", "groups", "--entity-name", "h"]
-        done = await asyncio.to_thread(
-            subprocess.run, [*command, *arguments], capture_output=True, text=True, check=True, timeout=60
-        )
+    async def configs(*arguments: str) -> str:
+        where = ["--bootstrap-server", bootstrap, "--entity-type", "groups", "--entity-name", "h"]
+        done = await asyncio.to_thread(tool, "kafka.admin.ConfigCommand", *where, *arguments)
+        done.check_returncode()
         return done.stdout
 
-    assert "Completed updating config" in await tool("--alter", "--add-config", f"{SESSION}=50000")
+    assert "Completed updating config" in await configs("--alter", "--add-config", f"{SESSION}=50000")
     async with Cluster(bootstrap) as cluster:
         await until(cluster, "h", SESSION, "50000")
-    assert f"{SESSION}=50000" in await tool("--describe")
-    await tool("--alter", "--delete-config", SESSION)
+    assert f"{SESSION}=50000" in await configs("--describe")
+    await configs("--alter", "--delete-config", SESSION)
     async with Cluster(bootstrap) as cluster:
         await until(cluster, "h", SESSION, "45000")

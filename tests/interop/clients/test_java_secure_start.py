@@ -12,8 +12,7 @@ from tests.docs.environment import build_wheel
 from tests.docs.fences import ROOT, Fence, fences
 from tests.docs.reading import Reader, reading
 from tests.interop.clients.test_java_console import MAIN_CLASSES
-from tests.interop.kafka import TEST_JVM, classpath
-from tests.interop.maven import java
+from tests.interop.kafka import command
 
 PAGE = ROOT / "docs" / "secure-start.md"
 NEEDS_JAVA = "not: needs Kafka's tools and a Java"
@@ -32,9 +31,8 @@ def install(bin_directory: Path, names: set[str]) -> None:
     """Kafka's scripts, as its distribution has them on the path."""
     for name in names:
         main_class = MAIN_CLASSES[name.removesuffix(".sh")]
-        command = [java(), *TEST_JVM, "-cp", classpath(), main_class]
         script = bin_directory / name
-        script.write_text(f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n')
+        script.write_text(f'#!/bin/sh\nexec {shlex.join(command(main_class))} "$@"\n')
         script.chmod(0o755)
 
 

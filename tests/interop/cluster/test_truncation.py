@@ -19,9 +19,8 @@ from confluent_kafka.admin import AdminClient
 from ringleader import PartitionConsumer, Producer
 from ringleader.clients.fetch.errors import LogTruncatedError
 from tests.interop.cluster.test_racks import RACKS, SELECTOR
-from tests.interop.kafka import classpath, tool
+from tests.interop.kafka import TOOL_JVM, command, tool
 from tests.interop.kafka_cluster import KafkaCluster
-from tests.interop.maven import java
 from tests.support.tied import tied
 
 TOOLS = "org.apache.kafka.tools."
@@ -36,13 +35,12 @@ SECOND_ONLY = [f"b{number}" for number in range(10, 15)]
 def javas(cluster: KafkaCluster, directory: Path, reset: str) -> Iterator[Path]:
     """Java's consumer, from the beginning on: where it writes what it reads, and then why it ends."""
     found = directory / reset
-    command = [java(), "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", classpath()]
-    command += [f"{TOOLS}consumer.ConsoleConsumer", "--bootstrap-server", cluster.bootstrap]
-    command += ["--topic", "t", "--partition", "0", "--offset", "0"]
-    command += ["--command-property", f"auto.offset.reset={reset}"]
-    command += ["--command-property", "metadata.max.age.ms=1000"]
+    words = ["--bootstrap-server", cluster.bootstrap, "--topic", "t", "--partition", "0", "--offset", "0"]
+    words += ["--command-property", f"auto.offset.reset={reset}"]
+    words += ["--command-property", "metadata.max.age.ms=1000"]
     with found.open("wb") as out:
-        process = tied(subprocess.Popen(command, stdout=out, stderr=subprocess.DEVNULL))
+        consumer = command(f"{TOOLS}consumer.ConsoleConsumer", *words, jvm=TOOL_JVM)
+        process = tied(subprocess.Popen(consumer, stdout=out, stderr=subprocess.DEVNULL))
         try:
             yield found
         finally:

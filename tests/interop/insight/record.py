@@ -30,8 +30,7 @@ from confluent_kafka import ConsumerGroupState, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewPartitions, NewTopic
 
-from tests.interop.kafka import KafkaBroker, classpath
-from tests.interop.maven import java
+from tests.interop.kafka import FAST_START, KafkaBroker, command
 from tests.support.tied import tied
 
 SESSION_MS = 5_000
@@ -135,10 +134,9 @@ class JavaMember(Member):
     """A console tool of Kafka's own as a member."""
 
     def __init__(self, recorder: Recorder, main_class: str, *arguments: str) -> None:
-        command = [java(), "-Xmx96m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", classpath()]
         where = ["--bootstrap-server", recorder.bootstrap, "--topic", "orders"]
         self._process = subprocess.Popen(
-            [*command, main_class, *where, *arguments],
+            command(main_class, *where, *arguments, jvm=("-Xmx96m", *FAST_START)),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
