@@ -73,6 +73,27 @@ class Regex:
 
 
 @dataclass(slots=True, eq=False)
+class Dealt:
+    """A target that `uniform` dealt out to members that subscribe alike: the next one can go on from it."""
+
+    counts: dict[bytes, int]
+    """The partitions of each topic then."""
+    left: dict[bytes, set[int]] = field(default_factory=dict)
+    """Those of them that no member is to have any more."""
+
+    def aim(self, before: Target, after: Target) -> bool:
+        """A member's target is another one; whether the targets are still what this says."""
+        for topic_id, some in before.items():
+            self.left.setdefault(topic_id, set()).update(some)
+        for topic_id, some in after.items():
+            left = self.left.get(topic_id, set())
+            if not some <= left:
+                return False
+            left -= some
+        return True
+
+
+@dataclass(slots=True, eq=False)
 class ConsumerGroup:
     """See the module. Fields are read by all; they are changed by the methods only."""
 
@@ -100,6 +121,8 @@ class ConsumerGroup:
     """Protocol name -> number of classic members that offer it."""
     checked_version: int = -1
     """The version of the topics that `metadata_hash` was last compared with; -1: not since the load."""
+    dealt: Dealt | None = None
+    """None: the target did not come about so, or nothing is known of that, as after a load."""
     held_bytes: int = 0
     """Memory that its members hold; see `memory`."""
     _holders: dict[bytes, dict[int, str]] = field(default_factory=dict)
@@ -116,6 +139,7 @@ class ConsumerGroup:
         found = self.members.get(member_id)
         if found is None:
             found = self.members[member_id] = ConsumerMember(member_id)
+            self._count(found, 1)
             self.held_bytes += memory.MEMBER_BYTES + memory.text_bytes(member_id)
         return found
 
@@ -138,19 +162,24 @@ class ConsumerGroup:
         del self.members[member_id]
         self.held_bytes -= memory.MEMBER_BYTES + memory.text_bytes(member_id)
 
-    def aim(self, member_id: str, target: Target | None, held_bytes: int | None = None) -> None:
-        """Record 7: the target of a member; None: its tombstone. `held_bytes`: its memory, where known."""
+    def aim(self, member_id: str, target: Target | None) -> None:
+        """Record 7: the target of a member; None: its tombstone."""
         if target is not None or member_id in self.members:
             member, fresh = self.member(member_id), target or {}
-            fresh_bytes = memory.target_bytes(fresh) if held_bytes is None else held_bytes
-            self.held_bytes += fresh_bytes - member.target_bytes
-            member.target, member.target_bytes = fresh, fresh_bytes
+            if self.dealt is not None and not self.dealt.aim(member.target, fresh):
+                self.dealt = None
+            self.held_bytes -= memory.target_bytes(member.target, member.load)
+            member.target, member.load = fresh, sum(map(len, fresh.values()))
+            self.held_bytes += memory.target_bytes(fresh, member.load)
 
     def move(self, member_id: str, current: Current | None) -> None:
         """Record 8: the partitions that a member has; None: its tombstone."""
         if current is None and member_id not in self.members:
             return
         member = self.member(member_id)
+        if current is not None and current.holds_as(member.current):  # most members, in most rebalances
+            member.current = current
+            return
         for topic_id, partitions in member.current.held():
             self._release(topic_id, partitions, member_id)
         self.held_bytes -= memory.current_bytes(member.current)
@@ -253,6 +282,11 @@ class ConsumerGroup:
                 if topic not in seen:
                     seen.add(topic)
                     yield topic
+
+    @property
+    def names_of_all(self) -> frozenset[str] | None:
+        """The topics to which every member subscribes, by name; None: they subscribe to different ones."""
+        return next(iter(self._alike)) if len(self._alike) == 1 and not self.readers else None
 
     @property
     def resolved_ms(self) -> int | None:

@@ -74,6 +74,12 @@ class Current:
         yield from self.assigned.items()
         yield from self.pending_revocation.items()
 
+    def holds_as(self, other: Current) -> bool:
+        """Whether no partition is to be given up here or there, and the others are the same."""
+        if self.pending_revocation or other.pending_revocation:
+            return False
+        return self.assigned is other.assigned or self.assigned == other.assigned
+
     def is_stable_at(self, epoch: int) -> bool:
         """Whether it has reached the target of that epoch."""
         return self.state is MemberState.STABLE and self.epoch == epoch
@@ -94,8 +100,8 @@ class ConsumerMember:
     subscription: Subscription = field(default_factory=Subscription)
     current: Current = field(default_factory=Current)
     target: Target = field(default_factory=dict)
-    target_bytes: int = 0
-    """The memory that its target takes."""
+    load: int = 0
+    """The partitions of its target."""
 
     @property
     def is_away(self) -> bool:

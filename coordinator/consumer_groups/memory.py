@@ -52,9 +52,9 @@ def subscription_bytes(described: Subscription) -> int:
     return size
 
 
-def target_bytes(target: Target) -> int:
-    """Of a member's target."""
-    return sum(TARGET_TOPIC_BYTES + TARGET_PARTITION_BYTES * len(some) for some in target.values())
+def target_bytes(target: Target, load: int) -> int:
+    """Of a member's target, which is so many partitions."""
+    return TARGET_TOPIC_BYTES * len(target) + TARGET_PARTITION_BYTES * load
 
 
 def current_bytes(current: Current) -> int:

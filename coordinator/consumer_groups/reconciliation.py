@@ -74,12 +74,14 @@ def _next(
     kept: dict[bytes, Mapping[int, int]] = {}
     revoked: dict[bytes, Mapping[int, int]] = {}
     for topic_id, partitions in current.assigned.items():
-        wanted = target.get(topic_id, ()) if topic_id in subscribed else ()
+        wanted = target.get(topic_id, frozenset[int]()) if topic_id in subscribed else frozenset[int]()
+        if wanted.issuperset(partitions):
+            kept[topic_id] = partitions
+            continue
         staying = {one: epoch for one, epoch in partitions.items() if one in wanted}
         if staying:
             kept[topic_id] = staying
-        if len(staying) < len(partitions):
-            revoked[topic_id] = {one: epoch for one, epoch in partitions.items() if one not in wanted}
+        revoked[topic_id] = {one: epoch for one, epoch in partitions.items() if one not in wanted}
     if revoked and _owns_any(owned, revoked):
         return Current(current.epoch, current.epoch, MemberState.UNREVOKED_PARTITIONS, kept, revoked)
     state = MemberState.STABLE
@@ -87,6 +89,8 @@ def _next(
         if topic_id not in subscribed:
             continue
         had = kept.get(topic_id, {})
+        if len(had) == len(wanted):  # nothing is kept that is not wanted
+            continue
         free = {}
         for one in sorted(wanted.difference(had)):
             if holder_is_other(topic_id, one):
@@ -95,4 +99,5 @@ def _next(
                 free[one] = target_epoch
         if free:
             kept[topic_id] = {**had, **free}
-    return Current(target_epoch, current.epoch, state, kept, {})
+    same = kept == current.assigned
+    return Current(target_epoch, current.epoch, state, current.assigned if same else kept, {})

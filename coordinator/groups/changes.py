@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ringleader.coordinator.consumer_groups import records
 from ringleader.coordinator.consumer_groups.group import ConsumerGroup
-from ringleader.coordinator.consumer_groups.member import Subscription
+from ringleader.coordinator.consumer_groups.member import Current, Subscription
 from ringleader.coordinator.consumer_groups.records import Record
 from ringleader.coordinator.consumer_groups.target import Aimed
 from ringleader.coordinator.groups.core import Core
@@ -46,7 +46,18 @@ class Changes:
         self._records += (one.record for one in made)
         consumer = self.consumer
         for one in made:
-            consumer.aim(one.member.member_id, one.wanted, one.held_bytes)
+            consumer.aim(one.member.member_id, one.wanted)
+        self.group.count_consumer()
+
+    def move(self, member_id: str, after: Current) -> None:
+        """A member's partitions and its epoch take effect, likewise: when a large group gets a target, all of
+        its members come to be in another epoch."""
+        if not self._records:
+            self._core.begin_change()
+        self._core.epochs.about_member(self.group, member_id)
+        consumer = self.consumer
+        self._records.append(records.current(consumer.group_id, member_id, after))
+        consumer.move(member_id, after)
         self.group.count_consumer()
 
     def write(self) -> None:

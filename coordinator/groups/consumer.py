@@ -306,7 +306,7 @@ class ConsumerHandler(Membership):
         )
         if after == before:
             return
-        changes.add(records.current(consumer.group_id, member.member_id, after))
+        changes.move(member.member_id, after)
         if member.subscription.classic is None:  # classic ones have to join and to sync in time instead
             self._arm_revocation(group, member, after, now_ms)
 

@@ -15,7 +15,7 @@ from ringleader.coordinator.consumer_groups import delegation
 from ringleader.coordinator.consumer_groups.group import ConsumerGroup
 from ringleader.coordinator.consumer_groups.member import ConsumerMember, Subscription
 from ringleader.coordinator.consumer_groups.requests import is_full
-from ringleader.coordinator.consumer_groups.target import Aimed, AssignorError, aimed, check, question
+from ringleader.coordinator.consumer_groups.target import AssignorError, Made, aimed, check, question
 from ringleader.coordinator.deadlines import NEVER
 from ringleader.coordinator.groups.commit import at_once
 from ringleader.coordinator.groups.configs import HEARTBEAT
@@ -68,7 +68,7 @@ class Delegations(Part):
         member: ConsumerMember,
         request: ConsumerGroupHeartbeatRequest | None,
         now_ms: int,
-    ) -> list[Aimed] | Task | Fallback:
+    ) -> Made | Task | Fallback:
         """The target of the group epoch, which is due: from this heartbeat's answer to an earlier task; else
         a task for the member, or what is to be done without one. `request`: None of a classic member."""
         self.core.begin_change()
@@ -90,7 +90,7 @@ class Delegations(Part):
 
     def _answer(
         self, group: Group, current: Delegation, request: ConsumerGroupHeartbeatRequest, now_ms: int
-    ) -> list[Aimed] | None:
+    ) -> Made | None:
         answer, consumer = request.computed_target, group.consumer
         if answer is None or consumer is None or answer.group_epoch != consumer.epoch:
             return None
@@ -102,7 +102,7 @@ class Delegations(Part):
             text = f"its answer as the leader is not taken: {error}"
             self._failed(group, current, text, now_ms)
             return None
-        return at_once(aimed(group.group_id, members, shares))
+        return Made(at_once(aimed(group.group_id, members, shares)))
 
     def _failed(self, group: Group, current: Delegation, text: str, now_ms: int) -> None:
         self.core.reports.notice(group, current.leader, shortened(text), now_ms)

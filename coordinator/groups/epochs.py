@@ -90,10 +90,18 @@ class Epochs:
 
     def about(self, group: Group, key: bytes) -> None:
         """A record is about to take effect."""
-        named, event = decode_key(key), self._event(group)
-        if named is not None and named[0] in (SUBSCRIPTION, CURRENT) and named[2] not in event.was:
-            known = None if group.consumer is None else group.consumer.members.get(named[2])
-            event.was[named[2]] = None if known is None else (known.subscription, known.current)
+        named = decode_key(key)
+        if named is not None and named[0] in (SUBSCRIPTION, CURRENT):
+            self.about_member(group, named[2])
+        else:
+            self._event(group)
+
+    def about_member(self, group: Group, member_id: str) -> None:
+        """Likewise, of a member whose subscription or partitions it is."""
+        was = self._event(group).was
+        if member_id not in was:
+            known = None if group.consumer is None else group.consumer.members.get(member_id)
+            was[member_id] = None if known is None else (known.subscription, known.current)
 
     def _event(self, group: Group) -> Event:
         event = self._events.get(group)
@@ -259,6 +267,8 @@ class Epochs:
         for member_id in (one for one in event.was if one not in old_ids):
             member = consumer.members.get(member_id)
             was = event.was.get(event.replaced.get(member_id, member_id))
+            if was is not None and member is not None and member.current.holds_as(was[1]):
+                continue
             had = set() if was is None else set(_places(was[1]))
             held = set() if member is None else set(_places(member.current))
             since_ms = unix_ms

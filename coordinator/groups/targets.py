@@ -12,10 +12,10 @@ from dataclasses import replace
 
 from ringleader.coordinator.consumer_groups import records
 from ringleader.coordinator.consumer_groups.assignors import ASSIGNORS
-from ringleader.coordinator.consumer_groups.group import ConsumerGroup
+from ringleader.coordinator.consumer_groups.group import ConsumerGroup, Dealt
 from ringleader.coordinator.consumer_groups.member import ConsumerMember
 from ringleader.coordinator.consumer_groups.names import is_delegated
-from ringleader.coordinator.consumer_groups.target import Aimed, AssignorError, aim, compute
+from ringleader.coordinator.consumer_groups.target import AssignorError, Made, aim, compute
 from ringleader.coordinator.consumer_groups.topics import metadata_hash
 from ringleader.coordinator.groups.changes import Changes
 from ringleader.coordinator.groups.configs import ASSIGNMENT, HEARTBEAT
@@ -70,13 +70,13 @@ class Targets(Part):
             return None
         assignor = consumer.preferred_assignor()
         if assignor is None or not is_delegated(assignor):
-            self._compute(changes, now_ms)
+            self._compute(changes, now_ms, member.member_id)
             return None
         self._begin(changes)
         found = self.delegations.target(changes.group, consumer, assignor, member, request, now_ms)
         if found is Fallback.COMPUTE:
-            self._compute(changes, now_ms)
-        elif isinstance(found, list):
+            self._compute(changes, now_ms, member.member_id)
+        elif isinstance(found, Made):
             self._install(changes, consumer.epoch, found, now_ms)
         return found if isinstance(found, Task) else None
 
@@ -98,10 +98,10 @@ class Targets(Part):
 
     # ---- the coordinator computes ----
 
-    def _compute(self, changes: Changes, now_ms: int) -> None:
-        """Compute the target, or begin to. Raises `AssignorError`."""
+    def _compute(self, changes: Changes, now_ms: int, first: str = "") -> None:
+        """Compute the target, or begin to. `first`: see `compute`. Raises `AssignorError`."""
         group, consumer = changes.group, changes.consumer
-        steps = self._steps(group, consumer, self.core.settings.assigned_at_once)
+        steps = self._steps(group, consumer, self.core.settings.assigned_at_once, first)
         try:
             next(steps)
         except StopIteration as stop:
@@ -113,23 +113,25 @@ class Targets(Part):
         group.computing = consumer
         self.core.begin_work(self._rest(group, consumer, consumer.epoch, steps), now_ms)
 
-    def _steps(self, group: Group, consumer: ConsumerGroup, first: int) -> Generator[None, None, list[Aimed]]:
+    def _steps(
+        self, group: Group, consumer: ConsumerGroup, at_once: int, first: str = ""
+    ) -> Generator[None, None, Made]:
         assignor = ASSIGNORS[self.core.assignor(consumer)]
         each = self.core.settings.assigned_at_once // STEPS
-        return in_steps(compute(consumer, self.core.topics, assignor, group.rates), first, each)
+        return in_steps(compute(consumer, self.core.topics, assignor, group.rates, first), at_once, each)
 
     def _rest(
         self,
         group: Group,
         consumer: ConsumerGroup,
         epoch: int,
-        steps: Generator[None, None, list[Aimed]],
+        steps: Generator[None, None, Made],
     ) -> Iterator[None]:
         """The computation of an epoch's target goes on. If the group has begun another epoch meanwhile, it
         begins again, once: the second result is taken as the target of its epoch, however soon another one
         follows."""
         core = self.core
-        made: list[Aimed] | None
+        made: Made | None
         try:
             made = yield from steps
             if self._is_of(group, consumer) and consumer.epoch != epoch:
@@ -150,17 +152,20 @@ class Targets(Part):
         """Whether it is still the group, and has members."""
         return group.consumer is consumer and bool(consumer.members)
 
-    def _install(self, changes: Changes, epoch: int, made: list[Aimed], now_ms: int) -> None:
+    def _install(self, changes: Changes, epoch: int, made: Made, now_ms: int) -> None:
         """It is the target of that epoch. Members that are gone by now get nothing; a static one that is back
         under another id gets what its former self was to get."""
         consumer, name = changes.consumer, changes.consumer.group_id
         here = consumer.members
-        fits = [one for one in made if one.member.member_id in here]
-        for one in made if len(fits) < len(made) else ():
+        fits = [one for one in made.aimed if one.member.member_id in here]
+        for one in made.aimed if len(fits) < len(made.aimed) else ():
             back = consumer.static_members.get(one.member.instance_id or "")
             if one.member.member_id not in here and back is not None:
                 fits.append(aim(name, replace(one.member, member_id=back), one.wanted))
+        consumer.dealt = None
         changes.aim(fits)
+        if made.dealt is not None:
+            consumer.dealt = Dealt(made.dealt)
         changes.add(records.target_epoch(name, epoch, self.core.unix_time.stamp_ms(now_ms)))
         self.delegations.done(changes.group)
 

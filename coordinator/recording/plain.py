@@ -50,6 +50,7 @@ def _classes() -> Iterator[type[Any]]:
     yield epoch_notes.Notes
     yield from (journal.Incident, Notice, Uncommitted)
     yield from (deadlines.MemberDeadline, deadlines.MemberDeadlines, consumer.ConsumerGroup, consumer.Regex)
+    yield consumer.Dealt
     yield from (described.ConsumerMember, described.Subscription, described.ClassicMember, described.Current)
     yield from (Topic, consumer.Reader, patterns.PatternsAsked, patterns.Resolution)
     for one in vars(messages).values():

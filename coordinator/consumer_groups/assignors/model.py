@@ -32,12 +32,15 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """More that is known of the topics."""
+    """More that is known of the topics, and of the members."""
 
     racks: Mapping[bytes, Sequence[frozenset[str]]] = field(default_factory=dict)
     """Topic id -> the racks of each partition's replicas; topics of which none is known are not in it."""
     rates: Mapping[bytes, Sequence[float]] = field(default_factory=dict)
     """Topic id -> records per second of each partition, as far as they are known; 0 else."""
+    first: str = ""
+    """The member whose heartbeat it is, if any. It has what it gets at once, while others have to come for
+    it: so it is the first one among equals."""
 
 
 NO_FACTS = Facts()

@@ -2,13 +2,14 @@
 
 As Kafka's server-side UniformAssignor. Where all members subscribe alike, the loads are as even as they can
 be, and no assignment with these loads moves fewer partitions (Kafka's sometimes moves more: it deals the
-surplus in the order of the members, not first to those that have it already). Else partitions move to the
-least loaded subscriber of their topic in at most 16 passes.
+surplus in the order of the members, not first to those that have it already). Of members that have as much,
+`Facts.first` and then the first ones get one more. Else partitions move to the least loaded subscriber of
+their topic in at most 16 passes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from heapq import heapify, heappop, heapreplace
 
 from ringleader.coordinator.consumer_groups.assignors.model import NO_FACTS, Candidate, Facts, Shares, Work
@@ -20,13 +21,19 @@ CHUNK = 256
 """Partitions of one topic that are dealt between two yields."""
 
 
-def assign(members: list[Candidate], topics: Mapping[bytes, int], _facts: Facts = NO_FACTS) -> Work[Shares]:
+def assign(members: list[Candidate], topics: Mapping[bytes, int], facts: Facts = NO_FACTS) -> Work[Shares]:
     """See `model.Assignor`."""
     if not members:
         return {}
-    first = members[0].topics
-    alike = all(one.topics is first or one.topics == first for one in members)
-    return (yield from _alike(members, topics) if alike else _different(members, topics))
+    if alike(members):
+        return (yield from _alike(members, topics, facts.first))
+    return (yield from _different(members, topics))
+
+
+def alike(members: list[Candidate]) -> bool:
+    """Whether all subscribe to the same topics."""
+    first = members[0].topics if members else frozenset[bytes]()
+    return all(one.topics is first or one.topics == first for one in members)
 
 
 def kept(
@@ -70,29 +77,47 @@ def _take(own: dict[bytes, frozenset[int]], topic_id: bytes, taken: Iterable[int
         del own[topic_id]
 
 
-def _alike(members: list[Candidate], topics: Mapping[bytes, int]) -> Work[Shares]:
+def _alike(members: list[Candidate], topics: Mapping[bytes, int], first: str) -> Work[Shares]:
     subscribed = {topic_id: topics[topic_id] for topic_id in sorted(members[0].topics) if topic_id in topics}
     had, free, loads = yield from kept(members, subscribed)
-    least, extras = divmod(sum(subscribed.values()), len(members))
+    yield from deal(loads, free, had.__getitem__, first)
+    return had
+
+
+def deal(
+    loads: dict[str, int],
+    free: dict[bytes, set[int]],
+    share_of: Callable[[str], dict[bytes, frozenset[int]]],
+    first: str,
+) -> Work[None]:
+    """Even out the loads of members that subscribe alike, in their order. `free`: partitions that none of
+    them has, by topic. `share_of(member_id)`: of one whose share changes, to be changed. `first`: see
+    `Facts`."""
+    total = sum(loads.values()) + sum(map(len, free.values()))
+    least, extras = divmod(total, len(loads))
     # The extra partition goes to those that have it already, then to those that have most.
-    bearers = sorted(had, key=lambda member_id: -min(loads[member_id], least + 1))[:extras]
-    quotas = dict.fromkeys(had, least) | dict.fromkeys(bearers, least + 1)
-    for member_id, own in had.items():
-        surplus = loads[member_id] - quotas[member_id]
-        for topic_id in sorted(own, key=lambda one: -len(own[one])) if surplus > 0 else ():
+    order = [first, *(one for one in loads if one != first)] if first in loads else list(loads)
+    bearers = [member_id for member_id in order if loads[member_id] > least]
+    if len(bearers) < extras:
+        others = [member_id for member_id in order if loads[member_id] <= least]
+        bearers += sorted(others, key=loads.__getitem__, reverse=True)
+    quotas = dict.fromkeys(loads, least) | dict.fromkeys(bearers[:extras], least + 1)
+    for member_id in [one for one, load in loads.items() if load > quotas[one]]:
+        own, surplus = share_of(member_id), loads[member_id] - quotas[member_id]
+        for topic_id in sorted(own, key=lambda one: -len(own[one])):
             yield len(own[topic_id])
             taken = sorted(own[topic_id])[-surplus:]
             _take(own, topic_id, taken)
-            free[topic_id].update(taken)
+            free.setdefault(topic_id, set()).update(taken)
             loads[member_id] -= len(taken)
             surplus -= len(taken)
             if not surplus:
                 break
-    hungry = [member_id for member_id in had if loads[member_id] < quotas[member_id]]
+    hungry = [member_id for member_id, load in loads.items() if load < quotas[member_id]]
     place = 0
-    for topic_id, left in free.items():
+    for topic_id in sorted(free):
         given: dict[str, list[int]] = {}
-        for partition in sorted(left):
+        for partition in sorted(free[topic_id]):
             place %= len(hungry)
             member_id = hungry[place]
             given.setdefault(member_id, []).append(partition)
@@ -104,9 +129,8 @@ def _alike(members: list[Candidate], topics: Mapping[bytes, int]) -> Work[Shares
             if not partition % CHUNK:
                 yield CHUNK
         for member_id, some in given.items():
-            _give(had[member_id], topic_id, some)
+            _give(share_of(member_id), topic_id, some)
         yield len(given)
-    return had
 
 
 def _different(members: list[Candidate], topics: Mapping[bytes, int]) -> Work[Shares]:

@@ -491,7 +491,9 @@ class World:
         for one in () if group is None else group.members.values():
             there += memory.MEMBER_BYTES + memory.text_bytes(one.member_id)
             there += memory.subscription_bytes(one.subscription)
-            there += memory.target_bytes(one.target) + memory.current_bytes(one.current)
+            there += memory.target_bytes(
+                one.target, sum(map(len, one.target.values()))
+            ) + memory.current_bytes(one.current)
         counted = self.shard._core.memory.total.counted
         self.must(counted == there, "C10", f"{counted} bytes are counted, {there} are there")
 
