@@ -83,6 +83,10 @@ class InvalidSessionTimeoutError(MembershipError):
     """The session timeout is outside the coordinator's bounds."""
 
 
+class InvalidRegularExpressionError(MembershipError):
+    """The coordinator does not take the `SubscriptionPattern` of this member; its own words say why."""
+
+
 class InvalidGroupIdError(MembershipError):
     """The coordinator does not take this group id."""
 

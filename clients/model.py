@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from operator import index
@@ -128,6 +129,26 @@ class GroupMetadata:
     member_id: str = ""
     group_instance_id: str | None = None
 
+
+@dataclass(frozen=True, slots=True)
+class SubscriptionPattern:
+    """A regular expression in the syntax of RE2 that the coordinator matches with the names of all topics, in
+    place of a client (KIP-848; `SubscriptionPattern` in Java). It has to match a whole name.
+
+    For `pattern=` with group_protocol="consumer". Raises ValueError for what cannot be sent; whether it is
+    an expression, the coordinator says: `InvalidRegularExpressionError`.
+    """
+
+    pattern: str
+
+    def __post_init__(self) -> None:
+        if not wire_text("a SubscriptionPattern", self.pattern):
+            raise ValueError("a SubscriptionPattern is not empty: it would match no topic")
+
+
+TopicPattern = str | re.Pattern[str] | SubscriptionPattern
+"""Which topics: a regular expression of Python's `re`, which the client matches, or one of RE2, which the
+coordinator does."""
 
 Offsets = Mapping[TopicPartition, int | OffsetAndMetadata]
 """The argument of `commit`."""

@@ -7,7 +7,6 @@ Their meaning and defaults stand with the settings: `MemberSettings`, `Subscript
 
 from __future__ import annotations
 
-import re
 import ssl
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypedDict
@@ -25,6 +24,7 @@ from ringleader.clients.model import (
     OffsetReset,
     Revoked,
     TopicPartition,
+    TopicPattern,
 )
 from ringleader.clients.produce.model import (
     Acks,
@@ -88,7 +88,7 @@ class MemberOptions(MembershipOptions, total=False):
 class _TopicOptions(TypedDict, total=False):
     group_protocol: GroupProtocol
     group_remote_assignor: str | None
-    pattern: str | re.Pattern[str] | None
+    pattern: TopicPattern | None
     assignors: Sequence[str]
     weight: float
     assignor_user_data: bytes

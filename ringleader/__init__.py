@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from ringleader.clients.errors import InconsistentGroupProtocolError as InconsistentGroupProtocolError
     from ringleader.clients.errors import InternalError as InternalError
     from ringleader.clients.errors import InvalidGroupIdError as InvalidGroupIdError
+    from ringleader.clients.errors import InvalidRegularExpressionError as InvalidRegularExpressionError
     from ringleader.clients.errors import InvalidSessionTimeoutError as InvalidSessionTimeoutError
     from ringleader.clients.errors import MembershipError as MembershipError
     from ringleader.clients.errors import MembershipOverError as MembershipOverError
@@ -84,6 +85,7 @@ if TYPE_CHECKING:
     from ringleader.clients.model import Node as Node
     from ringleader.clients.model import OffsetAndMetadata as OffsetAndMetadata
     from ringleader.clients.model import Revoked as Revoked
+    from ringleader.clients.model import SubscriptionPattern as SubscriptionPattern
     from ringleader.clients.model import TopicPartition as TopicPartition
     from ringleader.clients.options import ConsumerMemberOptions as ConsumerMemberOptions
     from ringleader.clients.options import ConsumerOptions as ConsumerOptions
@@ -139,7 +141,8 @@ _NAMES_OF = {
         "CommitFailedError "
         "ConnectionLostError CoordinatorUnavailableError FencedInstanceIdError "
         "GroupAuthorizationError GroupMaxSizeReachedError InconsistentGroupProtocolError "
-        "InternalError InvalidGroupIdError InvalidSessionTimeoutError MembershipError MembershipOverError "
+        "InternalError InvalidGroupIdError InvalidRegularExpressionError InvalidSessionTimeoutError "
+        "MembershipError MembershipOverError "
         "MembershipUnsupportedError RebalanceInProgressError RequestTimedOutError RetriableError "
         "TlsError UnexpectedAnswerError UnreleasedInstanceIdError UnsupportedVersionError"
     ),
@@ -153,7 +156,8 @@ _NAMES_OF = {
     "exporting": "opentelemetry_instruments prometheus_lines",
     "metrics": "MemberMetrics ProcessMetrics",
     "model": (
-        "Assigned GroupMetadata Lost MemberInfo MemberProtocol Node OffsetAndMetadata Revoked TopicPartition"
+        "Assigned GroupMetadata Lost MemberInfo MemberProtocol Node OffsetAndMetadata Revoked "
+        "SubscriptionPattern TopicPartition"
     ),
     "options": "ConsumerMemberOptions ConsumerOptions MemberOptions PartitionConsumerOptions ProducerOptions",
     "process.dead_letters": "dead_letters",

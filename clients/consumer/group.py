@@ -10,7 +10,6 @@ import asyncio
 import inspect
 import logging
 import random
-import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -49,6 +48,7 @@ from ringleader.clients.model import (
     Offsets,
     Revoked,
     TopicPartition,
+    TopicPattern,
     checked,
 )
 from ringleader.clients.offsets.consumed import ConsumedOffsets
@@ -84,7 +84,8 @@ class GroupConsumer(BaseConsumer):
         """Does not connect yet. Raises TypeError for an option that there is not, ValueError for values that
         cannot work.
 
-        `topics` or `pattern` (a whole topic name has to match). `options`: see `ConsumerOptions`,
+        `topics` or `pattern` (a whole topic name has to match; a `SubscriptionPattern` is matched by the
+        coordinator of the consumer protocol). `options`: see `ConsumerOptions`,
         `ConsumerSettings` for what they mean, and then `MemberSettings`. `on_assigned`, `on_revoked` and
         `on_lost` get the partitions that come and go, and may be coroutine functions; see docs/consumer.md
         for what holds in them. The rebalance timeout is `max_poll_interval_ms` if it is not given.
@@ -146,7 +147,7 @@ class GroupConsumer(BaseConsumer):
             return
         before, self._looked = self._looked, False
         try:
-            await self._baseline.look(cluster, None if choice.by_pattern else choice.names, timeout_s)
+            await self._baseline.look(cluster, choice.names if choice.by_name else None, timeout_s)
         except ClientError as error:
             text = "%s: topics cannot be looked at; until they can, new partitions begin at their end: %s"
             logger.log(logging.WARNING if before else logging.DEBUG, text, self._name, error)
@@ -214,7 +215,7 @@ class GroupConsumer(BaseConsumer):
         self,
         topics: Iterable[str] | str | None = None,
         *,
-        pattern: str | re.Pattern[str] | None = None,
+        pattern: TopicPattern | None = None,
         timeout_s: float = LOOKUP_TIMEOUT_S,
     ) -> None:
         """Subscribe to these topics, or to what matches, instead of those before: the group rebalances, and
@@ -224,10 +225,10 @@ class GroupConsumer(BaseConsumer):
         assert self.member.subscription is not None
         if self._loop is not None:
             self._running()
-        chosen = Choice(topics, pattern)
+        chosen = Choice(topics, pattern, by_coordinator=self.member.subscription.by_coordinator)
         await self._look(chosen, timeout_s)
         # Nothing is waited for from here on: a call that is cancelled has changed all of it, or nothing.
-        self.member.subscription.change(None if chosen.by_pattern else chosen.names, pattern)
+        self.member.subscription.change(chosen.names if chosen.by_name else None, pattern)
         await self.member.rejoin("another subscription")
         if self._loop is not None:
             self._look_on(chosen)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -27,7 +26,7 @@ from ringleader.clients.fetch.model import (
 )
 from ringleader.clients.in_loop import STOP_TIMEOUT_S
 from ringleader.clients.in_thread import Call, InThread
-from ringleader.clients.model import GroupMetadata, OffsetAndMetadata, TopicPartition
+from ringleader.clients.model import GroupMetadata, OffsetAndMetadata, TopicPartition, TopicPattern
 from ringleader.clients.options import (
     ConsumerOptions,
     OnPartitions,
@@ -246,7 +245,7 @@ class SyncGroupConsumer(_SyncConsumer[GroupConsumer]):
         self,
         topics: Iterable[str] | str | None = None,
         *,
-        pattern: str | re.Pattern[str] | None = None,
+        pattern: TopicPattern | None = None,
         timeout_s: float = LOOKUP_TIMEOUT_S,
     ) -> None:
         """As `GroupConsumer.subscribe`."""

@@ -66,7 +66,8 @@ def consumer_member(
     """A `GroupMember` that is assigned partitions of topics; `partitions_of` reads which.
 
     Exactly one of `topics` (names) and `pattern` (a regular expression of Python that matches the whole name;
-    the cluster's internal topics never match). Each join announces what matches then.
+    the cluster's internal topics never match). Each join announces what matches then. With
+    group_protocol="consumer" `pattern` may be a `SubscriptionPattern`, which the coordinator matches.
 
     While the group is assigned by a cooperative one of the `assignors`, the member goes on with its
     partitions when it rebalances (KIP-429): `on_revoked` is asked for those only that move away, and
@@ -118,7 +119,8 @@ def group_member(
         text = f'{", ".join(given)}: without a meaning for group_protocol="consumer", leave it out'
         raise ValueError(f"{call}: {text}")
     left: dict[str, Any] = dict(options)
-    choice = Choice(topics, left.pop("pattern", None))
+    by_coordinator = options.get("group_protocol") == "consumer"
+    choice = Choice(topics, left.pop("pattern", None), by_coordinator=by_coordinator)
     own = {name: left.pop(name) for name in SubscriptionSettings.__slots__ if name in left}
     subscriber = _Subscriber(choice, SubscriptionSettings(**own))
     return subscriber.bound(kind(bootstrap, group_id, consumed=consumed, **left, **subscriber.options()))
@@ -152,7 +154,7 @@ class _Subscriber:
                 "given_up": partitions_given_up,
                 "machine": self._consumer_protocol,
                 "delegate": leading.delegated,
-                "watch": leading.watch if self._choice.by_pattern else None,
+                "watch": leading.watch,  # it does nothing without a pattern, which may come later
                 "before_join": leading.before_join if self._choice.by_pattern else None,
             }
         return {
@@ -181,6 +183,7 @@ class _Subscriber:
                 str(uuid4()),
                 self._choice.announce,
                 random,
+                regex=lambda: self._choice.regex,
                 server_assignor=self._settings.group_remote_assignor,
                 rack=self._settings.rack,
                 user_data=None if self._settings.own_assignor is None else self._leader_user_data,

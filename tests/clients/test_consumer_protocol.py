@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from ringleader.clients.errors import InvalidRegularExpressionError
 from ringleader.clients.group.machine.consumer_protocol import ConsumerProtocol
 from ringleader.clients.group.machine.phases import Phase
 from ringleader.clients.offsets.requests import offset_fetch
@@ -59,6 +60,53 @@ def test_a_heartbeat_tells_what_is_owned_and_then_only_what_has_changed() -> Non
     assert script.machine.state.generation == 2
     assert script.machine.state.holds(1)
     assert script.kinds() == ["TellAssigned"]
+
+
+def test_an_expression_is_told_once_and_taken_back_when_it_is_over() -> None:
+    script = ConsumerProtocolScript([], regex="t.*").start()
+    script.find()
+    first = script.heartbeat()
+    assert (first.subscribed_topic_names, first.subscribed_topic_regex) == ([], "t.*")
+    script.beaten(1, {"t": [0]})
+    script.name("t")
+    assert script.heartbeat().subscribed_topic_regex is None
+    script.beaten(1)
+    for names, regex, said in (([], "u.*", "u.*"), (["t"], None, ""), ([], "t", "t")):
+        script.topics, script.regex = names, regex
+        script.rejoin("another subscription")
+        told = script.heartbeat()
+        assert told.subscribed_topic_regex == said
+        assert (told.subscribed_topic_names or []) == names
+        script.beaten(1)
+
+
+def test_an_expression_that_may_be_known_is_taken_back_by_whatever_says_all() -> None:
+    """A heartbeat that was lost may have told of it, and so may the former life of a static member."""
+    script = ConsumerProtocolScript([], regex="t.*").start()
+    script.find()
+    script.fail("ConsumerGroupHeartbeat")
+    script.topics, script.regex = ["t"], None
+    script.wait(1_000)
+    script.find()
+    assert script.heartbeat().subscribed_topic_regex == ""
+    static = ConsumerProtocolScript(group_instance_id="i").start()
+    static.find()
+    assert static.heartbeat().subscribed_topic_regex == ""
+    assert static.heartbeat(0).subscribed_topic_regex is None
+    dynamic = ConsumerProtocolScript().start()
+    dynamic.find()
+    assert dynamic.heartbeat().subscribed_topic_regex is None
+
+
+def test_a_refused_expression_ends_the_membership() -> None:
+    script = ConsumerProtocolScript([], regex="(").start()
+    script.find()
+    script.beaten(code=ErrorCode.INVALID_REGULAR_EXPRESSION, said="no ) for the (")
+    error = script.machine.state.error
+    assert isinstance(error, InvalidRegularExpressionError)
+    assert error.code == ErrorCode.INVALID_REGULAR_EXPRESSION
+    assert "SubscriptionPattern '('" in str(error)
+    assert str(error).endswith("no ) for the (")
 
 
 def test_after_news_it_asks_soon_whether_there_is_more() -> None:

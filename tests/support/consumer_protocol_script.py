@@ -53,12 +53,13 @@ def places(told: Assigned | Revoked | Lost) -> list[TopicPartition]:
 
 
 class ConsumerProtocolScript(MemberScript):
-    """As `MemberScript`. `topics` and `user_data` may be changed."""
+    """As `MemberScript`. `topics`, `regex` and `user_data` may be changed."""
 
     def __init__(
         self,
         topics: Sequence[str] = ("t",),
         *,
+        regex: str | None = None,
         server_assignor: str | None = None,
         rack: str | None = None,
         user_data: bytes | None = None,
@@ -67,6 +68,7 @@ class ConsumerProtocolScript(MemberScript):
         super().__init__()
         given: dict[str, Any] = {"group_id": "g", "given_up": partitions_given_up}
         self.topics = topics
+        self.regex = regex
         self.user_data = user_data
         self.machine = MemberMachine(
             consumer_protocol(
@@ -74,15 +76,16 @@ class ConsumerProtocolScript(MemberScript):
                 "me",
                 lambda: self.topics,
                 lambda: 0.5,
+                regex=lambda: self.regex,
                 server_assignor=server_assignor,
                 rack=rack,
                 user_data=None if user_data is None else lambda: self.user_data or b"",
             )
         )
 
-    def heartbeat(self) -> ConsumerGroupHeartbeatRequest:
+    def heartbeat(self, version: int = 1) -> ConsumerGroupHeartbeatRequest:
         """The heartbeat that waits for its answer."""
-        found = self._find("ConsumerGroupHeartbeat").request.build(1)
+        found = self._find("ConsumerGroupHeartbeat").request.build(version)
         assert isinstance(found, ConsumerGroupHeartbeatRequest)
         return found
 

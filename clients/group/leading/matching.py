@@ -1,4 +1,5 @@
-"""The topics that a member subscribes to: names, or the current matches of a pattern."""
+"""The topics that a member subscribes to: names, the current matches of a pattern, or a regular expression
+that the coordinator matches."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from ringleader.clients.checks import wire_text
 from ringleader.clients.connection.overview import Overview, in_trouble
+from ringleader.clients.model import SubscriptionPattern, TopicPattern
 
 SHOWN = 3
 """The count of changes that a text names."""
@@ -22,39 +24,58 @@ def in_words(changes: Sequence[str]) -> str:
 class Choice:
     """The subscription of one member. `names` are those of the last look, `announced` those of the last join.
 
-    Exactly one of topics and pattern; the pattern (Python's `re`) has to match the whole name. Raises
+    Exactly one of topics and pattern; the pattern (Python's `re`) has to match the whole name.
+    `by_coordinator`: it may be a `SubscriptionPattern`, which the group's coordinator matches. Raises
     ValueError.
     """
 
-    def __init__(self, topics: Iterable[str] | None, pattern: str | re.Pattern[str] | None) -> None:
+    def __init__(
+        self, topics: Iterable[str] | None, pattern: TopicPattern | None, *, by_coordinator: bool = False
+    ) -> None:
         self._lock = threading.Lock()
         self._pattern: re.Pattern[str] | None = None
+        self.by_coordinator = by_coordinator
+        self.regex: str | None = None
+        """The expression that the coordinator matches; there are no names then."""
         self.names: tuple[str, ...] = ()
         self.announced: tuple[str, ...] = ()
         self.known = False
         """Whether there is anything to announce yet."""
         self.change(topics, pattern)
 
-    def change(self, topics: Iterable[str] | None, pattern: str | re.Pattern[str] | None) -> None:
+    def change(self, topics: Iterable[str] | None, pattern: TopicPattern | None) -> None:
         """Subscribe to something else from the next join on. From any thread. Raises ValueError."""
         if (topics is None) == (pattern is None):
             raise ValueError("either topics or a pattern is needed")
-        compiled = None if pattern is None else _compiled(pattern)
+        regex = pattern.pattern if isinstance(pattern, SubscriptionPattern) else None
+        if regex is not None and not self.by_coordinator:
+            raise ValueError(
+                "a SubscriptionPattern is matched by the coordinator of the consumer protocol: it needs "
+                'group_protocol="consumer"; without that give the text or a compiled pattern'
+            )
+        compiled = None
+        if pattern is not None and not isinstance(pattern, SubscriptionPattern):
+            compiled = _compiled(pattern)
         listed = [topics] if isinstance(topics, str) else list(topics or ())
         if wrong := [name for name in listed if not isinstance(name, str) or not name]:
             raise ValueError(f"topics are names, not {wrong[0]!r}")
         for name in listed:
             wire_text("the name of a topic", name)
         names = tuple(sorted(set(listed)))
-        if compiled is None and not names:
+        if pattern is None and not names:
             raise ValueError("no topics to subscribe to")
         with self._lock:
-            self._pattern, self.names, self.known = compiled, names, compiled is None
+            self._pattern, self.regex, self.names, self.known = compiled, regex, names, compiled is None
 
     @property
     def by_pattern(self) -> bool:
-        """Whether new topics may match."""
+        """Whether this client looks which topics match."""
         return self._pattern is not None
+
+    @property
+    def by_name(self) -> bool:
+        """Whether the names were given, so that no other topic can come."""
+        return self._pattern is None and self.regex is None
 
     def announce(self) -> tuple[str, ...]:
         """The names, which a join announces to the group."""

@@ -22,9 +22,11 @@ from ringleader.clients.connection.backoff import Backoff
 from ringleader.clients.errors import (
     ClientError,
     InconsistentGroupProtocolError,
+    InvalidRegularExpressionError,
     MembershipError,
     MembershipUnsupportedError,
     UnreleasedInstanceIdError,
+    UnsupportedVersionError,
     fatal_error,
 )
 from ringleader.clients.group.machine.actions import ComputeTarget, TellAssigned
@@ -80,17 +82,19 @@ def consumer_protocol(
     topics: Callable[[], Sequence[str]],
     random: Callable[[], float],
     *,
+    regex: Callable[[], str | None] = lambda: None,
     server_assignor: str | None = None,
     rack: str | None = None,
     user_data: Callable[[], bytes] | None = None,
 ) -> MemberState:
     """A member of the consumer protocol. `topics` gives the current names to subscribe to; `random` gives
-    numbers from 0 to 1. `server_assignor` None leaves the choice to the coordinator. `user_data`: of a member
-    that can lead, what its assignor is to know of it."""
+    numbers from 0 to 1. `regex`: the current expression that the coordinator matches, if any.
+    `server_assignor` None leaves the choice to the coordinator. `user_data`: of a member that can lead, what
+    its assignor is to know of it."""
     state = new_state(settings, [MemberProtocol(server_assignor or "consumer")], random)
     state.member_id = member_id
     backoff = Backoff(settings.retry_backoff_ms, settings.retry_backoff_max_ms, random)
-    state.rules = ConsumerProtocol(state, topics, backoff, server_assignor, rack, user_data)
+    state.rules = ConsumerProtocol(state, topics, regex, backoff, server_assignor, rack, user_data)
     return state
 
 
@@ -102,6 +106,7 @@ class ConsumerProtocol:
 
     state: MemberState
     topics: Callable[[], Sequence[str]]
+    regex: Callable[[], str | None]
     names_backoff: Backoff
     server_assignor: str | None
     rack: str | None
@@ -109,6 +114,8 @@ class ConsumerProtocol:
 
     entered: bool = False
     """Whether the coordinator may know this member."""
+    had_regex: bool = False
+    """Whether the coordinator may have an expression of it, or of a former member with its instance id."""
     reported: Report | None = None
     """The report that the coordinator has answered; None: it may have another one."""
     reporting: Report | None = None
@@ -145,6 +152,8 @@ class ConsumerProtocol:
 
     def _send_heartbeat(self, name: str, epoch: int, now_ms: int) -> None:
         state, report = self.state, self._report()
+        is_static = state.settings.group_instance_id is not None
+        self.had_regex = self.had_regex or report.regex is not None or is_static
         request = heartbeat(
             state.settings,
             state.member_id,
@@ -154,6 +163,7 @@ class ConsumerProtocol:
             rack=self.rack,
             server_assignor=self.server_assignor,
             computed=self.computed,
+            had_regex=self.had_regex,
         )
         self.computed_sent = self.computed
         # Without an answer nobody knows which report the coordinator has: the next heartbeat is a full one.
@@ -220,7 +230,7 @@ class ConsumerProtocol:
 
     def _report(self) -> Report:
         user_data = None if self.user_data is None else self.user_data()
-        return Report(tuple(self.topics()), self.partitions, user_data)
+        return Report(tuple(self.topics()), self.partitions, user_data, self.regex())
 
     def rebalance(self, reason: str, hold_until_ms: int, now_ms: int) -> None:
         """Report what this member subscribes to now, and ask what is new, soon again too: the coordinator may
@@ -406,6 +416,11 @@ class ConsumerProtocol:
                 f"another member has the group instance id {instance_id!r}: end it, or "
                 "wait until its session timeout is over",
             ),
+            ErrorCode.INVALID_REGULAR_EXPRESSION: (
+                InvalidRegularExpressionError,
+                f"the coordinator does not take the SubscriptionPattern {self.regex()!r}: the syntax is that "
+                "of RE2, not that of Python's re",
+            ),
         }
         error = fatal_error(request, group_id, code)
         if code in known:
@@ -423,6 +438,12 @@ class ConsumerProtocol:
         """The error of a member whose request cannot be sent: a coordinator without this protocol."""
         if name == "FindCoordinator" or isinstance(error, MembershipError):
             return impossible(self.state, name, error)
+        if self.regex() is not None and isinstance(error, UnsupportedVersionError):
+            text = (
+                "the coordinator matches no SubscriptionPattern (ConsumerGroupHeartbeat v1): give the text "
+                f"or a compiled pattern, which this client matches, or names ({error})"
+            )
+            return MembershipUnsupportedError(f"{self.state.group}: {text}", ErrorCode.UNSUPPORTED_VERSION)
         return self._unsupported(str(error))
 
     def fetches_offsets_as(self) -> Identity | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ringleader.clients.connection.requests import Request, plain
@@ -22,6 +22,9 @@ LEAVE_EPOCH = -1
 STATIC_LEAVE_EPOCH = -2
 """The membership, with its partitions, is kept for the same group instance id until the session timeout."""
 
+FIRST_WITH_REGEX = 1
+"""The first version of ConsumerGroupHeartbeat whose coordinator matches regular expressions."""
+
 Partitions = frozenset[tuple[bytes, int]]
 """By topic id."""
 
@@ -36,6 +39,8 @@ class Report:
     owned: Partitions
     user_data: bytes | None = None
     """For the assignor of a leader; None: this member cannot lead."""
+    regex: str | None = None
+    """The expression that the coordinator matches, if any: ConsumerGroupHeartbeat v1 and later."""
 
 
 # ---- ConsumerGroupHeartbeat (key 68) ----
@@ -51,9 +56,11 @@ def heartbeat(
     rack: str | None,
     server_assignor: str | None,
     computed: ConsumerGroupHeartbeatRequestComputedTarget | None,
+    had_regex: bool,
 ) -> Request:
     """Join or go on. `before`: the report that the coordinator is known to have; None sends everything.
-    `computed`: this member's answer as the leader, if it has one."""
+    `computed`: this member's answer as the leader, if it has one. `had_regex`: the coordinator may have an
+    expression of this member, which stays until it is sent another one, or an empty one."""
     message = _from_member(settings, member_id, member_epoch)
     if before is None:
         message.rack_id, message.server_assignor = rack, server_assignor
@@ -67,8 +74,12 @@ def heartbeat(
         ]
     if before is None or before.user_data != now.user_data:
         message.leader_user_data = now.user_data
+    if before is None or before.regex != now.regex:
+        message.subscribed_topic_regex = now.regex or ("" if had_regex else None)
     message.computed_target = computed
-    return plain(message)
+    cleared = message.subscribed_topic_regex == ""
+    without = replace(message, subscribed_topic_regex=None) if cleared else message
+    return Request(type(message), lambda version: without if version < FIRST_WITH_REGEX else message)
 
 
 def leave(settings: MemberSettings, member_id: str, member_epoch: int) -> Request:

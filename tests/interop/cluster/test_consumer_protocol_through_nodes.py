@@ -14,6 +14,7 @@ from ringleader.clients.admin import Admin
 from ringleader.clients.connection.cluster import Cluster
 from ringleader.clients.connection.requests import plain
 from ringleader.clients.consumer import GroupConsumer
+from ringleader.clients.model import SubscriptionPattern
 from ringleader.protocol.messages import ConsumerGroupDescribeRequest
 from tests.e2e.test_consumer_protocol import Member
 from tests.e2e.test_regex_subscriptions import Member as RegexMember
@@ -96,15 +97,25 @@ async def test_topics_by_a_regular_expression(nodes: Nodes) -> None:
     async with Admin(nodes.brokers) as admin:
         await admin.create_topic("orders-1", 1)
         member = RegexMember(nodes.bootstrap, "librdkafka", "^orders-.*")
+        own = GroupConsumer(
+            nodes.bootstrap, "own", pattern=SubscriptionPattern("orders-.*"), group_protocol="consumer"
+        )
         with running(member):
-            await until(lambda: member.has == {"orders-1"})
-            nodes.by_id[await owner_of(GROUP, nodes)].kill()
-            await nodes.rest(lambda found: len(found.cluster.nodes) == 2)
-            await admin.create_topic("orders-2", 1)
-            await admin.create_topic("other", 1)
-            await until(lambda: member.has == {"orders-1", "orders-2"})
+            async with own:
+                await by_an_expression(nodes, admin, member, own)
         for name in ("orders-1", "orders-2", "other"):
             await admin.delete_topics([name])
+
+
+async def by_an_expression(nodes: Nodes, admin: Admin, member: RegexMember, own: GroupConsumer) -> None:
+    """Topics that are there, and those that come after the owner of the first one's group was killed."""
+    await until(lambda: member.has == {"orders-1"} and own.assignment() == [("orders-1", 0)])
+    nodes.by_id[await owner_of(GROUP, nodes)].kill()
+    await nodes.rest(lambda found: len(found.cluster.nodes) == 2)
+    await admin.create_topic("orders-2", 1)
+    await admin.create_topic("other", 1)
+    await until(lambda: member.has == {"orders-1", "orders-2"})
+    await until(lambda: own.assignment() == [("orders-1", 0), ("orders-2", 0)])
 
 
 async def written(nodes: Nodes, sink: Sink, other: Member, partitions: int) -> None:
