@@ -144,6 +144,7 @@ class Patterns(Part):
             written = self._records(group, consumer, fresh, now_ms)
         if written is None:
             current.failed_ms = now_ms
+            consumer.unresolved = True
             return
         current.failed_ms = None
         current.version = min(one.version for one in fresh.values())

@@ -47,6 +47,7 @@ class RecordedWorld(World):
         self._owned: dict[str, Any] = {}
         self.faulty_ms = FAULTY_MS
         self.classic_share, self._assignors = 0.0, (None,)
+        self.expressions.share = 0.0
         self.settings = self.settings.model_copy(update={"assigned_at_once": 20_000})
         self.shard = self._load()
         self.partitions = [

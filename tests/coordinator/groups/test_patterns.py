@@ -261,6 +261,20 @@ def test_an_answer_of_no_use_is_asked_for_again(desk: RegexDesk) -> None:
     assert desk.reads("a") == {"orders", "orders-eu"}
 
 
+def test_an_expression_whose_answer_was_of_no_use_is_asked_for_again_beside_others(desk: RegexDesk) -> None:
+    """That others are known does not make the new one wait until all is resolved again."""
+    desk.subscribes("a")
+    desk.resolve()
+    desk.wait(LEAST_MS + 1)
+    desk.subscribes("b", "pay.*")
+    [asked] = desk.asked()
+    desk.tell(asked, {})
+    desk.wait(LEAST_MS + 1)
+    desk.lives("a")
+    desk.resolve()
+    assert desk.reads("b") == {"payments"}
+
+
 def test_an_answer_that_never_comes_is_waited_for_so_long(desk: RegexDesk) -> None:
     desk.subscribes("a")
     [lost] = desk.asked()

@@ -38,6 +38,7 @@ class ClassicMember:
         self.world = world
         self.instance_id = instance_id
         self.topics = self._said = topics
+        self.principal = "User:ANONYMOUS"
         self.serial = 0
         self.member_id = ""
         self.epoch = -1

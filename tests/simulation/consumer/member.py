@@ -32,6 +32,11 @@ class ModelMember:
         self.world = world
         self.instance_id = instance_id
         self.topics = topics
+        self.regex: str | None = None
+        """An expression that it subscribes by, besides."""
+        self.had_regex = instance_id is not None
+        """Whether it has to say that it has none: a former life of a static member may have had one."""
+        self.principal = "User:ANONYMOUS"
         self.serial = 0
         self.member_id = f"m{number}"
         self.epoch = 0
@@ -73,6 +78,8 @@ class ModelMember:
         if self.says_all or self.epoch == 0:
             request.rebalance_timeout_ms = REBALANCE_TIMEOUT_MS
             request.subscribed_topic_names = sorted(self.topics)
+            request.subscribed_topic_regex = self.regex or ("" if self.had_regex else None)
+            self.had_regex = self.had_regex or self.regex is not None
             request.server_assignor = self.assignor
             request.leader_user_data = b"" if self.leads else None
         if self.says_all or self.owned != self.reported:

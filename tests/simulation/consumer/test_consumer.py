@@ -30,3 +30,10 @@ def test_a_seed_is_one_run() -> None:
     kinds = ["answers lost", "requests lost", "crashes", "deaths", "switched to the other protocol"]
     kinds += ["steps in the classic protocol", "steps in the consumer protocol"]
     assert min(first.counts[one] for one in kinds) > 0
+
+
+def test_members_with_expressions_are_drawn() -> None:
+    """A share of the worlds has them; the others are the runs that they were before."""
+    found = simulate(13).counts
+    assert min(found[one] for one in ("expressions asked for", "expressions answered", "rights changed")) > 0
+    assert not any("expressions" in one for one in simulate(12).counts)

@@ -2,9 +2,10 @@
 schedules.
 
 Members join, leave, go silent, come back under another id or in the other protocol, are slow to revoke,
-subscribe to other topics, compute the target and lie, are late or die; the group is upgraded and downgraded.
-Requests and answers are lost; topics are created, grow, are deleted and made again; the shard dies with what
-was not durable, and is loaded from a log whose old records may have been compacted away.
+subscribe to other topics, by name or by expressions, compute the target and lie, are late or die; the group
+is upgraded and downgraded. Requests and answers are lost; topics are created, grow, are deleted and made
+again; the shard dies with what was not durable, and is loaded from a log whose old records may have been
+compacted away.
 
 The invariants, after every step:
 
@@ -21,6 +22,7 @@ C11  Where a member computes the target, its time ends; a target that is up to d
      of the group's topics to one subscriber, whoever computed it.
 C12  A heartbeat that the hot path takes would be answered the same by the general one, which would write
      nothing.
+C13  What a member reads by an expression matches it, and its principal could see it: see `expressions`.
 C8   Once nothing goes wrong, all members are stable and own every partition of their topics once.
 """
 
@@ -51,6 +53,7 @@ from ringleader.protocol.messages import (
     SyncGroupRequest,
 )
 from tests.simulation.consumer.classic import REBALANCE_TIMEOUT_MS, ClassicMember
+from tests.simulation.consumer.expressions import Expressions
 from tests.simulation.consumer.member import ModelMember
 from tests.simulation.facts import ViolationError
 
@@ -73,10 +76,10 @@ class Ticket:
 
     client_id = "client"
     client_host = "/127.0.0.1"
-    principal = "User:ANONYMOUS"
 
     def __init__(self, member: AnyMember, request: Any, ids: dict[str, bytes], now_ms: int) -> None:
         self.member = member
+        self.principal = member.principal
         self.is_leave = isinstance(request, LeaveGroupRequest) or getattr(request, "member_epoch", 0) < 0
         self.waits_for_others = isinstance(request, JoinGroupRequest | SyncGroupRequest)
         self.api_version = VERSIONS.get(type(request), 1)
@@ -121,8 +124,10 @@ class World:
         self._epochs = (0, 0)
         self._last: dict[str, Last] = {}
         """The server's memory of plain heartbeats, by request."""
-        self.shard = self._load()
         self.counts: dict[str, int] = {}
+        self.names = NAMES
+        self.expressions = Expressions(self)
+        self.shard = self._load()
         for name in NAMES[: self.rng.randint(1, 3)]:
             self._make(name)
 
@@ -169,6 +174,7 @@ class World:
             )()
         else:
             self._beat()
+        self.expressions.step()
         self._advance()
         self._check()
 
@@ -187,6 +193,7 @@ class World:
     def _drain(self) -> None:
         while self.shard.dirty:
             box = self.shard.drain()
+            self.expressions.asked(box.events)
             self._in_flight += box.appends
             for append in box.appends:
                 self.note("wrote", append.records)
@@ -206,11 +213,11 @@ class World:
             self._failed(member)
             return
         if isinstance(response, ConsumerGroupHeartbeatResponse) and response.leader_task is not None:
-            self._count("tasks")
-        self._count(f"code {response.error_code}")
+            self.count("tasks")
+        self.count(f"code {response.error_code}")
         if not self.calm and self.rng.random() < 0.1:
             self._failed(member)
-            self._count("answers lost")
+            self.count("answers lost")
         elif isinstance(member, ClassicMember):
             member.answered(response, ticket.ids)
         else:
@@ -228,7 +235,7 @@ class World:
         if not self.calm and self.rng.random() < 0.05:
             self.note("sent", member, request)
             self._failed(member)
-            self._count("requests lost")
+            self.count("requests lost")
             return
         self._ask(member, request)
 
@@ -246,7 +253,7 @@ class World:
             self._epochs = (0, 0)  # it may change its protocol, and begins anew
         if isinstance(request, ConsumerGroupHeartbeatRequest) and request.computed_target is not None:
             lies = isinstance(member, ModelMember) and member.lies
-            self._count("lies" if lies else "targets computed by members")
+            self.count("lies" if lies else "targets computed by members")
         self.waiting.add(ticket)
         member.waits = not ticket.is_leave
         response = None
@@ -269,7 +276,7 @@ class World:
         named = request.group_id, request.member_epoch, request.member_id
         if last is None or self.shard.stay(*named, last, self.now_ms) == NOT_YET:
             return None
-        self._count("steady heartbeats")
+        self.count("steady heartbeats")
         if self.rng.random() < 0.5:
             interval_ms = last.interval_ms
             return ConsumerGroupHeartbeatResponse(0, 0, None, named[2], named[1], interval_ms)
@@ -312,6 +319,7 @@ class World:
             member.assignor = self.rng.choice(self._assignors)
             member.leads = member.assignor is not None and self.rng.random() < 0.8
             member.lies, member.dawdles = self.rng.random() < 0.15, self.rng.random() < 0.15
+            self.expressions.give(member)
             self.members.append(member)
 
     def _some_topics(self) -> frozenset[str]:
@@ -340,7 +348,7 @@ class World:
         self._end(member)
         self._ids += 1
         self._add(isinstance(member, ModelMember), member.instance_id, member.topics)
-        self._count("switched to the other protocol")
+        self.count("switched to the other protocol")
 
     def _give_up(self) -> None:
         """A client stops to wait for an answer, and asks again."""
@@ -356,12 +364,15 @@ class World:
             member.gone, member.owned = True, frozenset()
             member.serial += 1
             self.note("crashed", member)
-            self._count("crashes")
+            self.count("crashes")
 
     def _subscribe(self) -> None:
         present = [one for one in self.members if not one.gone and one.instance_id not in self._static_topics]
         if present:
-            self.rng.choice(present).subscribe(self._some_topics())
+            member = self.rng.choice(present)
+            member.subscribe(self._some_topics())
+            if isinstance(member, ModelMember):
+                self.expressions.give(member)
 
     def _topic(self) -> None:
         name = self.rng.choice(NAMES)
@@ -399,7 +410,7 @@ class World:
         return [row for place, row in enumerate(self.log) if place >= done or last[row[0]] == place]
 
     def _die(self) -> None:
-        self._count("deaths")
+        self.count("deaths")
         landed = self.rng.randint(0, len(self._in_flight))
         for _ in range(landed):
             self.log += self._in_flight.popleft().records
@@ -409,6 +420,7 @@ class World:
                 ticket.member.waits = False
                 ticket.member.failed()
         self.waiting.clear()
+        self.expressions.died()
         self.shard = self._load()
         self.note("loaded")
         self._epochs = (0, 0)
@@ -439,8 +451,9 @@ class World:
         if group is None:
             self._check_classic()
             return
-        self._count("steps in the consumer protocol")
+        self.count("steps in the consumer protocol")
         self._check_index(group)
+        self.expressions.check(group)
         epochs = group.epoch, group.assignment_epoch
         self.must(epochs >= self._epochs, "C3", f"epochs {self._epochs} become {epochs}")
         self._epochs = epochs
@@ -476,7 +489,7 @@ class World:
         group = self._classic_group()
         if group is None:
             return
-        self._count("steps in the classic protocol")
+        self.count("steps in the classic protocol")
         owners: dict[tuple[bytes, int], AnyMember] = {}
         for one in self.members:
             known = group.members.get(one.member_id)
@@ -494,6 +507,8 @@ class World:
             there += memory.target_bytes(
                 one.target, sum(map(len, one.target.values()))
             ) + memory.current_bytes(one.current)
+        for pattern, found in {} if group is None else group.regexes.items():
+            there += memory.regex_bytes(pattern, found.topics, found.views)
         counted = self.shard._core.memory.total.counted
         self.must(counted == there, "C10", f"{counted} bytes are counted, {there} are there")
 
@@ -503,7 +518,7 @@ class World:
             self.must(self.now_ms < delegation.until_ms, "C11", f"{delegation.leader} is waited for")
             self.must(not delegation.leader or self.now_ms < delegation.due_ms, "C11", "a leader without end")
         is_old = group.assignment_epoch < group.epoch or group.checked_version != self.topics.version
-        if is_old or self.classic_share:
+        if is_old or self.classic_share or self.expressions.waits(group):
             return
         given = Counter(
             (topic_id, partition)
@@ -512,7 +527,7 @@ class World:
             if topic_id in self.topics.ids(group.topic_names(member))
             for partition in some
         )
-        topics = [self.topics.named(name) for name in group.subscribed_topics()]
+        topics = [self.topics.named(name) for name in _read(group)]
         wanted = Counter((one.topic_id, number) for one in topics if one for number in range(one.partitions))
         self.must(given == wanted, "C11", f"the target is {given}, not {wanted}")
 
@@ -548,12 +563,12 @@ class World:
         owned = [place for one in present for place in one.owned]
         wanted = {
             (topic.topic_id, partition)
-            for name in group.subscribed_topics()
+            for name in _read(group)
             if (topic := self.topics.named(name)) is not None
             for partition in range(topic.partitions)
         }
         checked = not present or group.checked_version == self.topics.version
-        return sorted(owned) == sorted(wanted) and checked
+        return sorted(owned) == sorted(wanted) and checked and self.expressions.has_settled(group)
 
     def _classic_has_settled(self, present: list[AnyMember]) -> bool:
         group = self._classic_group()
@@ -588,8 +603,13 @@ class World:
         if self.tell is not None:
             self.tell(f"{self.now_ms} #{self.steps} {text}")
 
-    def _count(self, what: str) -> None:
+    def count(self, what: str) -> None:
         self.counts[what] = self.counts.get(what, 0) + 1
+
+
+def _read(group: ConsumerGroup) -> set[str]:
+    """The topics that any member reads. (An expression may have matched more, for a member that has left.)"""
+    return {name for member in group.members.values() for name in group.topic_names(member)}
 
 
 def _durable(group: Group | None) -> Any:
