@@ -199,10 +199,21 @@ class Patterns(Part):
         changes = Changes(self.core, group)
         changes.add(*written)
         hashed = metadata_hash(self.core.topics, consumer.subscribed_topics())
-        if is_news or hashed != consumer.metadata_hash:
+        if is_news or hashed != consumer.metadata_hash or self._leaves(consumer, fresh):
             changes.add(records.group_epoch(group.group_id, consumer.epoch + 1, hashed))
         consumer.checked_version = self.core.topics.version
         changes.write()
+
+    def _leaves(self, consumer: ConsumerGroup, fresh: Mapping[str, Regex]) -> bool:
+        """Whether a member with one of these expressions is to have partitions of a topic that it read by its
+        former one only: nobody would get them. (Kafka 4.3 leaves them so.)"""
+        by_id = self.core.topics.of_id
+        for member in consumer.members.values():
+            if member.subscription.topic_regex in fresh and member.target:
+                names = consumer.topic_names(member)
+                if any((one := by_id(topic_id)) and one.name not in names for topic_id in member.target):
+                    return True
+        return False
 
     def _tell(
         self, group: Group, pattern: str, before: frozenset[str], after: frozenset[str], now_ms: int

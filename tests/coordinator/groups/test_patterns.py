@@ -275,6 +275,19 @@ def test_an_expression_whose_answer_was_of_no_use_is_asked_for_again_beside_othe
     assert desk.reads("b") == {"payments"}
 
 
+def test_topics_of_a_former_expression_go_to_others_though_the_new_one_matches_nothing(
+    desk: RegexDesk,
+) -> None:
+    desk.subscribes("a", "pay.*")
+    desk.resolve()
+    desk.subscribes("b", None, "payments")
+    assert (desk.reads("a"), desk.reads("b")) == ({"payments"}, set())
+    desk.wait(LEAST_MS + 1)
+    desk.lives("a", subscribed_topic_names=[], subscribed_topic_regex="z+", topic_partitions=[])
+    desk.resolve()
+    assert (desk.reads("a"), desk.reads("b")) == (set(), {"payments"})
+
+
 def test_an_answer_that_never_comes_is_waited_for_so_long(desk: RegexDesk) -> None:
     desk.subscribes("a")
     [lost] = desk.asked()
