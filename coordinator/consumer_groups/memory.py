@@ -53,7 +53,7 @@ def subscription_bytes(described: Subscription) -> int:
 
 
 def target_bytes(target: Target, load: int) -> int:
-    """Of a member's target, which is so many partitions."""
+    """Of a member's target. `load`: the number of its partitions."""
     return TARGET_TOPIC_BYTES * len(target) + TARGET_PARTITION_BYTES * load
 
 
