@@ -81,7 +81,7 @@ def command(
     Kafka's classes parsed and verified. Raises `InteropError`."""
     parsed = pom == POM and set(FAST_START) <= set(jvm)
     shared = [f"-XX:SharedArchiveFile={_archive()}"] if parsed else []
-    # What the archive was made with comes first, or it is of no use.
+    # The class path of the archive comes first, or the JVM does not use it.
     path = f"{classpath(pom)}:{classes}" if classes else classpath(pom)
     return [java(), *jvm, *shared, "-cp", path, main_class, *arguments]
 
@@ -238,7 +238,7 @@ class KafkaBroker:
             for kind in ("SHA-256", "SHA-512")
             for name, password in self._scram_users.items()
         ]
-        # What Kafka's tool makes but for the ids: its JVM would take as long as the broker's start.
+        # The same as Kafka's tool makes but for the ids: its JVM would take as long as the broker's start.
         data = self.directory / "data"
         shutil.copytree(self._formatted(users), data)
         properties = (data / _META).read_text().splitlines()

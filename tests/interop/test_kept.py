@@ -1,4 +1,4 @@
-"""What is made once per machine, for all processes."""
+"""Files that are made once per machine, for all processes."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ WALL_MS = 1_700_000_000_000
 
 
 def _follows(before: Transaction, after: Transaction) -> None:
-    """What every record of a transactional id says of the one before: a coordinator of Kafka goes on with
+    """Each record of a transactional id names the one before: a coordinator of Kafka goes on with
     it."""
     if after.producer_id != before.producer_id:
         assert after.previous_id == before.producer_id
