@@ -59,7 +59,7 @@ ONE_CONCEPT = {
     "bench/document.py": "one page: a section for each benchmark, a few lines each",
     "clients/admin.py": "calls of one class, a few lines each",
     "clients/fetch/reader.py": "one class: partitions come, are read, and are handed out",
-    "tests/coordinator/groups/test_patterns.py": "when a shard asks about expressions, and what the answers do",
+    "tests/coordinator/groups/test_patterns.py": "when a shard asks about expressions, and what answers do",
     "tests/clients/process/test_process.py": "one call, by what may happen to it",
     "clients/group/driver.py": "one class: the thread of a member, and what it does for the machine",
     "coordinator/cluster/node.py": "one class: the parts of a node, put together, started and ended",
