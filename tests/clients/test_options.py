@@ -118,7 +118,10 @@ def test_a_wrong_value_names_the_call(call: str, option: str, value: Any, senten
         ({"assignors": [1]}, "assignors has to be a list of texts, not list"),
         ({"weight": "2"}, "weight has to be a number, not '2'"),
         ({"settings": {}}, "settings has to be a ConsumerSettings or None, not dict"),
-        ({"pattern": 5}, "pattern has to be a text, a compiled pattern or None, not 5"),
+        (
+            {"pattern": 5},
+            "pattern has to be a text, a compiled pattern, a SubscriptionPattern or None, not 5",
+        ),
     ],
 )
 def test_a_wrong_value_of_a_consumer(options: dict[str, Any], sentence: str) -> None:
