@@ -74,9 +74,9 @@ nightly: $(READY) ## Run what draws a share on all of it, and many seeds of the 
 	@$(if $(ARGS),,RINGLEADER_TESTS_WHOLE=1 $(PY) -m tests.interop --secured)
 	@$(if $(ARGS),,$(MAKE) simulate SEEDS=1000)
 
-# Nothing is measured here: two at a time, since most of a small benchmark is waiting for a broker or a program.
+# Nothing is measured here, and most of a small benchmark is waiting for a broker or a program: four at a time.
 test-bench: $(READY) ## Run every benchmark in its smallest size; ARGS="-k name" chooses some
-	@CC="$$($(PY) -m tools.c_compiler)" && export CC && $(PY) -m pytest tests/bench -m bench -n 2 $(ARGS)
+	@CC="$$($(PY) -m tools.c_compiler)" && export CC && $(PY) -m pytest tests/bench -m bench -n 4 --dist loadgroup $(ARGS)
 
 small-worlds: $(READY) ## Every state of a small world of the consumer protocol; ARGS="--depth 8 --seconds 600"
 	@$(PY) -m tests.simulation.small $(ARGS)

@@ -124,7 +124,14 @@ def run(plan: Plan) -> dict[str, Any]:
         server = stack.enter_context(daemon(directory, pins.server, topics=topics, environ=counts.environ()))
         port, pid = stack.enter_context(yardstick(pins.server))
         others = stack.enter_context(
-            brokers(plan.brokers, directory, pins.server, partitions=plan.members, warmup_s=plan.jvm_warmup_s)
+            brokers(
+                plan.brokers,
+                directory,
+                pins.server,
+                partitions=plan.members,
+                warmup_s=plan.jvm_warmup_s,
+                jvm=plan.jvm,
+            )
         )
         synced = None
         if KFAKE in others.running:

@@ -172,6 +172,7 @@ def run(plan: Plan) -> dict[str, Any]:
             pins.server,
             partitions=partitions,
             warmup_s=plan.jvm_warmup_s,
+            jvm=plan.jvm,
         ) as others,
     ):
         servers: Servers = {RINGLEADER: (address_of(server.bootstrap), server.pid)}

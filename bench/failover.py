@@ -40,7 +40,7 @@ from tests.chaos.processes import Processes
 from tests.chaos.targets import IN_SYNC, KAFKA_DEFAULTS, REPLICAS, Target, ringleader_nodes
 from tests.chaos.targets import KAFKA as KAFKA_TARGET
 from tests.chaos.targets import RINGLEADER as RINGLEADER_TARGET
-from tests.interop.kafka import BENCH_JVM, VERSION
+from tests.interop.kafka import VERSION
 from tests.interop.kafka_cluster import KafkaCluster
 
 RAW, LIBRDKAFKA, AIOKAFKA = "raw", "librdkafka", "aiokafka"
@@ -49,13 +49,9 @@ KILL, STOP, ROLLING, MOVE = "kill -9", "clean stop", "rolling restart", "planned
 NOTHING = "no fault"
 """A run without a fault: the effect of the load and the machine alone."""
 ROWS = (NOTHING, KILL, STOP, ROLLING, MOVE)
-SETTLED_S = 3.0
-"""Between the end of one fault and the next."""
 RECOVERED_S = 90.0
-EVERY_S = 0.02
-"""Interval of a member's commits, if there is a record: finer than any goal that is measured."""
-PER_SECOND = 300.0
-"""Records, so that each partition has one for each commit."""
+A_COMMIT = 6.0
+"""Records for each commit of a member, so that each partition has one."""
 LOOK_S = 0.1
 
 LIMITS_S = {KILL: 2.5, STOP: 0.5, ROLLING: 0.5, MOVE: 0.25}
@@ -67,8 +63,9 @@ PROPERTIES = {**KAFKA_DEFAULTS, "group.initial.rebalance.delay.ms": "0"}
 class Load:
     """Members, readers and a producer; who was acknowledged when."""
 
-    def __init__(self, target: Target, directory: Path, members: int) -> None:
+    def __init__(self, target: Target, directory: Path, plan: Plan) -> None:
         self.target = target
+        self.plan = plan
         partition = partition_for(LIBRDKAFKA)
         self.groups = {
             LIBRDKAFKA: LIBRDKAFKA,
@@ -76,7 +73,9 @@ class Load:
             RAW: named(RAW, partition),
         }
         self._members = [
-            f"{library}-{number}" for library in (LIBRDKAFKA, AIOKAFKA) for number in range(1, members + 1)
+            f"{library}-{number}"
+            for library in (LIBRDKAFKA, AIOKAFKA)
+            for number in range(1, plan.failover_members + 1)
         ]
         self._names = [*self._members, RAW]
         self._readers = [f"reader-{number}" for number in range(1, len(target.addresses) + 1)]
@@ -90,7 +89,8 @@ class Load:
     def start(self) -> None:
         """Start all of them, and wait until every member has a commit acknowledged."""
         target = self.target
-        places = ["--bootstrap", target.bootstrap, "--brokers", target.brokers, "--every", str(EVERY_S)]
+        every_s = self.plan.failover_every_s
+        places = ["--bootstrap", target.bootstrap, "--brokers", target.brokers, "--every", str(every_s)]
         for name in self._members:
             library = name.rpartition("-")[0]
             self.cast.start(name, f"{MEMBERS}.{LIBRARIES[library]}", *places, "--group", self.groups[library])
@@ -101,10 +101,10 @@ class Load:
             self.cast.start(name, f"{MEMBERS}.reader", *alone, *groups)
         # Straight to the brokers: that they lose and get leaders is the same for both.
         self.cast.start(
-            "producer", f"{MEMBERS}.producer", *places, "--straight", "--per-second", str(PER_SECOND)
+            "producer", f"{MEMBERS}.producer", *places, "--straight", "--per-second", str(A_COMMIT / every_s)
         )
         self.recovered(time.monotonic())
-        time.sleep(SETTLED_S)  # groups that have just formed admit late members
+        time.sleep(self.plan.failover_settled_s)  # groups that have just formed admit late members
         self.recovered(time.monotonic())
 
     def recovered(self, since_s: float) -> None:
@@ -171,7 +171,7 @@ def measure(load: Load, what: str, do: Callable[[], object], after: Callable[[],
     gaps = load.gaps(began_s, time.monotonic())
     after()
     load.target.await_healthy(list(load.groups.values()))
-    time.sleep(SETTLED_S)  # so that the next fault finds what this one has left in peace
+    time.sleep(load.plan.failover_settled_s)  # so that the next fault finds what this one has left in peace
     load.recovered(time.monotonic())
     # A rebalance may come as late as with what healed.
     result = {**gaps, "rebalances": load.generations() - generations}
@@ -185,7 +185,9 @@ def all_faults(load: Load, plan: Plan) -> dict[str, list[dict[str, Any]]]:
     target = load.target
     results: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for _ in range(plan.rounds):
-        results[NOTHING].append(measure(load, NOTHING, lambda: time.sleep(SETTLED_S), lambda: None))
+        results[NOTHING].append(
+            measure(load, NOTHING, lambda: time.sleep(plan.failover_settled_s), lambda: None)
+        )
         victim = target.node(owner(load))
         results[KILL].append(measure(load, KILL, victim.kill, victim.start))
         victim = target.node(owner(load))
@@ -229,10 +231,10 @@ def move(load: Load) -> None:
 
 
 @contextlib.contextmanager
-def targets(directory: Path) -> Iterator[Iterator[Target]]:
+def targets(directory: Path, plan: Plan) -> Iterator[Iterator[Target]]:
     """Kafka's own coordinator and then the nodes, on the same brokers. Raises `InteropError`."""
     with (
-        KafkaCluster(directory / "kafka", properties=PROPERTIES, jvm=BENCH_JVM) as cluster,
+        KafkaCluster(directory / "kafka", properties=PROPERTIES, jvm=plan.jvm) as cluster,
         contextlib.ExitStack() as stack,
     ):
         asking.create_topic(cluster.bootstrap, TOPIC, PARTITIONS, REPLICAS, IN_SYNC)
@@ -260,11 +262,11 @@ def run(plan: Plan) -> dict[str, Any]:
     """Runs it, prints the table, writes failover.json, returns its content. Raises `InteropError`."""
     results: dict[str, dict[str, list[dict[str, Any]]]] = {}
     reads: dict[str, dict[str, Any]] = {}
-    with work_dir(plan.data_dir) as directory, targets(directory) as both:
+    with work_dir(plan.data_dir) as directory, targets(directory, plan) as both:
         say(f"failover: {KAFKA} {VERSION}, three brokers; groups of {plan.failover_members}")
         for target in both:
             name = KAFKA if target.kind == KAFKA_TARGET else RINGLEADER
-            load = Load(target, directory / f"{target.kind} load", plan.failover_members)
+            load = Load(target, directory / f"{target.kind} load", plan)
             with load.cast:
                 load.start()
                 results[name] = all_faults(load, plan)
@@ -302,7 +304,7 @@ def run(plan: Plan) -> dict[str, Any]:
         "version": VERSION,
         "members": plan.failover_members,
         "rounds": plan.rounds,
-        "brokers": {f"{KAFKA}, three brokers": f"{VERSION} (KRaft), {' '.join(BENCH_JVM)}"},
+        "brokers": {f"{KAFKA}, three brokers": f"{VERSION} (KRaft), {' '.join(plan.jvm)}"},
         "medians": medians,
         "reads": reads,
         "results": results,

@@ -66,7 +66,12 @@ def run(plan: Plan) -> dict[str, Any]:
         ) as watched,
         yardstick(pins.server) as (port, pid),
         brokers(
-            plan.brokers, directory, pins.server, partitions=plan.members, warmup_s=plan.jvm_warmup_s
+            plan.brokers,
+            directory,
+            pins.server,
+            partitions=plan.members,
+            warmup_s=plan.jvm_warmup_s,
+            jvm=plan.jvm,
         ) as others,
     ):
 

@@ -30,7 +30,6 @@ from ringleader.coordinator.config import Settings
 from ringleader.coordinator.groups.routing import partition_for
 from tests.chaos import asking
 from tests.chaos.targets import KAFKA_DEFAULTS, REPLICAS, ringleader_nodes
-from tests.interop.kafka import BENCH_JVM
 from tests.interop.kafka import VERSION as KAFKA_VERSION
 from tests.interop.kafka_cluster import KafkaCluster
 from tests.interop.maven import InteropError
@@ -182,7 +181,7 @@ def run(plan: Plan) -> dict[str, Any]:
         os.sched_setaffinity(0, {pins.server})  # what is started from here on inherits it
         directory = stack.enter_context(work_dir(plan.data_dir))
         say(f"node_commits: {KAFKA} {KAFKA_VERSION}, three brokers; {plan.members} members")
-        cluster = stack.enter_context(KafkaCluster(directory / "kafka", properties=PROPERTIES, jvm=BENCH_JVM))
+        cluster = stack.enter_context(KafkaCluster(directory / "kafka", properties=PROPERTIES, jvm=plan.jvm))
         asking.create_topic(cluster.bootstrap, TOPIC, plan.members, REPLICAS, 2)
         for load in LOADS:
             for depth, rounds in _rounds(load, cluster, directory, plan, pins).items():
@@ -211,7 +210,7 @@ def run(plan: Plan) -> dict[str, Any]:
     whole = {
         "version": VERSION,
         "pins": {"servers": pins.server, "load": pins.load},
-        "brokers": {f"{KAFKA}, three brokers": f"{KAFKA_VERSION} (KRaft), {' '.join(BENCH_JVM)}"},
+        "brokers": {f"{KAFKA}, three brokers": f"{KAFKA_VERSION} (KRaft), {' '.join(plan.jvm)}"},
         "results": results,
     }
     save(plan.out_dir, "node_commits", whole, goals)

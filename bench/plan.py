@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from bench.build import OUT
+from tests.interop.kafka import BENCH_JVM, TEST_JVM
 
 TOPIC = "bench"
 RINGLEADER, YARDSTICK, KAFKA, KFAKE = "ringleader", "C server", "Apache Kafka", "kfake"
@@ -45,6 +46,8 @@ class Plan:
     """Members, topics and partitions of each: a group whose target the coordinator computes."""
     brokers: tuple[str, ...] = (KAFKA, KFAKE)
     """The peers besides the C server."""
+    jvm: tuple[str, ...] = BENCH_JVM
+    """Options of the brokers' JVMs."""
     jvm_warmup_s: float = 15.0
     """CPU seconds that a JVM spends under each load before that load is measured."""
     jvm_warmup_rounds: int = 25
@@ -57,6 +60,10 @@ class Plan:
     """Reads of the whole topic before any counts: a JVM needs as many to come to its speed."""
     failover_members: int = 4
     """Of each library's group whose coordinator is killed, stopped, restarted and moved."""
+    failover_settled_s: float = 3.0
+    """Between the end of one fault and the next."""
+    failover_every_s: float = 0.02
+    """A member commits so often, if there is a record: what is measured is finer than that of no goal."""
     rolling_restarts: int = 2
     """Of all brokers, and of all nodes."""
     pause_s: float = 0.5
@@ -93,12 +100,15 @@ def quick_plan(data_dir: Path | None = None, out_dir: Path = OUT / "quick") -> P
         assignor_times=1,
         server_assignor=(20, 20, 5),
         mb_per_s=2,
+        jvm=TEST_JVM,
         jvm_warmup_s=0.2,
         spark_records=20_000,
         spark_small_batches=4,
         spark_warmups=1,
         jvm_warmup_rounds=1,
         failover_members=2,
+        failover_settled_s=0.5,
+        failover_every_s=0.2,
         rolling_restarts=0,
         pause_s=0.05,
         data_dir=data_dir,

@@ -81,7 +81,9 @@ def run(plan: Plan) -> dict[str, Any]:
         pins.aside(),
         work_dir(plan.data_dir) as directory,
         daemon(directory, pins.server) as server,
-        brokers(plan.brokers, directory, pins.server, partitions=1, warmup_s=plan.jvm_warmup_s) as others,
+        brokers(
+            plan.brokers, directory, pins.server, partitions=1, warmup_s=plan.jvm_warmup_s, jvm=plan.jvm
+        ) as others,
     ):
         servers = {RINGLEADER: (address_of(server.bootstrap), server.pid)}
         servers |= {name: (one.address, one.pid) for name, one in others.running.items()}

@@ -23,7 +23,7 @@ from ringleader.coordinator.groups.routing import partition_for
 from ringleader.protocol.errors import MalformedError
 from tests.chaos import asking
 from tests.chaos.targets import NODES_GROUP, ringleader_nodes
-from tests.interop.kafka import BENCH_JVM, VERSION
+from tests.interop.kafka import VERSION
 from tests.interop.kafka_cluster import KafkaCluster
 from tests.support.rawclient import ConnectionClosedError, RawConnection
 
@@ -72,7 +72,7 @@ def run(plan: Plan) -> dict[str, Any]:
     with contextlib.ExitStack() as stack:
         directory = stack.enter_context(work_dir(plan.data_dir))
         say(f"takeover: {KAFKA} {VERSION}, three brokers; two nodes")
-        cluster = stack.enter_context(KafkaCluster(directory / "kafka", properties=PROPERTIES, jvm=BENCH_JVM))
+        cluster = stack.enter_context(KafkaCluster(directory / "kafka", properties=PROPERTIES, jvm=plan.jvm))
         asking.create_topic(cluster.bootstrap, TOPIC, PARTITIONS, 1, 1)
         nodes = stack.enter_context(ringleader_nodes(directory, cluster, (OWNER, HEIR)))
         command = [sys.executable, "-m", "ringleader", "nodes", "drain", str(HEIR)]
@@ -118,7 +118,7 @@ def run(plan: Plan) -> dict[str, Any]:
     print_goals(goals)
     whole = {
         "results": results,
-        "brokers": {f"{KAFKA}, three brokers": f"{VERSION} (KRaft), {' '.join(BENCH_JVM)}"},
+        "brokers": {f"{KAFKA}, three brokers": f"{VERSION} (KRaft), {' '.join(plan.jvm)}"},
     }
     save(plan.out_dir, "takeover", whole, goals)
     return whole

@@ -24,8 +24,8 @@ def test_each_known_hole_is_a_line() -> None:
     assert verdict(printed(FINE)) == []
     bad = {"name": "h11", "version": "0.1", "vulns": [HOLE, {**HOLE, "fix_versions": []}]}
     assert verdict(printed(FINE, bad)) == [
-        "h11 0.1: PYSEC-2026-1, mended in 1.2, 1.3",
-        "h11 0.1: PYSEC-2026-1, mended in none",
+        "h11 0.1: PYSEC-2026-1, fixed in 1.2, 1.3",
+        "h11 0.1: PYSEC-2026-1, fixed in none",
     ]
 
 
