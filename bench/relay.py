@@ -42,10 +42,9 @@ from ringleader.protocol.messages import (
 )
 from ringleader.protocol.records import Record, build_batch
 from tests.chaos import asking
-from tests.interop.kafka import BENCH_JVM, VERSION
+from tests.interop.kafka import VERSION
 from tests.interop.kafka_cluster import KafkaCluster
 from tests.support.rawclient import Address, RawConnection, address_of
-from tests.support.relayed import relaying
 from tests.support.tied import tied
 
 MB = 1_000_000
@@ -241,6 +240,8 @@ def load(kind: str, bootstrap: str, size: int, seconds: float) -> dict[str, floa
 
 async def serve(bootstrap: str, count: int) -> None:
     """Nodes that pass on; their addresses on standard output, until standard input ends."""
+    from tests.support.relayed import relaying  # not in the processes that are the load, one after the other
+
     async with relaying(bootstrap, count) as nodes:
         print(",".join(node.bootstrap for node in nodes), flush=True)
         await asyncio.to_thread(sys.stdin.read)
@@ -301,7 +302,7 @@ def run(plan: Plan) -> dict[str, Any]:
     with (
         pins.aside(),
         work_dir(plan.data_dir) as directory,
-        KafkaCluster(directory / "kafka", properties=PROPERTIES, jvm=BENCH_JVM, cpus=[pins.load]) as cluster,
+        KafkaCluster(directory / "kafka", properties=PROPERTIES, jvm=plan.jvm, cpus=[pins.load]) as cluster,
         node(pins.server, cluster.bootstrap) as (address, pid),
     ):
         straight = cluster.bootstrap.partition(",")[0]
