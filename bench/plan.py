@@ -63,7 +63,7 @@ class Plan:
     failover_settled_s: float = 3.0
     """Between the end of one fault and the next."""
     failover_every_s: float = 0.02
-    """A member commits so often, if there is a record: what is measured is finer than that of no goal."""
+    """Interval of a member's commits, if there is a record: finer than any goal that is measured."""
     rolling_restarts: int = 2
     """Of all brokers, and of all nodes."""
     pause_s: float = 0.5

@@ -38,9 +38,9 @@ class Retention(Part):
 
     def fired(self, _deadline: GroupDeadline, now_ms: int) -> None:
         """Look at all offsets, in steps."""
-        self.core.begin_work(self._steps(self.core.unix_time.age_to_ms(now_ms)), now_ms)
+        self.core.begin_work(self._steps(), now_ms)
 
-    def _steps(self, unix_ms: int) -> Iterator[None]:
+    def _steps(self) -> Iterator[None]:
         """Each group and offset is looked at as it is in that step; the next look comes after the
         interval."""
         groups, looked, most = self.core.groups, 0, self.core.settings.offsets_per_step
@@ -52,7 +52,7 @@ class Retention(Part):
             while places:
                 step = places[: most - looked]
                 if groups.get(group_id) is group:
-                    self._expire(group, step, unix_ms)
+                    self._expire(group, step)
                 looked += len(step)
                 places = places[len(step) :]
                 if looked >= most:
@@ -68,7 +68,9 @@ class Retention(Part):
                 yield
         self.begin(self.core.work.now_ms)
 
-    def _expire(self, group: Group, places: list[tuple[str, int]], unix_ms: int) -> None:
+    def _expire(self, group: Group, places: list[tuple[str, int]]) -> None:
+        # Of this step: the clock may have been set back since the look began.
+        unix_ms = self.core.unix_time.age_to_ms(self.core.work.now_ms)
         gone: list[records.Key] = []
         expired: list[OffsetChange] = []
         for topic, partition in places:

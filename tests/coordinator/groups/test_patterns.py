@@ -280,6 +280,7 @@ def test_topics_of_a_former_expression_go_to_others_though_the_new_one_matches_n
 ) -> None:
     desk.subscribes("a", "pay.*")
     desk.resolve()
+    desk.lives("a")
     desk.subscribes("b", None, "payments")
     assert (desk.reads("a"), desk.reads("b")) == ({"payments"}, set())
     desk.wait(LEAST_MS + 1)
