@@ -114,7 +114,7 @@ class Resets:
         if place.source.admin is None:
             return refusal(403, "No watcher runs with this page, so offsets cannot be reset here.")
         if not request.scope[MAY_RESET]:
-            return refusal(403, "Offsets are reset by who shows the token of resets, which this one is not.")
+            return refusal(403, "Offsets are reset with the token of resets; this request has another one.")
         return None
 
     async def _planned(

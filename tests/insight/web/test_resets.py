@@ -234,7 +234,7 @@ async def test_who_only_looks_on_resets_nothing(
         ):
             assert (answer.status, answer.json["error"]) == (
                 403,
-                "Offsets are reset by who shows the token of resets, which this one is not.",
+                "Offsets are reset with the token of resets; this request has another one.",
             )
         for answer in (await shown.plan("to-earliest", headers={}), await shown.carry_out(plan, headers={})):
             assert answer.status == (403 if token is None else 401)

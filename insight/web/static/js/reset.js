@@ -35,7 +35,7 @@ export function resetPart(group, signal) {
 
   function locked() {
     const ask = async () => { if (await signIn("Resets of offsets have a token of their own (--reset-token-file).", true)) look(); };
-    body.replaceChildren(h("p", null, "Offsets are reset by who has the token for it."), h("button", { type: "button", onclick: ask }, "Sign in to reset offsets"));
+    body.replaceChildren(h("p", null, "Offsets are reset with a token of its own."), h("button", { type: "button", onclick: ask }, "Sign in to reset offsets"));
   }
 
   function show({ refused, topics }) {
