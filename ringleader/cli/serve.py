@@ -87,7 +87,7 @@ UiResetTokenFileOption = Annotated[
         envvar="RINGLEADER_UI_RESET_TOKEN_FILE",
         metavar="FILE",
         dir_okay=False,
-        help="Another token: who shows it to the page may reset offsets of groups, too. Default: nobody may.",
+        help="Another token, for users of the page that may reset offsets, too. Default: nobody may.",
     ),
 ]
 UiCertificateOption = Annotated[

@@ -48,7 +48,7 @@ ResetTokenFileOption = Annotated[
     typer.Option(
         metavar="FILE",
         dir_okay=False,
-        help="Another token: who shows it to the page may reset offsets of groups, too. Default: nobody may.",
+        help="Another token, for users of the page that may reset offsets, too. Default: nobody may.",
         show_default=False,
     ),
 ]
