@@ -21,7 +21,7 @@ from ringleader.coordinator.security.directory import Security
 from ringleader.coordinator.security.scram import MECHANISMS
 from ringleader.protocol import messages as kafka
 from ringleader.protocol.schema import Message
-from tests.interop.kafka import KafkaBroker
+from tests.interop.kafka import KAFKAS_PARTITIONS, KafkaBroker
 from tests.interop.secured import guarded_broker
 from tests.protocol.test_refusals import codes
 from tests.support.asks_of_all import PRINCIPALS, asks
@@ -153,7 +153,7 @@ async def on_node(directory: Path) -> AsyncIterator[Connect]:
 @contextlib.asynccontextmanager
 async def on_node_before_kafka(directory: Path) -> AsyncIterator[Connect]:
     """One of several, in this process. Its broker asks nobody anything."""
-    with KafkaBroker(directory / "broker") as broker:
+    with KafkaBroker(directory / "broker", properties=KAFKAS_PARTITIONS) as broker:
         settings = Settings(
             listen="127.0.0.1:0",
             node_id=1,
@@ -176,7 +176,7 @@ async def on_node_before_kafka(directory: Path) -> AsyncIterator[Connect]:
 async def on_kafka(directory: Path) -> AsyncIterator[Connect]:
     """A broker whose super user comes through the listener that asks nobody."""
     certificates = Certificates(directory / "certificates")
-    with guarded_broker(directory / "broker", certificates) as broker:
+    with guarded_broker(directory / "broker", certificates, KAFKAS_PARTITIONS) as broker:
         _, _, port = broker.address(LISTENER).partition(":")
         entrance = Entrance(broker.host, int(port), certificates.client_tls())
         async with connected(broker.host, broker.port) as administrator:

@@ -62,10 +62,17 @@ async def read(one: Wire, of: bytes) -> tuple[int, int]:
     return found.error_code, found.committed_offset
 
 
+async def place_of(at: str, group: str) -> tuple[str, int]:
+    """The partition that has the records of the group."""
+    async with Admin(at) as admin:
+        [topic] = await admin.describe_topics([OFFSETS])
+    return OFFSETS, partition_for(group, len(topic.partitions))
+
+
 async def stored(at: str, group: str, wanted: int) -> dict[int, bytes]:
     """By partition, the values of the offsets that the group has in the log, with their time replaced."""
     found: dict[int, bytes] = {}
-    place = [(OFFSETS, partition_for(group, 50))]
+    place = [await place_of(at, group)]
     async with asyncio.timeout(60), PartitionConsumer(at, place, auto_offset_reset="earliest") as reader:
         while len(found) < wanted:
             batch = await reader.getone()
@@ -126,8 +133,9 @@ async def test_kafka_hides_what_was_stored_for_another_id(tmp_path: Path, group:
             broker.bootstrap, client_id="__admin_client", enable_idempotence=False
         ) as producer:
             value = records.offset_value(9, -1, "", AT_MS, -1, bytes(range(16)))
-            key, place = records.offset_key(group, topic, 0), partition_for(group, 50)
-            await producer.send_and_wait(OFFSETS, value, key=key, partition=place)
+            _, partition = await place_of(broker.bootstrap, group)
+            key = records.offset_key(group, topic, 0)
+            await producer.send_and_wait(OFFSETS, value, key=key, partition=partition)
         broker.stop()
         broker.start()
         async with Cluster(broker.bootstrap) as cluster:
