@@ -147,7 +147,7 @@ class TokenBucket:
         self._filled_ms = self.last_ms = now_ms
 
     def record(self, amount: float, now_ms: int) -> None:
-        """`count` tokens were taken."""
+        """`amount` tokens were taken."""
         self._fill(now_ms)
         self._tokens -= amount
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 import pytest
@@ -27,7 +26,7 @@ from ringleader.protocol.messages import (
 )
 from ringleader.protocol.records import Record, build_batch
 from tests.support.consuming import PATIENCE_S, until
-from tests.support.reader_world import PLACE, World, answer, reader, take
+from tests.support.reader_world import PLACE, World, answer, from_the_start, reader, take
 from tests.support.scripted_broker import CLOSE
 from tests.support.two_brokers import fetched, two_brokers
 
@@ -334,15 +333,10 @@ async def test_a_partition_that_got_records_is_asked_for_behind_the_others() -> 
 
     places = [("t", partition) for partition in range(3)]
 
-    async def fetch_committed(
-        _places: Iterable[TopicPartition],
-    ) -> Mapping[TopicPartition, OffsetAndMetadata]:
-        return dict.fromkeys(places, OffsetAndMetadata(0))
-
     async with two_brokers() as cluster:
         cluster.leaders = {"t": [1, 1, 1]}
         cluster.on(1, fetch)
-        one = Reader(Cluster(cluster.bootstrap), ConsumerSettings(), fetch_committed)
+        one = Reader(Cluster(cluster.bootstrap), ConsumerSettings(), from_the_start)
         one.start()
         try:
             one.add(places)
@@ -427,15 +421,10 @@ async def test_what_is_asked_for_fits_into_the_buffer() -> None:
 
     places = [("t", partition) for partition in range(4)]
 
-    async def fetch_committed(
-        _places: Iterable[TopicPartition],
-    ) -> Mapping[TopicPartition, OffsetAndMetadata]:
-        return dict.fromkeys(places, OffsetAndMetadata(0))
-
     async with two_brokers() as cluster:
         cluster.leaders = {"t": [1, 2, 1, 2]}
         cluster.on(1, fetch)
-        one = Reader(Cluster(cluster.bootstrap), settings, fetch_committed)
+        one = Reader(Cluster(cluster.bootstrap), settings, from_the_start)
         one.start()
         try:
             one.add(places)

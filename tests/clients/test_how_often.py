@@ -4,7 +4,7 @@ is not asked for again. A bug that polls without waiting passes every test of re
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -32,7 +32,7 @@ from tests.clients.test_producer_bounds import Alone
 from tests.support.consumer_protocol_script import ConsumerProtocolScript
 from tests.support.consuming import until
 from tests.support.member_script import MemberScript
-from tests.support.reader_world import PLACE, World, answer, reader, take
+from tests.support.reader_world import PLACE, World, answer, from_the_start, reader, take
 from tests.support.scripted_broker import CLOSE
 from tests.support.two_brokers import fetched, two_brokers
 
@@ -165,15 +165,10 @@ async def test_the_end_of_a_log_is_not_asked_for_without_waiting() -> None:
 
     places = [("t", partition) for partition in range(3)]
 
-    async def fetch_committed(
-        _places: Iterable[TopicPartition],
-    ) -> Mapping[TopicPartition, OffsetAndMetadata]:
-        return dict.fromkeys(places, OffsetAndMetadata(0))
-
     async with two_brokers() as cluster:
         cluster.leaders = {"t": [1, 1, 1]}
         cluster.on(1, fetch)
-        one = Reader(Cluster(cluster.bootstrap), ConsumerSettings(), fetch_committed)
+        one = Reader(Cluster(cluster.bootstrap), ConsumerSettings(), from_the_start)
         one.start()
         try:
             one.add(places)

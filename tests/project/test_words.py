@@ -1,5 +1,5 @@
-"""Docstrings, comments and pages are plain English: a statement has a subject, so it does not begin with Who,
-What or Why; and none of the phrases stands in them that only this project once used."""
+"""Docstrings, comments and pages are plain English: a statement has a subject, it does not
+begin as a question; and none of the phrases stands in them that only this project once used."""
 
 from __future__ import annotations
 

@@ -143,6 +143,11 @@ def answer(data: FetchResponsePartitionData) -> FetchResponse:
     return FetchResponse(responses=[FetchResponseFetchableTopicResponse("t", partitions=[data])])
 
 
+async def from_the_start(places: Iterable[TopicPartition]) -> Mapping[TopicPartition, OffsetAndMetadata]:
+    """The first offset is committed in each of them."""
+    return dict.fromkeys(places, OffsetAndMetadata(0))
+
+
 @contextlib.asynccontextmanager
 async def reader(
     world: World, committed: Mapping[TopicPartition, OffsetAndMetadata] | None = None, **options: Any

@@ -18,7 +18,7 @@ from ringleader.protocol.refusals import refusal
 from ringleader.protocol.schema import ZERO_UUID
 
 if TYPE_CHECKING:
-    from ringleader.coordinator.server.services import Services, TopicDirectory
+    from ringleader.coordinator.server.services import KnownTopic, Services, TopicDirectory
 
 ANY_PARTITION = 2**31
 """Of names that are no topics: one more than the largest number that the wire can carry."""
@@ -223,7 +223,7 @@ def commit(
     topic is written once its deletion has begun, nor for the next one of its name."""
     describe = services.topics.describe
     found = {topic.name: describe(topic.name) for topic in request.topics}
-    give_ids(services.topics, request)
+    give_ids(found.get, request)
     # Now, and not when the first slice is asked for.
     there = {name: info.id for name, info in found.items() if info is not None}
     return _commit(services, call, request, finish, verify, there)
@@ -254,12 +254,12 @@ def _commit(
     return gather.answer()
 
 
-def give_ids(directory: TopicDirectory, request: Any) -> None:
+def give_ids(describe: Callable[[str], KnownTopic | None], request: Any) -> None:
     """Set the ids of the topics of an OffsetCommit: they are stored with the offsets. In transactions they
-    are not, as in Kafka 4.3."""
+    are not, as in Kafka 4.3. `describe`: see `TopicDirectory`."""
     if isinstance(request, OffsetCommitRequest):
         for topic in request.topics:
-            info = directory.describe(topic.name)
+            info = describe(topic.name)
             topic.topic_id = ZERO_UUID if info is None else info.id
 
 

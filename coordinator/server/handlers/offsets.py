@@ -105,7 +105,7 @@ class _Offsets:
             return existing.found_first(self._services, call, request, then)
         if existing.is_long(request.topics):
             return existing.commit(self._services, call, request)
-        existing.give_ids(self._topics, request)
+        existing.give_ids(self._topics.describe, request)
         return self._runtime.handle(request, call)
 
     def _commit_apart(
