@@ -12,26 +12,19 @@ import argparse
 import json
 import os
 import re
-import shutil
-import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
-from tests.mutants.rules import ROOMS, ROOT, Rule, StaleRuleError, read
+from tests.mutants.rules import Rule, StaleRuleError, read
+from tests.mutants.trees import TIMEOUT_S, broken, run, run_tests
 from tools import proof
 
-TIMEOUT_S = 900
 UNBROKEN_TIMEOUT_S = 3_600
 """For all judges together, before anything is broken."""
 RUNS_MAX = 300
 """Seeds after which a broken group machine has survived."""
-LEFT_OUT = ("__pycache__", "*.pyc", ".hypothesis", "kfake", "spark_connector", "results")
 
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.MULTILINE)
 
@@ -44,27 +37,6 @@ class Hunt:
     caught_by: str
     seconds: float
     text: str = ""
-
-
-@contextmanager
-def broken(rule: Rule | None) -> Iterator[Path]:
-    """A copy of the whole tree, broken by a rule. Raises `StaleRuleError`."""
-    with tempfile.TemporaryDirectory(prefix="mutant-") as scratch:
-        tree = Path(scratch).resolve()
-        for room in (*ROOMS, "bench", "tests"):
-            ignore = shutil.ignore_patterns(*LEFT_OUT)
-            shutil.copytree(ROOT / room, tree / room, symlinks=True, ignore=ignore)
-        shutil.copy(ROOT / "pyproject.toml", tree)
-        if rule is not None:
-            rule.apply(tree)
-        yield tree
-
-
-def run_tests(tree: Path, tests: list[str], timeout_s: float = TIMEOUT_S) -> subprocess.CompletedProcess[str]:
-    """Run tests in a copy of the tree until one fails. Raises `subprocess.TimeoutExpired`."""
-    return _run(
-        tree, ["pytest", "-x", "-q", "-p", "no:cacheprovider", f"--basetemp={tree}/tmp", *tests], timeout_s
-    )
 
 
 def judge(tests: list[str], rule: Rule | None) -> Hunt:
@@ -82,7 +54,7 @@ def simulate(rule: Rule, runs: int = RUNS_MAX) -> Hunt:
     """Run seeds of the simulation against a broken group machine. Raises `StaleRuleError`."""
     began = time.monotonic()
     with broken(rule) as tree:
-        done = _run(tree, ["tests.simulation.hunter", str(tree), "0", str(runs)])
+        done = run(tree, ["tests.simulation.hunter", str(tree), "0", str(runs)])
     if done.returncode:
         raise RuntimeError(f"{rule.name}: {done.stderr[-2000:]}")
     found = json.loads(done.stdout.splitlines()[-1])
@@ -135,16 +107,6 @@ def _tried(rule: Rule) -> Hunt | StaleRuleError:
         return hunt(rule)
     except StaleRuleError as error:
         return error
-
-
-def _run(tree: Path, module: list[str], timeout_s: float = TIMEOUT_S) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1"}
-    environment["RINGLEADER_TESTS_WHOLE"] = "1"  # a share of them would catch it by luck
-    environment["SIMULATION_AS_DRAWN"] = "1"  # nobody reads by how short a plan a mutant was caught
-    command = [sys.executable, "-m", *module]
-    return subprocess.run(
-        command, cwd=tree, env=environment, capture_output=True, text=True, timeout=timeout_s
-    )
 
 
 if __name__ == "__main__":

@@ -22,8 +22,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.mutants.__main__ import broken, run_tests
 from tests.mutants.rules import EXPLAINED, ROOT, StaleRuleError
+from tests.mutants.trees import broken, run_tests
 
 _COMPARED: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
@@ -46,12 +46,14 @@ class Drawn:
     last: tuple[int, int]
     new: str
 
-    def apply(self, tree: Path) -> None:
-        """Change the file in a copy of the project."""
+    def apply(self, tree: Path) -> Path:
+        """Change the file in a copy of the project. Returns it."""
         lines = (ROOT / self.file).read_bytes().splitlines(keepends=True)
         before = b"".join(lines[: self.first[0] - 1]) + lines[self.first[0] - 1][: self.first[1]]
         after = lines[self.last[0] - 1][self.last[1] :] + b"".join(lines[self.last[0] :])
-        (tree / self.file).write_bytes(before + self.new.encode() + after)
+        target = tree / self.file
+        target.write_bytes(before + self.new.encode() + after)
+        return target
 
     @property
     def line(self) -> str:
@@ -149,12 +151,11 @@ def _has_effect(statement: ast.AugAssign | ast.Expr) -> bool:
 
 def survives(change: Drawn, judges: list[str]) -> bool:
     """Whether all judges pass with it. One that takes too long has noticed."""
-    with broken(None) as tree:
-        change.apply(tree)
-        try:
+    try:
+        with broken(change) as tree:
             return run_tests(tree, judges).returncode == 0
-        except subprocess.TimeoutExpired:
-            return False
+    except subprocess.TimeoutExpired:
+        return False
 
 
 def main() -> int:
