@@ -27,7 +27,7 @@ _changes = itertools.count(1)
 
 
 class Change(Protocol):
-    """What breaks a copy."""
+    """A way to break a copy."""
 
     def apply(self, tree: Path) -> Path:
         """Change one file of the copy. Returns it."""
