@@ -29,18 +29,24 @@ from ringleader.protocol.messages import (
     ConsumerGroupDescribeRequest,
     DescribeGroupsRequest,
     DescribeGroupsResponseDescribedGroup,
+    FindCoordinatorRequest,
     ListGroupsRequest,
     MetadataRequest,
 )
 
 OFFSETS_TOPIC = "__consumer_offsets"
+NODES_TOPIC = "__ringleader_groups"
+"""The topic of Ringleader's nodes, unless their `cluster.groups.topic` names another."""
 MOVING_STATES = ("PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling")
 """A group in one of these will soon be in another (KIP-518, KIP-848)."""
 _SESSION_TIMEOUTS = ("group.consumer.session.timeout.ms", "group.share.session.timeout.ms")
+_NODES_TOPIC = "cluster.groups.topic"
 _RETENTION = "offsets.retention.minutes"
 GROUPS_TIMEOUT_S = 3.0
 """A broker that does not tell its groups in that time counts as away."""
 METADATA_TIMEOUT_S = 10.0
+GROUPS_MAX = 1_000
+"""Groups in one question who coordinates them."""
 SHARE_GROUPS_MAX = 100
 """Share groups in one request: their coordinator asks the leaders of all their partitions."""
 PURPOSE = "polls"
@@ -55,6 +61,8 @@ class Polls:
         self._tell = tell
         self._now_ms = now_ms
         self.cluster_id: str | None = None
+        self.offsets_topic = ""
+        """Where the cluster keeps its groups; known with `topics`."""
         self._metadata: ClusterMetadata | None = None
         self._away: set[int] = set()
         """Brokers that did not answer when they were asked last."""
@@ -84,6 +92,7 @@ class Polls:
         metadata = self._metadata = read_metadata(answer)
         self._cluster.know(metadata.brokers)
         self.cluster_id = answer.cluster_id
+        self.offsets_topic = self.offsets_topic or await self._groups_topic(metadata.brokers.values())
         there = {
             name: Topic(len(topic.partitions), topic.id)
             for name, topic in metadata.topics.items()
@@ -96,6 +105,21 @@ class Polls:
         self._coordinators()
         return metadata
 
+    async def _groups_topic(self, brokers: Iterable[Node]) -> str:
+        """Nodes name the topic of their groups (DescribeConfigs of one); brokers, and a daemon by itself,
+        keep theirs in `__consumer_offsets`."""
+
+        def read(said: dict[str, str | None]) -> str:
+            return (said.get("cluster") and said.get(_NODES_TOPIC)) or OFFSETS_TOPIC
+
+        names = ("cluster", _NODES_TOPIC)
+        return await of_first_broker(brokers, names, self._ask, read) or OFFSETS_TOPIC
+
+    @property
+    def of_nodes(self) -> bool:
+        """Whether it is a cluster of Ringleader's nodes before a Kafka cluster."""
+        return self.offsets_topic not in ("", OFFSETS_TOPIC)
+
     async def session_timeouts(self) -> None:
         """Tell how long the brokers wait for members of the newer protocols, where they say so
         (DescribeConfigs of a broker; who may not ask, or asks an older one, goes without)."""
@@ -106,14 +130,17 @@ class Polls:
     async def retention_ms(self) -> int | None:
         """How long the brokers keep offsets of groups without members; None: they do not say."""
         said = await self._settings(_RETENTION)
-        return None if said is None else said[0] * 60_000
+        return None if said is None or said[0] is None else said[0] * 60_000
 
-    async def _settings(self, *names: str) -> list[int] | None:
-        """These settings, of the first broker that has them all and tells."""
+    async def _settings(self, *names: str) -> list[int | None] | None:
+        """These settings, of the first broker that tells one of them: None for those that it does not have.
+        None: none tells any."""
         assert self._metadata is not None
 
-        def read(said: dict[str, Any]) -> list[int]:
-            return [int(said[name]) for name in names]
+        def read(said: dict[str, Any]) -> list[int | None]:
+            if not any(said.get(name) for name in names):
+                raise KeyError(*names)
+            return [int(said[name]) if said.get(name) else None for name in names]
 
         return await of_first_broker(self._metadata.brokers.values(), names, self._ask, read)
 
@@ -134,9 +161,10 @@ class Polls:
         return 0 if found is None or found.error_code else len(found.partitions)
 
     def _coordinators(self) -> None:
-        """Tell who leads the partitions of the offsets topic, where that changed."""
+        """Tell who leads the partitions of the offsets topic, where that changed. Nodes tell it in the topic
+        itself: in metadata they stand for the brokers that lead it."""
         assert self._metadata is not None
-        topic = self._metadata.topics.get(OFFSETS_TOPIC)
+        topic = None if self.of_nodes else self._metadata.topics.get(self.offsets_topic)
         for part in () if topic is None else topic.partitions:
             there = part.leader in self._metadata.brokers and part.leader not in self._away
             now = (part.leader, part.leader_epoch, there)
@@ -160,9 +188,7 @@ class Polls:
                 if group.group_type.lower() in ("", "classic", "consumer"):
                     self._moved[group.group_id] = broker
         wanted |= self._moved
-        for group_id in also:
-            if group_id not in wanted and (node := self._coordinator(group_id)) is not None:
-                wanted[group_id] = node
+        wanted |= await self._coordinators_of(one for one in also if one not in wanted)
         by_node: dict[Node, list[str]] = {}
         for group_id, node in wanted.items():
             if node.node_id not in self._away:
@@ -188,14 +214,30 @@ class Polls:
             self._coordinators()
         return () if away or answer.error_code else answer.groups
 
-    def _coordinator(self, group_id: str) -> Node | None:
-        """The leader of the partition that its offsets are in."""
+    async def _coordinators_of(self, groups: Iterable[str]) -> dict[str, Node]:
+        """The leader of the partition that a group's offsets are in; nodes are asked. Without those that have
+        none now."""
         assert self._metadata is not None
-        topic = self._metadata.topics.get(OFFSETS_TOPIC)
-        if topic is None or not topic.partitions:
-            return None
-        part = topic.partitions[offsets_partition(group_id, len(topic.partitions))]
-        return self._metadata.brokers.get(part.leader)
+        brokers, wanted = self._metadata.brokers, list(groups)
+        if self.of_nodes:
+            found = [await self._owners(some) for some in _in_chunks(wanted, GROUPS_MAX)]
+            owners = {group_id: node_id for one in found for group_id, node_id in one.items()}
+        else:
+            topic = self._metadata.topics.get(self.offsets_topic)
+            parts = () if topic is None else topic.partitions
+            owners = {one: parts[offsets_partition(one, len(parts))].leader for one in wanted if parts}
+        return {group_id: brokers[of] for group_id, of in owners.items() if of in brokers}
+
+    async def _owners(self, groups: Sequence[str]) -> dict[str, int]:
+        """Group -> node, as any node says."""
+        for node in self._metadata.brokers.values() if self._metadata is not None and groups else ():
+            if node.node_id not in self._away:
+                try:
+                    answer = await self._ask(node, plain(FindCoordinatorRequest(coordinator_keys=[*groups])))
+                except ClientError:
+                    continue
+                return {one.key: one.node_id for one in answer.coordinators if not one.error_code}
+        return {}
 
     async def _describe(self, node: Node, groups: Sequence[str]) -> None:
         """Tell what it says of these."""
@@ -233,14 +275,13 @@ class Polls:
         KIP-1226). A share group takes records out of order: `committed` is as far before the end as records
         are not done, not where its window starts."""
         by_node: dict[Node, list[str]] = {}
-        for group_id in groups:
-            node = self._coordinator(group_id)
-            if node is not None and node.node_id not in self._away | self._no_share_groups:
+        for group_id, node in (await self._coordinators_of(groups)).items():
+            if node.node_id not in self._away | self._no_share_groups:
                 by_node.setdefault(node, []).append(group_id)
         asked = [
-            (node, some[first : first + SHARE_GROUPS_MAX])
-            for node, some in by_node.items()
-            for first in range(0, len(some), SHARE_GROUPS_MAX)
+            (node, some)
+            for node, groups_of_it in by_node.items()
+            for some in _in_chunks(groups_of_it, SHARE_GROUPS_MAX)
         ]
         found = await asyncio.gather(*(self._share_lags(node, some) for node, some in asked))
         left = {key: lag for one in found for key, lag in one.items()}
@@ -306,6 +347,10 @@ def _members(group: Any) -> tuple[DescribedMember, ...]:
         )
         for one in group.members
     )
+
+
+def _in_chunks(groups: Sequence[str], most: int) -> list[Sequence[str]]:
+    return [groups[first : first + most] for first in range(0, len(groups), most)]
 
 
 def offsets_partition(group_id: str, partitions: int) -> int:

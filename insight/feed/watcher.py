@@ -15,11 +15,11 @@ from ringleader.clients.connection.security.sasl import Sasl
 from ringleader.clients.errors import AuthenticationError, ClientError, RetriableError
 from ringleader.clients.model import EARLIEST, LATEST
 from ringleader.host.clock import wall_ms
-from ringleader.insight.feed.polls import OFFSETS_TOPIC, Polls
+from ringleader.insight.feed.polls import NODES_TOPIC, Polls
 from ringleader.insight.feed.recorder import Recorder, as_a_whole
 from ringleader.insight.feed.reports import Reports
 from ringleader.insight.feed.tail import Data, Gap, Tail
-from ringleader.insight.history import Away, History, Position, default_path
+from ringleader.insight.history import Away, History, HistoryError, Position, default_path
 from ringleader.insight.history.history import MAX_AGE_MS, MAX_BYTES
 from ringleader.insight.inference import journal
 from ringleader.insight.inference.facts import Fact
@@ -51,8 +51,8 @@ class Watcher:
     """`async with Watcher("prod:9092") as watcher`: reads and writes until the block ends. Belongs to the
     event loop it is started in.
 
-    Sources: `__ringleader_journal` where the cluster has it, else `__consumer_offsets` by inference. A
-    history that another watcher began goes on where that one was.
+    Sources: `__ringleader_journal` where the cluster has it, else `__consumer_offsets` by inference (of nodes
+    the topic of their groups). A history that another watcher began goes on where that one was.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class Watcher:
         self._recorder: Recorder | None = None
         self._moving = False
         """Groups moved when they were looked at last."""
-        self._topics: tuple[str, ...] = (OFFSETS_TOPIC,)
+        self._topics: tuple[str, ...] = ()
         self._target: dict[TopicPartition, int] = {}
         """The ends when it began."""
         self._backlog = 0
@@ -123,8 +123,9 @@ class Watcher:
         try:
             await self._cluster.ready(seconds(timeout_s))
             await self._polls.topics()
-            if self._polls.partitions(JOURNAL_TOPIC):
-                self._topics = (OFFSETS_TOPIC, JOURNAL_TOPIC)
+            self._topics = (self._polls.offsets_topic,)
+            if self._polls.partitions(JOURNAL_TOPIC) and not self._polls.of_nodes:
+                self._topics += (JOURNAL_TOPIC,)
             await self._polls.session_timeouts()
             await self._open()
             for fact in self._seen:
@@ -166,7 +167,7 @@ class Watcher:
 
     async def _open(self) -> None:
         cluster_id = self._polls.cluster_id or ""
-        path = default_path(cluster_id) if self._wanted_path is None else self._wanted_path
+        path = self._wanted_path or default_path(cluster_id, of_nodes=self._polls.of_nodes)
         host, port = self._cluster.bootstrap[0]
         max_age_ms, max_bytes = self._bounds
         history = await asyncio.to_thread(
@@ -178,6 +179,7 @@ class Watcher:
             max_bytes=max_bytes,
         )
         try:
+            self._fits(history)
             history.tell_away(None)  # of a watcher before this one
             retention_ms = await self._polls.retention_ms()
             if retention_ms is not None:
@@ -186,6 +188,20 @@ class Watcher:
         except BaseException:
             history.close()
             raise
+
+    def _fits(self, history: History) -> None:
+        """Nodes have the id of the cluster behind them, whose own groups are others. Raises HistoryError."""
+        known = {topic for topic, _ in history.positions()} - {*self._topics, JOURNAL_TOPIC}
+        if known:
+            raise HistoryError(
+                f"{history.path} is the history of the groups in {', '.join(sorted(known))}, and not of "
+                f"those in {self._polls.offsets_topic}: name another file"
+            )
+        if not self._polls.of_nodes and self._polls.partitions(NODES_TOPIC):
+            self._on_notice(
+                f"groups of Ringleader's nodes ({NODES_TOPIC}) are not watched here: give the address of a "
+                "node, and a user that may describe the settings of the cluster"
+            )
 
     async def _begin(self) -> None:
         """Go on where the history is, or begin."""
@@ -298,7 +314,7 @@ class Watcher:
         keys: Data,
         values: Data,
     ) -> None:
-        if topic == OFFSETS_TOPIC:
+        if topic == self._polls.offsets_topic:
             self._recording.read(partition, offsets, times, keys, values)
             return
         for offset, at_ms, key, value in zip(offsets, times, keys, values, strict=True):

@@ -10,13 +10,14 @@ from pathlib import Path
 _UNFIT = re.compile(r"[^A-Za-z0-9_.-]")
 
 
-def default_path(cluster_id: str) -> Path:
+def default_path(cluster_id: str, *, of_nodes: bool = False) -> Path:
     """The file of that cluster in the user's data directory: `$XDG_DATA_HOME/ringleader/insight/`, where
-    `$XDG_DATA_HOME` is `~/.local/share` if it is not set. Raises ValueError without a cluster id."""
+    `$XDG_DATA_HOME` is `~/.local/share` if it is not set. `of_nodes`: that of the groups on Ringleader's
+    nodes, which have the id of the cluster behind them. Raises ValueError without a cluster id."""
     name = _UNFIT.sub("_", cluster_id).lstrip(".")
     if not name:
         raise ValueError("a cluster that does not say its id has no history of its own: name a file")
-    return _directory() / f"{name}.sqlite"
+    return _directory() / f"{name}{'-nodes' if of_nodes else ''}.sqlite"
 
 
 def remember_watched(clusters: Mapping[str, str]) -> None:

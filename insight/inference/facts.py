@@ -266,23 +266,25 @@ class TopicsSeen(NamedTuple):
 
 
 class CoordinatorSeen(NamedTuple):
-    """The leader of a partition of `__consumer_offsets`, and whether it answers; each time that changes."""
+    """The leader of a partition of `__consumer_offsets`, and whether it answers; each time that changes. Of
+    Ringleader's nodes: the node that claims a partition of their groups' topic, as often as it does."""
 
     at_ms: int
     offsets_partition: int
     broker: int
     leader_epoch: int
     reachable: bool
+    is_node: bool = False
 
 
 class SessionTimeouts(NamedTuple):
     """The brokers' settings `group.consumer.session.timeout.ms` and `group.share.session.timeout.ms`, which
     rule there and stand in no record. Given once before the records; else Kafka's default is assumed, and
-    conclusions from it are called possible at best."""
+    conclusions from it are called possible at best. None: they do not say, or have no such groups."""
 
     at_ms: int
-    consumer_ms: int
-    share_ms: int
+    consumer_ms: int | None
+    share_ms: int | None
 
 
 RecordFact = (

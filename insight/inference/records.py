@@ -1,7 +1,8 @@
 """The records of `__consumer_offsets` of every key type that is about groups, as facts.
 
 Source: Kafka's CoordinatorRecordType: 0 and 1 offsets, 2 classic groups, 3 to 8 and 16 the consumer protocol
-(KIP-848), 10 to 15 share groups (KIP-932). The keys are an int16 type and plain strings.
+(KIP-848), 10 to 15 share groups (KIP-932). The keys are an int16 type and plain strings. The groups' topic of
+Ringleader's nodes has the same records, and `CLAIM`.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any, Final, Protocol, TypeVar
 
 from ringleader.insight.inference.facts import (
     ClassicGroup,
+    CoordinatorSeen,
     CurrentAssignment,
     GroupEpoch,
     ModernMember,
@@ -26,6 +28,7 @@ from ringleader.insight.inference.facts import (
     TargetEpoch,
 )
 from ringleader.insight.model import Kind
+from ringleader.protocol import json_text
 from ringleader.protocol.embedded import Subscription
 from ringleader.protocol.errors import MalformedError
 from ringleader.protocol.messages import (
@@ -46,6 +49,8 @@ from ringleader.protocol.schema import Message
 
 OFFSET_KEYS = frozenset((b"\0\0", b"\0\1"))
 """The beginnings of the keys of committed offsets."""
+CLAIM: Final = 0x52FF
+"""The key type with which a node says that it coordinates the partition from here on; the value is JSON."""
 
 _M = TypeVar("_M", bound=Message)
 
@@ -55,7 +60,9 @@ _OFFSET_HEAD = Struct(">hq")
 _OFFSET_VERSIONS = 4
 
 
-def decode(partition: int, offset: int, at_ms: int, key: bytes, value: bytes | None) -> RecordFact | None:
+def decode(
+    partition: int, offset: int, at_ms: int, key: bytes, value: bytes | None
+) -> RecordFact | CoordinatorSeen | None:
     """The fact in a record; None for key types that show nothing of the history (4, 15) or are not known. The
     tombstone of a record is `value` None. Raises `MalformedError`."""
     if key[:2] in OFFSET_KEYS:
@@ -66,7 +73,10 @@ def decode(partition: int, offset: int, at_ms: int, key: bytes, value: bytes | N
         return OffsetCommitted(source, at_ms, group, topic, number, offset_value(value))
     if len(key) < 2:
         raise MalformedError("record key", -1, "type", 0)
-    read = _READERS.get(_SHORT.unpack_from(key)[0])
+    kind = _SHORT.unpack_from(key)[0]
+    if kind == CLAIM:
+        return None if value is None else _claim(partition, at_ms, value)
+    read = _READERS.get(kind)
     return None if read is None else read(Source(partition, offset), at_ms, key, value)
 
 
@@ -111,6 +121,15 @@ def _message(cls: type[_M], value: bytes) -> _M:
     if not cls.MIN_VERSION <= version <= cls.MAX_VERSION:
         raise MalformedError(cls.NAME, version, "version", 0)
     return cls.decode(value, version, 2)
+
+
+def _claim(partition: int, at_ms: int, value: bytes) -> CoordinatorSeen:
+    try:
+        node_id = int(json_text.loads(value)["node_id"])
+    except (ValueError, KeyError, TypeError, OverflowError) as error:
+        raise MalformedError("Claim", -1, "value", 0, repr(error)) from None
+    # A node claims what it has again, every hour: that is no change.
+    return CoordinatorSeen(at_ms, partition, node_id, 0, reachable=True, is_node=True)
 
 
 class _TopicPartitions(Protocol):

@@ -34,7 +34,7 @@ class World(Restorable):
     _moves: Kept[list[tuple[int, str, int, int]]]
     """Topics whose partitions changed: when, the name, the number before and after."""
     _leaders: Kept[dict[int, tuple[int, int, bool]]]
-    """Partition of `__consumer_offsets` -> broker, epoch, whether it answers."""
+    """Partition of `__consumer_offsets` -> broker (or node), epoch, whether it answers."""
     _away: Kept[list[tuple[int, int]]]
     """When a partition's coordinator was seen away, back or another."""
     _event: Kept[tuple[str, int, EventKind, int, list[int]] | None]
@@ -55,7 +55,8 @@ class World(Restorable):
 
     def session_timeouts(self, fact: SessionTimeouts) -> None:
         """The brokers' settings."""
-        now = {Kind.CONSUMER: fact.consumer_ms, Kind.SHARE: fact.share_ms}
+        said = {Kind.CONSUMER: fact.consumer_ms, Kind.SHARE: fact.share_ms}
+        now = {kind: session_ms for kind, session_ms in said.items() if session_ms is not None}
         self.changed |= now != self._sessions
         self._sessions = now
 
@@ -161,9 +162,11 @@ class World(Restorable):
         event[4].append(fact.offsets_partition)
         self._event = event
         name, at_ms, kind, broker, partitions = event
-        groups = f"the groups of {count(len(partitions), 'partition')} of __consumer_offsets"
+        topic = "the groups' topic" if fact.is_node else "__consumer_offsets"
+        groups = f"the groups of {count(len(partitions), 'partition')} of {topic}"
+        who = f"{'Node' if fact.is_node else 'Broker'} {broker}"
         says = "does not answer" if kind is EventKind.COORDINATOR_AWAY else "coordinates now"
-        self._out.append(Event(name, "", at_ms, kind, f"Broker {broker} {says}: {groups}."))
+        self._out.append(Event(name, "", at_ms, kind, f"{who} {says}: {groups}."))
 
     def coordinator_changed_ms(self, partition: int, since_ms: int, until_ms: int) -> int | None:
         """When the coordinator of a partition's groups was last seen away, back or another then."""

@@ -6,9 +6,11 @@ import struct
 
 import pytest
 
+from ringleader.coordinator.storage.kafka.format import CLAIM_KEY, Claim
 from ringleader.insight.inference.engine import Inference
 from ringleader.insight.inference.facts import (
     ClassicGroup,
+    CoordinatorSeen,
     GroupEpoch,
     ModernMember,
     OffsetCommitted,
@@ -18,7 +20,7 @@ from ringleader.insight.inference.facts import (
     TopicsSeen,
 )
 from ringleader.insight.inference.records import decode
-from ringleader.insight.model import Commit, Kind
+from ringleader.insight.model import Commit, Event, EventKind, Kind
 from ringleader.protocol.embedded import Subscription
 from ringleader.protocol.errors import MalformedError
 from ringleader.protocol.messages import (
@@ -50,6 +52,33 @@ def test_an_offset_of_any_version(kind: int, version: int) -> None:
     assert said == OffsetCommitted(Source(3, 9), 1234, "g", "orders", 5, 42)
     gone = decode(3, 10, 1235, offset_key(kind, "g", "orders", 5), None)
     assert gone == OffsetDeleted(Source(3, 10), 1235, "g", "orders", 5)
+
+
+def test_the_claim_of_a_node() -> None:
+    claim = Claim(2, "node-2", 9092, "0.1.0", 1).encode()
+    seen = CoordinatorSeen(1234, 3, 2, 0, reachable=True, is_node=True)
+    assert decode(3, 9, 1234, CLAIM_KEY, claim) == seen
+    assert decode(3, 9, 1234, CLAIM_KEY, None) is None
+    for wrong in (b"", b"{}", b"[]", b'{"node_id": "x"}', b'{"node_id": 1e999}'):
+        with pytest.raises(MalformedError, match="Claim"):
+            decode(3, 9, 1234, CLAIM_KEY, wrong)
+
+
+def test_a_node_that_claims_what_it_has_is_no_event_and_another_one_is() -> None:
+    inference = Inference()
+    for at_s, node_id, partition in ((0, 1, 3), (0, 1, 4), (3_600, 1, 3), (3_700, 2, 3), (3_701, 2, 4)):
+        claim = Claim(node_id, "h", 9092, "0.1.0").encode()
+        inference.record(partition, at_s, at_s * 1000, CLAIM_KEY, claim)
+    said = [one for one in inference.drain() if isinstance(one, Event)]
+    assert [(one.kind, one.at_ms, one.text) for one in said] == [
+        (
+            EventKind.COORDINATOR_BACK,
+            3_700_000,
+            f"Node 2 coordinates now: the groups of {many} of the groups' topic.",
+        )
+        for many in ("1 partition", "2 partitions")
+    ]
+    assert inference.unreadable == 0
 
 
 @pytest.mark.parametrize("version", range(5))

@@ -1,0 +1,202 @@
+"""`ringleader watch` of two nodes before an Apache Kafka: their groups, and what clients told either node."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import IO, Any, Literal, NamedTuple
+
+import pytest
+
+from ringleader import GroupConsumer
+from ringleader.clients.admin import Admin
+from ringleader.clients.connection.cluster import Cluster
+from ringleader.insight.feed.watcher import Watcher
+from ringleader.insight.history import HistoryError
+from ringleader.insight.model import Confidence
+from tests.chaos.targets import Node
+from tests.interop.kafka import FEW_PARTITIONS, KafkaBroker
+from tests.support.command import command_line, environment
+
+PATIENCE_S = 120.0
+TOKEN = "correct-horse-battery"
+POLL_MS = 2_000
+
+
+class Cast(NamedTuple):
+    """A broker and two nodes. `token`: the file with that of the nodes' HTTP endpoints."""
+
+    broker: KafkaBroker
+    nodes: dict[int, Node]
+    token: Path
+
+    @property
+    def bootstrap(self) -> str:
+        """Of the nodes that run."""
+        return ",".join(one.bootstrap for one in self.nodes.values() if one.running)
+
+
+@pytest.fixture(scope="module")
+def _cast(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cast]:
+    directory = tmp_path_factory.mktemp("nodes")
+    token = directory / "token"
+    token.write_text(TOKEN)
+    token.chmod(0o600)
+    # Clients tell a node of themselves ten times a second.
+    options = ["--cluster-replication-factor", "1", "--group-initial-rebalance-delay-ms", "0"]
+    options += ["--telemetry-enable", "--telemetry-interval-ms", "100"]
+    options += ["--http-listen", "127.0.0.1:0", "--http-token-file", str(token)]
+    with ExitStack() as stack:
+        broker = stack.enter_context(KafkaBroker(directory / "kafka", properties=FEW_PARTITIONS))
+        ids = (1, 2)
+        nodes = {one: Node(directory / str(one), broker.bootstrap, one, options) for one in ids}
+        for node in nodes.values():
+            node.start()
+            stack.callback(_end, node)
+        asyncio.run(_make_topic(nodes[1].bootstrap))
+        yield Cast(broker, nodes, token)
+
+
+@pytest.fixture
+def cast(_cast: Cast) -> Cast:
+    """Both nodes serve."""
+    for node in _cast.nodes.values():
+        if not node.running:
+            node.start()
+    return _cast
+
+
+def _end(node: Node) -> None:
+    if node.running:
+        node.kill()
+
+
+async def _make_topic(bootstrap: str) -> None:
+    async with Admin(bootstrap) as admin:
+        await admin.create_topic("orders", 2)
+
+
+def url_of(node: Node) -> str:
+    """Of its HTTP endpoint, since its last start."""
+    found = re.findall(r"health and metrics.*?(127\.0\.0\.1:\d+)", node.log())
+    assert found, node.log()
+    return f"http://{found[-1]}"
+
+
+@contextmanager
+def watching(cast: Cast, history: Path) -> Iterator[subprocess.Popen[str]]:
+    """The command, since it watches."""
+    arguments = ["--no-page", "--json", "--history", str(history), "--node-token-file", str(cast.token)]
+    for node in cast.nodes.values():
+        arguments += ["--node-http", url_of(node)]
+    watch = subprocess.Popen(
+        command_line("watch", *arguments),
+        env=environment(cast.bootstrap),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert watch.stderr is not None
+        first(watch.stderr, lambda line: "watching" in line)
+        yield watch
+    finally:
+        watch.kill()
+        watch.communicate()
+
+
+def first(lines: IO[str] | None, found: Callable[[str], bool]) -> str:
+    """The first line of which that is true."""
+    assert lines is not None
+    seen = []
+    for line in lines:
+        if found(line):
+            return line
+        seen.append(line)
+    raise AssertionError("".join(seen))
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+async def test_a_departure_is_certain_by_what_its_client_told_a_node(
+    cast: Cast, tmp_path: Path, protocol: Literal["classic", "consumer"]
+) -> None:
+    """And not without it."""
+    group = f"slow-{protocol}"
+    free = asyncio.Event()
+
+    async def slow(_partitions: Any) -> None:
+        await free.wait()
+
+    def certain(line: str) -> bool:
+        said = json.loads(line)
+        left = said["left"].values() if said["type"] == "rebalance" and said["group"] == group else ()
+        return any(one["confidence"] == "certain" for one in left)
+
+    with watching(cast, tmp_path / "told.sqlite") as watch:
+        async with (
+            Watcher(cast.bootstrap, tmp_path / "untold.sqlite") as untold,
+            GroupConsumer(
+                cast.bootstrap,
+                group,
+                ["orders"],
+                group_protocol=protocol,
+                client_id="busy",
+                max_poll_interval_ms=POLL_MS,
+                on_assigned=slow,
+            ),
+        ):
+            said = json.loads(await asyncio.to_thread(first, watch.stdout, certain))
+            await untold.caught_up(PATIENCE_S)
+            [known] = [one for one in untold.history.rebalances(group) if one.left]
+            free.set()
+    [(member_id, gone)] = said["left"].items()
+    assert gone["why"] == "poll interval exceeded"
+    assert any("its client said" in text and "poll timeout" in text for text in gone["evidence"])
+    assert said["cause"] == "poll interval exceeded"
+    assert said["id"] == known.id
+    assert known.left[member_id].confidence is not Confidence.CERTAIN
+
+
+async def test_a_node_that_is_killed_is_said_and_who_coordinates_now(cast: Cast, tmp_path: Path) -> None:
+    with watching(cast, tmp_path / "history.sqlite") as watch:
+        async with GroupConsumer(cast.bootstrap, "moved", ["orders"], client_id="stays") as consumer:
+            await consumer.wait_assigned(PATIENCE_S)
+            async with Cluster(cast.bootstrap) as cluster:
+                owner = (await cluster.coordinator("moved")).node_id
+            heir = 3 - owner
+            cast.nodes[owner].kill()
+            away = url_of(cast.nodes[owner])
+            line = await asyncio.to_thread(first, watch.stderr, lambda line: "cannot be read" in line)
+            assert f"what clients told {away} cannot be read: " in line
+
+            def coordinates(line: str) -> bool:
+                return bool(json.loads(line)["type"] == "event" and f"Node {heir} coordinates now" in line)
+
+            event = json.loads(await asyncio.to_thread(first, watch.stdout, coordinates))
+            assert (event["kind"], event["group"]) == ("coordinator back", "")
+        # The group goes on at the other node, and is watched.
+        line = await asyncio.to_thread(
+            first, watch.stdout, lambda line: '"moved"' in line and '"rebalance"' in line
+        )
+        assert json.loads(line)["cause"] != "coordinator changed"
+
+
+async def test_groups_of_nodes_and_of_their_brokers_are_two_histories(cast: Cast, tmp_path: Path) -> None:
+    said: list[str] = []
+    async with Watcher(cast.bootstrap, tmp_path / "nodes.sqlite", on_notice=said.append) as watcher:
+        await watcher.caught_up(PATIENCE_S)
+        assert "__ringleader_nodes" not in {one.group for one in watcher.history.groups()}
+    assert said == []
+    with pytest.raises(HistoryError, match="is the history of the groups in __ringleader_groups, and not"):
+        await Watcher(cast.broker.bootstrap, tmp_path / "nodes.sqlite").start()
+    async with Watcher(cast.broker.bootstrap, tmp_path / "brokers.sqlite", on_notice=said.append) as watcher:
+        await watcher.caught_up(PATIENCE_S)
+        assert "__ringleader_nodes" in {one.group for one in watcher.history.groups()}
+    assert [one.partition(" are not watched")[0] for one in said] == [
+        "groups of Ringleader's nodes (__ringleader_groups)"
+    ]
