@@ -9,6 +9,7 @@ that names none breaks the group machine, and a seed of the simulation must viol
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import re
@@ -21,8 +22,10 @@ from tests.mutants.rules import Rule, StaleRuleError, read
 from tests.mutants.trees import TIMEOUT_S, broken, run, run_tests
 from tools import proof
 
+WORKERS = min(2, os.cpu_count() or 1)
+"""How many mutants are judged side by side."""
 UNBROKEN_TIMEOUT_S = 3_600
-"""For all judges together, before anything is broken."""
+"""For the judges of one worker together, before anything is broken."""
 RUNS_MAX = 300
 """Seeds after which a broken group machine has survived."""
 
@@ -79,14 +82,16 @@ def main() -> int:
         parser.error(f"there is no mutant {min(unknown)}")
     wanted = [rules[name] for name in names] or list(rules.values())
     # A test that fails anyway would catch every mutant.
-    if tests := sorted({test for rule in wanted for test in rule.judges}):
-        unbroken = judge(tests, None)
-        if unbroken.caught_by:
-            print(f"{unbroken.caught_by} fails without any mutant", file=sys.stderr)
-            return 2
-        print(f"all judges pass without mutants, {unbroken.seconds:.0f} s", flush=True)
+    tests = sorted({test for rule in wanted for test in rule.judges})
     worst, caught = 0, 0
-    with ThreadPoolExecutor(min(2, os.cpu_count() or 1)) as pool:
+    with ThreadPoolExecutor(WORKERS) as pool:
+        for unbroken in pool.map(lambda some: judge(some, None), _shares(tests)):
+            if unbroken.caught_by:
+                print(f"{unbroken.caught_by} fails without any mutant", file=sys.stderr)
+                worst = 2
+        if worst:
+            return worst
+        print("all judges pass without mutants", flush=True)
         for number, (rule, result) in enumerate(zip(wanted, pool.map(_tried, wanted), strict=True), 1):
             if isinstance(result, StaleRuleError):
                 outcome, worst = str(result), 2
@@ -100,6 +105,13 @@ def main() -> int:
         figures = {"rules": len(wanted), "mutants caught": caught, "tests that judge": len(tests)}
         proof.leave("mutants", figures, good=not worst)
     return worst
+
+
+def _shares(tests: list[str]) -> list[list[str]]:
+    """The tests of each worker: those of one file together, since they share what it sets up."""
+    files = [list(some) for _, some in itertools.groupby(tests, lambda test: test.partition("::")[0])]
+    shares = [list(itertools.chain.from_iterable(files[first::WORKERS])) for first in range(WORKERS)]
+    return [share for share in shares if share]
 
 
 def _tried(rule: Rule) -> Hunt | StaleRuleError:
