@@ -17,7 +17,7 @@ TYPED := bench demo tools tests
 export PYTHONDONTWRITEBYTECODE :=
 export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/bytecode
 
-.PHONY: help demo cluster test test-bench nightly small-worlds spec traces mutants simulate fuzz interop incidents chaos exactly-once soak lint audit bench spark-versions site wheels clean
+.PHONY: help demo cluster test bytecode test-bench nightly small-worlds spec traces mutants simulate fuzz interop incidents chaos exactly-once soak lint audit bench spark-versions site wheels clean
 
 help: ## Say what there is
 	@echo "make demo    a consumer group of aiokafka, kafka-python and Spark on Ringleader, live (about 3 minutes)"
@@ -73,6 +73,12 @@ nightly: $(READY) ## Run what draws a share on all of it, and many seeds of the 
 		&& export JAVA_HOME CC && RINGLEADER_TESTS_WHOLE=1 $(TESTS) -m share $(ARGS)
 	@$(if $(ARGS),,RINGLEADER_TESTS_WHOLE=1 $(PY) -m tests.interop --secured)
 	@$(if $(ARGS),,$(MAKE) simulate SEEDS=1000)
+
+# All processes of `make test` collect the same files at the same time: on a fresh clone each would rewrite the
+# assertions of all tests, and compile them, by itself.
+bytecode: $(READY) ## Collect the tests, which leaves their byte code for the processes of the other targets
+	@$(PY) -m pytest --collect-only -qq -p no:cacheprovider >$(VENV)/collected.txt \
+		|| { cat $(VENV)/collected.txt; false; }
 
 # Nothing is measured here, and most of a small benchmark is waiting for a broker or a program: four at a time.
 test-bench: $(READY) ## Run every benchmark in its smallest size; ARGS="-k name" chooses some
@@ -147,14 +153,7 @@ spark-versions: $(READY) ## Try format ringleader with each version of PySpark; 
 bench: $(READY) ## Run the benchmarks; ARGS are passed on
 	@CC="$$($(PY) -m tools.c_compiler)" && export CC && $(PY) -m bench $(ARGS)
 
-# What only the site needs is installed when it is first asked for.
-SITE := $(VENV)/.ready-site
-$(SITE): $(READY)
-	@echo "Installing what the site needs"
-	@$(PY) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[site]'
-	@touch $@
-
-site: $(SITE) ## Build the documentation site, strictly
+site: $(READY) ## Build the documentation site, strictly
 	@$(PY) -m tools.site $(ARGS)
 
 # The time of the last commit is the time of every file in an archive: the same tree gives the same bytes.

@@ -25,6 +25,7 @@ if ! { [ -x "$venv/bin/python" ] && "$venv/bin/python" -c "$new_enough"; }; then
     fi
 fi
 echo "Installing Ringleader and what its tests and demo need into $venv (a few minutes the first time)"
-"$venv/bin/python" -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+# Most of what is installed is never imported: the first process that needs a module compiles it.
+"$venv/bin/python" -m pip install --no-compile --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
 "$venv/bin/python" -m ringleader --version
 touch "$venv/.ready"

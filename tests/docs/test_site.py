@@ -1,7 +1,7 @@
 """The documentation site: every page has a place in it, and it is built without a broken link.
 
-It is built where the extra `site` is installed (`make site` installs it); else the menu is compared with the
-files, and the tests that need the built site are left out with a sentence.
+It is built where the extra `site` is installed, as `make` does; else the menu is compared with the files, and
+the tests that need the built site are left out with a sentence.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class Text(html.parser.HTMLParser):
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The site, or the test is left out with a sentence."""
     if importlib.util.find_spec("mkdocs") is None or importlib.util.find_spec("mkdocstrings") is None:
-        pytest.skip("the site is not built here: the extra `site` is not installed (`make site` does that)")
+        pytest.skip("the site is not built here: the extra `site` is not installed")
     made = tmp_path_factory.mktemp("site") / "site"
     done = subprocess.run(
         [sys.executable, "-m", "tools.site", "--site-dir", str(made)],

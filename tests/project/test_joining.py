@@ -65,11 +65,15 @@ def test_a_form_follows_its_schema(path: Path) -> None:
 
 
 def test_the_workflow_runs_what_ci_runs() -> None:
-    ci = re.findall(r"^make \S+$", (ROOT / ".ci/run").read_text(), re.MULTILINE)
+    lines = re.findall(r"^make (.+)$", (ROOT / ".ci/run").read_text(), re.MULTILINE)
+    targets = {word for line in lines for word in line.split() if not word.startswith("-")}
+    # Each job is a process of its own that collects once.
+    ci = {f"make {target}" for target in targets - {"bytecode"}}
     assert len(ci) >= 4
     jobs = loaded(ROOT / ".github/workflows/ci.yml")["jobs"].values()
     runs = {step["run"] for job in jobs for step in job["steps"] if "run" in step}
-    assert set(ci) <= runs
+    assert ci <= runs
+    assert targets <= set(MADE)
     assert {run.split()[1] for run in runs if run.startswith("make ")} <= set(MADE)
 
 
