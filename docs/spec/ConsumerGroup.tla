@@ -5,8 +5,15 @@
 
    What is durable is the last value of each key of a compacted log: `disk`. The machine's memory, `mem`, is
    what the log says plus the events that are on their way to it, `lag`; each event is one append, in the log
-   whole or not at all. An answer leaves when the events before it are durable. A fail-over keeps any prefix
-   of the events on their way. All members subscribe to one topic.
+   whole or not at all. A fail-over keeps any prefix of the events on their way. All members subscribe to one
+   topic.
+
+   An answer leaves when what it depends on is durable, and as the log is in order, all events before that:
+   - of a heartbeat, refusals included, and of a commit that is refused: the last event that changed the group
+     (its epochs, members, target, or what a member has). Commits on their way do not hold it up;
+   - of a commit: its own event;
+   - of a fetch: the last commit, too. It shows what is durable when it leaves.
+   So no answer shows what is not durable: AnswersShowWhatIsDurable.
 
    The requests of one member are handled in the order in which it sent them. The protocol rests on that: with
    LateRequests a request that its sender has given up is handled after a later one, and TLC shows how the
@@ -16,8 +23,9 @@ EXTENDS Naturals, Sequences, FiniteSets
 CONSTANTS Members, Statics, Partitions, MaxFaults, MaxOffset, LateRequests,
           TargetsWait   (* whether a heartbeat may leave an old target as it is: there is a least time between two *)
 
-VARIABLES mem, lag, disk, client, net, late, acked, faults
-vars == <<mem, lag, disk, client, net, late, acked, faults>>
+VARIABLES mem, lag, disk, client, net, late, acked, faults,
+          commit   (* the commit of each member that is on its way; at most one of its requests is not handled yet *)
+vars == <<mem, lag, disk, client, net, late, acked, faults, commit>>
 
 Nothing == [p \in Partitions |-> 0]
 Of(some) == {p \in Partitions : some[p] # 0}
@@ -30,13 +38,16 @@ Empty == [epoch |-> 1, aim |-> 0, in |-> {}, away |-> {},
           due |-> [m \in Members |-> Nothing],   (* likewise, what it has to give up *)
           off |-> [p \in Partitions |-> 0]]
 
-Born(life) == [epoch |-> 0, owned |-> {}, wanted |-> {}, told |-> {}, full |-> TRUE, pos |-> Nothing, life |-> life]
+(* `blind`: partitions that it owns, and has not fetched the offset of. *)
+Born(life) == [epoch |-> 0, owned |-> {}, wanted |-> {}, told |-> {}, full |-> TRUE, life |-> life,
+               pos |-> Nothing, blind |-> {}]
 Idle == [phase |-> "idle"]
 
 Init == /\ mem = Empty /\ disk = Empty /\ lag = <<>>
         /\ client = [m \in Members |-> Born(0)]
         /\ net = [m \in Members |-> Idle]
         /\ late = [m \in Members |-> {}]
+        /\ commit = [m \in Members |-> Idle]
         /\ acked = [p \in Partitions |-> 0]
         /\ faults = 0
 
@@ -92,6 +103,13 @@ Beaten(s, m, r) == {Reconciled(t, m, r) : t \in Aimed(IF r.epoch = 0 THEN Joined
 Emit(s) == /\ mem' = s
            /\ lag' = IF s = mem THEN lag ELSE Append(lag, s)
 
+(* All of a group but its offsets; and how many of the events on their way there are to the last one that
+   changed that. *)
+Ours(s) == [s EXCEPT !.off = Nothing]
+Last(some) == IF some = {} THEN 0 ELSE CHOOSE i \in some : \A j \in some : j <= i
+ToTheGroups(events) ==
+    Last({i \in 1..Len(events) : Ours(events[i]) # Ours(IF i = 1 THEN disk ELSE events[i - 1])})
+
 Quiet == UNCHANGED <<mem, lag, disk, acked>>
 Fault == faults < MaxFaults /\ faults' = faults + 1
 
@@ -101,14 +119,14 @@ Fault == faults < MaxFaults /\ faults' = faults + 1
 SaysAll(c) == {c.full}
 
 Send(m) ==
-    /\ net[m].phase = "idle"
+    /\ net[m].phase = "idle" /\ commit[m].phase # "sent"
     /\ \E full \in SaysAll(client[m]) :
        LET c == client[m]
            r == [epoch |-> c.epoch, owned |-> c.owned, says |-> full \/ c.owned # c.told, full |-> full,
                  life |-> c.life]
        IN /\ net' = [net EXCEPT ![m] = [phase |-> "sent", ask |-> r]]
           /\ client' = [client EXCEPT ![m].told = c.owned]
-    /\ Quiet /\ UNCHANGED <<late, faults>>
+    /\ Quiet /\ UNCHANGED <<late, faults, commit>>
 
 Handle(m) ==
     /\ net[m].phase = "sent"
@@ -118,12 +136,17 @@ Handle(m) ==
                /\ Emit(s)
                /\ LET news == r.epoch = 0 \/ r.full \/ Of(s.got[m]) # Of(mem.got[m])
                   IN net' = [net EXCEPT ![m] = [phase |-> "answered", ok |-> TRUE, epoch |-> s.at[m],
-                                                news |-> news, all |-> Of(s.got[m]), after |-> Len(lag')]]
-          ELSE /\ net' = [net EXCEPT ![m] = [phase |-> "answered", ok |-> FALSE, after |-> Len(lag)]]
+                                                news |-> news, all |-> Of(s.got[m]), after |-> ToTheGroups(lag')]]
+          ELSE /\ net' = [net EXCEPT ![m] = [phase |-> "answered", ok |-> FALSE, ask |-> r,
+                                             after |-> ToTheGroups(lag)]]
                /\ UNCHANGED <<mem, lag>>
-    /\ UNCHANGED <<disk, client, late, acked, faults>>
+    /\ UNCHANGED <<disk, client, late, acked, faults, commit>>
 
-(* `after`: the events that were on their way when it was answered, and still are. *)
+(* Its positions once it owns these: it fetches those of what it did not have. *)
+Blind(c, owned) == (c.blind \cap owned) \cup (owned \ c.owned)
+Known(c, owned) == [p \in Partitions |-> IF p \in owned \cap c.owned THEN c.pos[p] ELSE 0]
+
+(* `after`: as many events have to be durable before it leaves. *)
 Receive(m) ==
     /\ net[m].phase = "answered" /\ net[m].after = 0
     /\ LET a == net[m]
@@ -133,18 +156,22 @@ Receive(m) ==
        IN client' = [client EXCEPT ![m] =
             IF ~a.ok THEN Born(c.life)
             ELSE [epoch |-> a.epoch, owned |-> owned, wanted |-> wanted, told |-> c.told, full |-> FALSE,
-                  life |-> c.life,
-                  pos |-> [p \in Partitions |-> IF p \in owned \ c.owned THEN mem.off[p] ELSE c.pos[p]]]]
+                  life |-> c.life, pos |-> Known(c, owned), blind |-> Blind(c, owned)]]
     /\ net' = [net EXCEPT ![m] = Idle]
-    /\ Quiet /\ UNCHANGED <<late, faults>>
+    /\ Quiet /\ UNCHANGED <<late, faults, commit>>
 
 Revoke(m) ==
     /\ ~(client[m].owned \subseteq client[m].wanted)
-    /\ client' = [client EXCEPT ![m].owned = client[m].wanted,
-                                ![m].pos = [p \in Partitions |->
-                                    IF p \in client[m].wanted \ client[m].owned THEN mem.off[p]
-                                    ELSE client[m].pos[p]]]
-    /\ Quiet /\ UNCHANGED <<net, late, faults>>
+    /\ LET c == client[m]
+       IN client' = [client EXCEPT ![m].owned = c.wanted, ![m].pos = Known(c, c.wanted),
+                                   ![m].blind = Blind(c, c.wanted)]
+    /\ Quiet /\ UNCHANGED <<net, late, faults, commit>>
+
+(* Nobody but the member commits what it has, so what its fetch shows is what is durable when it hears it. *)
+Fetch(m, p) ==
+    /\ p \in client[m].blind
+    /\ client' = [client EXCEPT ![m].blind = @ \ {p}, ![m].pos[p] = disk.off[p]]
+    /\ Quiet /\ UNCHANGED <<net, late, faults, commit>>
 
 MayCommit(s, m, p, e) ==
     /\ m \in s.in /\ m \notin s.away
@@ -153,22 +180,42 @@ MayCommit(s, m, p, e) ==
           /\ \/ s.got[m][p] # 0 /\ s.got[m][p] <= e
              \/ s.due[m][p] # 0 /\ s.due[m][p] <= e
 
-Commit(m, p) ==
-    /\ p \in client[m].owned /\ client[m].epoch > 0 /\ client[m].pos[p] < MaxOffset
-    /\ MayCommit(mem, m, p, client[m].epoch)
-    /\ Emit([mem EXCEPT !.off[p] = client[m].pos[p] + 1])
+(* It has read one more record. *)
+SendCommit(m, p) ==
+    /\ commit[m].phase = "idle" /\ net[m].phase # "sent"
+    /\ p \in client[m].owned \ client[m].blind /\ client[m].epoch > 0 /\ client[m].pos[p] < MaxOffset
+    /\ commit' = [commit EXCEPT ![m] = [phase |-> "sent", p |-> p, to |-> client[m].pos[p] + 1,
+                                        epoch |-> client[m].epoch]]
     /\ client' = [client EXCEPT ![m].pos[p] = @ + 1]
-    /\ UNCHANGED <<disk, net, late, acked, faults>>
+    /\ Quiet /\ UNCHANGED <<net, late, faults>>
+
+HandleCommit(m) ==
+    /\ commit[m].phase = "sent"
+    /\ LET r == commit[m]
+           answered(ok, after) == [phase |-> "answered", ok |-> ok, p |-> r.p, to |-> r.to, epoch |-> r.epoch,
+                                   after |-> after]
+       IN IF MayCommit(mem, m, r.p, r.epoch)
+          THEN /\ Emit([mem EXCEPT !.off[r.p] = r.to])
+               /\ commit' = [commit EXCEPT ![m] = answered(TRUE, Len(lag'))]
+          ELSE /\ commit' = [commit EXCEPT ![m] = answered(FALSE, ToTheGroups(lag))]
+               /\ UNCHANGED <<mem, lag>>
+    /\ UNCHANGED <<disk, client, net, late, acked, faults>>
+
+Acknowledged(m) ==
+    /\ commit[m].phase = "answered" /\ commit[m].after = 0
+    /\ acked' = IF commit[m].ok THEN [acked EXCEPT ![commit[m].p] = Last({@, commit[m].to})] ELSE acked
+    /\ commit' = [commit EXCEPT ![m] = Idle]
+    /\ UNCHANGED <<mem, lag, disk, client, net, late, faults>>
 
 (* ---- the log, and what goes wrong ---- *)
 
 Flush ==
     /\ lag # <<>>
     /\ disk' = Head(lag) /\ lag' = Tail(lag)
-    /\ acked' = disk'.off
-    /\ net' = [m \in Members |-> IF net[m].phase = "answered" /\ net[m].after > 0
-                                 THEN [net[m] EXCEPT !.after = @ - 1] ELSE net[m]]
-    /\ UNCHANGED <<mem, client, late, faults>>
+    /\ LET nearer(a) == IF a.phase = "answered" /\ a.after > 0 THEN [a EXCEPT !.after = @ - 1] ELSE a
+       IN /\ net' = [m \in Members |-> nearer(net[m])]
+          /\ commit' = [m \in Members |-> nearer(commit[m])]
+    /\ UNCHANGED <<mem, client, late, acked, faults>>
 
 Failed(m) == [client[m] EXCEPT !.full = TRUE]
 
@@ -179,13 +226,18 @@ Lose(m) ==
     /\ \/ late' = late
        \/ LateRequests /\ net[m].phase = "sent" /\ late' = [late EXCEPT ![m] = {net[m].ask}]
     /\ net' = [net EXCEPT ![m] = Idle]
-    /\ Quiet
+    /\ Quiet /\ UNCHANGED commit
+
+LoseCommit(m) ==
+    /\ Fault /\ commit[m].phase # "idle"
+    /\ commit' = [commit EXCEPT ![m] = Idle]
+    /\ Quiet /\ UNCHANGED <<client, net, late>>
 
 HandleLate(m) ==
     /\ \E r \in late[m] :
         /\ IF Passes(mem, m, r) THEN \E s \in Beaten(mem, m, r) : Emit(s) ELSE UNCHANGED <<mem, lag>>
         /\ late' = [late EXCEPT ![m] = {}]
-    /\ UNCHANGED <<disk, client, net, acked, faults>>
+    /\ UNCHANGED <<disk, client, net, acked, faults, commit>>
 
 FailOver ==
     /\ Fault
@@ -195,13 +247,14 @@ FailOver ==
     /\ lag' = <<>>
     /\ client' = [m \in Members |-> IF net[m].phase = "answered" THEN Failed(m) ELSE client[m]]
     /\ net' = [m \in Members |-> IF net[m].phase = "answered" THEN Idle ELSE net[m]]
+    /\ commit' = [m \in Members |-> IF commit[m].phase = "answered" THEN Idle ELSE commit[m]]
     /\ UNCHANGED <<late, acked>>
 
 (* A static member's process dies without a word, and another one comes in its stead. *)
 Crash(m) ==
     /\ Fault /\ m \in Statics
     /\ client' = [client EXCEPT ![m] = Born(client[m].life + 1)]
-    /\ net' = [net EXCEPT ![m] = Idle]
+    /\ net' = [net EXCEPT ![m] = Idle] /\ commit' = [commit EXCEPT ![m] = Idle]
     /\ Quiet /\ UNCHANGED late
 
 IsDead(m) == m \in mem.in \ mem.away /\ mem.life[m] # client[m].life
@@ -211,32 +264,35 @@ Expire(m) ==
     /\ m \in mem.in
     /\ IF IsDead(m) THEN UNCHANGED faults ELSE Fault
     /\ Emit(Without(mem, m))
-    /\ UNCHANGED <<disk, client, net, late, acked>>
+    /\ UNCHANGED <<disk, client, net, late, acked, commit>>
 
 Leave(m) ==
-    /\ Fault /\ m \in mem.in /\ net[m].phase = "idle"
+    /\ Fault /\ m \in mem.in /\ net[m].phase = "idle" /\ commit[m].phase # "sent"
     /\ Emit(Without(mem, m))
     /\ client' = [client EXCEPT ![m] = Born(client[m].life)]
-    /\ UNCHANGED <<disk, net, late, acked>>
+    /\ UNCHANGED <<disk, net, late, acked, commit>>
 
 (* It keeps what it has, and its successor may commit what it has read in whatever epoch (KIP-1251). *)
 Ever == 1
 GoAway(m) ==
-    /\ Fault /\ m \in Statics /\ m \in mem.in /\ m \notin mem.away /\ net[m].phase = "idle" /\ client[m].epoch > 0
+    /\ Fault /\ m \in Statics /\ m \in mem.in /\ m \notin mem.away /\ client[m].epoch > 0
+    /\ net[m].phase = "idle" /\ commit[m].phase # "sent"
     /\ Emit([mem EXCEPT !.away = @ \cup {m}, !.at[m] = 0, !.due[m] = Nothing,
                         !.got[m] = [p \in Partitions |-> IF @[p] = 0 THEN 0 ELSE Ever]])
     /\ client' = [client EXCEPT ![m] = Born(client[m].life)]
-    /\ UNCHANGED <<disk, net, late, acked>>
+    /\ UNCHANGED <<disk, net, late, acked, commit>>
 
 Next ==
     \/ \E m \in Members : \/ Send(m) \/ Handle(m) \/ Receive(m) \/ Revoke(m) \/ Lose(m) \/ HandleLate(m)
                           \/ Expire(m) \/ Crash(m) \/ Leave(m) \/ GoAway(m)
-                          \/ \E p \in Partitions : Commit(m, p)
+                          \/ HandleCommit(m) \/ Acknowledged(m) \/ LoseCommit(m)
+                          \/ \E p \in Partitions : Fetch(m, p) \/ SendCommit(m, p)
     \/ Flush \/ FailOver
 
 Fairness == /\ WF_vars(Flush)
             /\ \A m \in Members : /\ WF_vars(Send(m)) /\ WF_vars(Handle(m)) /\ WF_vars(Receive(m))
                                  /\ WF_vars(Revoke(m)) /\ WF_vars(IsDead(m) /\ Expire(m))
+                                 /\ WF_vars(HandleCommit(m))
 
 Spec == Init /\ [][Next]_vars /\ Fairness
 
@@ -257,6 +313,16 @@ AtTheTargetAMemberHasItsOwn == \A m \in mem.in \ mem.away :
     mem.state[m] = "stable" /\ mem.at[m] = mem.aim => Of(mem.got[m]) = mem.target[m]
 
 EpochsAreInOrder == mem.aim <= mem.epoch /\ \A m \in mem.in : mem.at[m] <= mem.aim
+
+Leaves(a) == a.phase = "answered" /\ a.after = 0
+Shows(s, m, a) == IF a.ok THEN a.epoch = s.at[m] /\ a.all = Of(s.got[m]) ELSE ~Passes(s, m, a.ask)
+ShowsCommit(s, m, a) == IF a.ok THEN a.to = s.off[a.p] ELSE ~MayCommit(s, m, a.p, a.epoch)
+
+(* When an answer may leave, what it says is what the log says. *)
+AnswersShowWhatIsDurable == [][\A m \in Members :
+    /\ Leaves(net'[m]) /\ ~Leaves(net[m]) => Shows(disk', m, net'[m])
+    /\ Leaves(commit'[m]) /\ ~Leaves(commit[m]) => ShowsCommit(disk', m, commit'[m])
+    /\ \A p \in (client[m].blind \ client'[m].blind) \cap client'[m].owned : client'[m].pos[p] = disk.off[p]]_vars
 
 AcknowledgedCommitsAreDurable == \A p \in Partitions : acked[p] <= disk.off[p]
 

@@ -26,7 +26,8 @@ Seen(s, e) ==
                       !.state = [m \in Members |-> of(m, @[m], e.rows[m].state)],
                       !.life = [m \in Members |-> of(m, @[m], e.rows[m].life)],
                       !.got = [m \in Members |-> of(m, @[m], Wide(e.rows[m].got))],
-                      !.due = [m \in Members |-> of(m, @[m], Wide(e.rows[m].due))]]
+                      !.due = [m \in Members |-> of(m, @[m], Wide(e.rows[m].due))],
+                      !.off = IF "off" \in DOMAIN e THEN Wide(e.off) ELSE @]
 
 (* In ConsumerGroup's place: the shares that were seen, if they are ones. There are too many to try all. *)
 SharesSeen(s) ==
@@ -56,6 +57,7 @@ Heard(m) ==
 Answer(m) == IF net[m].ok THEN [ok |-> TRUE, epoch |-> net[m].epoch, news |-> net[m].news,
                                 all |-> IF net[m].news THEN net[m].all ELSE {}]
              ELSE [ok |-> FALSE]
+Asks(m) == [epoch |-> commit'[m].epoch, to |-> commit'[m].to]
 
 Step(e) ==
     \/ e.kind = "send" /\ Send(e.m) /\ Agrees(net'[e.m].ask, e.ask, net'[e.m].ask)
@@ -63,6 +65,12 @@ Step(e) ==
     \/ e.kind = "receive" /\ Receive(e.m) /\ Agrees(Answer(e.m), e.answer, Answer(e.m))
                                           /\ Agrees(Heard(e.m), e.client, Heard(e.m))
     \/ e.kind = "revoke" /\ Revoke(e.m) /\ Agrees(client'[e.m].owned, e.owned, client'[e.m].owned)
+    \/ e.kind = "fetch" /\ Fetch(e.m, e.p) /\ Agrees(disk.off[e.p], e.shows, disk.off[e.p])
+    \/ e.kind = "commit" /\ SendCommit(e.m, e.p) /\ Agrees(Asks(e.m), e.ask, Asks(e.m))
+    \/ e.kind = "committed" /\ HandleCommit(e.m) /\ Agrees(commit'[e.m].ok, e.ok, Part(mem, e.m))
+                                                 /\ Agrees(mem'.off[commit[e.m].p], e.to, mem'.off)
+    \/ e.kind = "acknowledged" /\ Acknowledged(e.m)
+    \/ e.kind = "losecommit" /\ LoseCommit(e.m)
     \/ e.kind = "lose" /\ Lose(e.m)
     \/ e.kind = "crash" /\ Crash(e.m)
     \/ e.kind = "expire" /\ Expire(e.m) /\ Follows(e)

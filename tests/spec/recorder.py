@@ -2,8 +2,8 @@
 
 The world is the one of `tests.simulation.consumer`, as narrow as the specification is: all members speak the
 consumer protocol and subscribe to the same topics, which stay as they are; the coordinator computes the
-target at once, by an assignor that balances. The coordinator's steps are read from what it writes to its
-log, and nowhere else.
+target at once, by an assignor that balances. They commit, too (`commits`). The coordinator's steps are read
+from what it writes to its log, and nowhere else.
 """
 
 from __future__ import annotations
@@ -16,14 +16,26 @@ from ringleader.coordinator.consumer_groups import records
 from ringleader.coordinator.consumer_groups.group import ConsumerGroup
 from ringleader.coordinator.consumer_groups.member import AWAY_EPOCH, ConsumerMember, Owned, Target
 from ringleader.coordinator.consumer_groups.topics import Topic
-from ringleader.protocol.messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
+from ringleader.coordinator.groups.records import decode_offset_value
+from ringleader.protocol.messages import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+    OffsetCommitResponse,
+    OffsetFetchResponseGroup,
+)
 from tests.simulation.consumer.member import ModelMember
-from tests.simulation.consumer.world import NAMES, World
+from tests.simulation.consumer.world import NAMES, Ticket, World
+from tests.spec.commits import Offsets
 from tests.spec.traces import Line, Trace
 
 FAULTY_MS = 100_000
 CROWD = 3
 """Members that come at once."""
+OFFSETS_SHARE = 0.3
+"""How often a member fetches offsets or commits before one sends a heartbeat."""
+SESSION_MS = 15_000
+STALLS_SHARE, STALL_MS = 0.04, 30_000
+"""How often one of them then stops to send heartbeats, and for how long: it is removed meanwhile."""
 STATES = ("stable", "unrevoked", "unreleased")
 EVER = 1
 """Stands for "in whatever epoch": see GoAway in docs/spec."""
@@ -45,10 +57,15 @@ class RecordedWorld(World):
         self._rows: dict[str, Any] = {}
         self._asking: ModelMember | None = None
         self._owned: dict[str, Any] = {}
+        self._offsets = Offsets(self, self._line)
+        self._stalled: dict[Any, int] = {}
+        """Until when a member sends no heartbeats. It commits as if nothing was."""
         self.faulty_ms = FAULTY_MS
         self.classic_share, self._assignors = 0.0, (None,)
         self.expressions.share = 0.0
-        self.settings = self.settings.model_copy(update={"assigned_at_once": 20_000})
+        self.settings = self.settings.model_copy(
+            update={"assigned_at_once": 20_000, "group_consumer_session_timeout_ms": SESSION_MS}
+        )
         self.shard = self._load()
         self.partitions = [
             f"{name}{number}"
@@ -100,18 +117,54 @@ class RecordedWorld(World):
         self._handled(member)
         self._asking = None
 
+    def _beat(self) -> None:
+        if not self.calm and self.rng.random() < OFFSETS_SHARE:
+            present = [one for one in self.members if isinstance(one, ModelMember) and not one.gone]
+            able = [one for one in present if one.epoch > 0]
+            for one in able:
+                self._revoked(one)
+            self._offsets.step(able)
+            if able and self.rng.random() < STALLS_SHARE:
+                self._stalled[self.rng.choice(able)] = self.now_ms + STALL_MS
+        super()._beat()
+
+    def _idle(self) -> list[Any]:
+        return [one for one in super()._idle() if self.calm or self._stalled.get(one, 0) <= self.now_ms]
+
+    def _answered(self, ticket: Ticket, response: Any) -> None:
+        if not isinstance(response, OffsetCommitResponse | OffsetFetchResponseGroup):
+            super()._answered(ticket, response)
+        elif isinstance(ticket.member, ModelMember):
+            self._offsets.answered(ticket.member, response)
+
+    def drain(self) -> None:
+        """Hand over what the shard has to say."""
+        self._drain()
+
     def _sent(self, member: ModelMember, request: ConsumerGroupHeartbeatRequest) -> None:
         name = self._name(member)
         if request.member_epoch < 0:
             return
         self._life_of[member.member_id] = self._lives.setdefault(name, 0)
-        if member.owned != self._owned.get(name, frozenset()) and member.epoch > 0:
-            self._line("revoke", member, owned=self._places(member.owned))
-        self._owned[name] = member.owned
+        self._revoked(member)
         ask = asked(member, request, self._lives[name], self._places)
         self._line("send", member, id=member.member_id, ask=ask)
 
+    def _revoked(self, member: ModelMember) -> None:
+        """If it gave partitions up since it was last looked at."""
+        if member.owned != self._owned.get(self._name(member), frozenset()) and member.epoch > 0:
+            self._line("revoke", member, owned=self._places(member.owned))
+        self._owns(member)
+
+    def _owns(self, member: ModelMember) -> None:
+        self._owned[self._name(member)] = member.owned
+        self._offsets.owns(member, self._places(member.owned))
+
     def _wrote(self, rows: Any) -> None:
+        if self._offsets.committing is not None:
+            [(_, value)] = rows
+            self._offsets.handled(ok=True, to=decode_offset_value(value).offset)
+            return
         before = self._log.members.keys() | set()
         away = {one for one, member in self._log.members.items() if member.is_away}
         self._apply(rows)
@@ -136,7 +189,7 @@ class RecordedWorld(World):
 
     def _heard(self, member: ModelMember, response: Any) -> None:
         self._handled(member)
-        self._owned[self._name(member)] = member.owned
+        self._owns(member)
         self._line("receive", member, **heard(member, response, self._places))
 
     def _crashed(self, member: ModelMember) -> None:
@@ -148,11 +201,21 @@ class RecordedWorld(World):
 
     def _loaded(self) -> None:
         self._log, self._rows = ConsumerGroup(self.group_id), {}
+        self._offsets.died()
         self._apply(self.log)
         state = self._state()
         for name in set(self._names_of.values()) - state["rows"].keys():
             state["rows"][name] = _row(None, 0, self._place_names)
-        self._line("failover", **state)
+        self._line("failover", off=self.committed(), **state)
+
+    def committed(self) -> dict[str, int]:
+        """The offsets that the coordinator has by now."""
+        group = self.shard._groups.get(self.group_id)
+        return {
+            f"{topic}{number}": decode_offset_value(value).offset
+            for topic, some in (group.offsets if group is not None else {}).items()
+            for number, value in some.items()
+        }
 
     # ---- lines ----
 
@@ -203,6 +266,12 @@ class RecordedWorld(World):
     def _place_names(self, topic_id: bytes, numbers: Any) -> list[str]:
         topic = self.topics.of_id(topic_id)
         return [f"{topic.name}{one}" for one in numbers] if topic is not None else []
+
+    def topic_and_number(self, place: str) -> tuple[Topic, int]:
+        """Of a partition by its name here."""
+        topic = self.topics.named(place[0])
+        assert topic is not None
+        return topic, int(place[1:])
 
     def trace_of(self) -> Trace:
         """The run, recorded."""

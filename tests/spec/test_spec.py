@@ -8,7 +8,7 @@ import pytest
 
 from tests.spec.tlc import SPEC, check
 
-pytestmark = pytest.mark.xdist_group("tlc")
+pytestmark = [pytest.mark.xdist_group("tlc"), pytest.mark.timeout(600)]
 
 
 @pytest.mark.parametrize("config", ["small"])
@@ -23,9 +23,40 @@ def test_requests_out_of_order_break_the_protocol() -> None:
     assert check("late").violated == "OwnersHoldWhatTheyOwn"
 
 
-def test_a_fault_that_is_planted_is_found(tmp_path: Path) -> None:
-    text, line = (SPEC / "ConsumerGroup.tla").read_text(), "\\A n \\in s.in \\ {m} : p \\notin Held(s, n)}"
-    assert text.count(line) == 1
+PLANTED = {
+    "a partition is given away while another member has it": (
+        "\\A n \\in s.in \\ {m} : p \\notin Held(s, n)}",
+        "TRUE}",
+        "NoPartitionHasTwoHolders",
+    ),
+    "a heartbeat's answer waits for nothing": (
+        "all |-> Of(s.got[m]), after |-> ToTheGroups(lag')]]",
+        "all |-> Of(s.got[m]), after |-> 0]]",
+        "AnswersShowWhatIsDurable",
+    ),
+    "a commit's answer waits for what a heartbeat's waits for": (
+        "answered(TRUE, Len(lag'))",
+        "answered(TRUE, ToTheGroups(lag'))",
+        "AnswersShowWhatIsDurable",
+    ),
+    "commits of former owners count": (
+        "IF MayCommit(mem, m, r.p, r.epoch)",
+        "IF TRUE",
+        "CommitsGoOn",
+    ),
+    "a fetch shows commits that a fail-over may take back": (
+        "[client EXCEPT ![m].blind = @ \\ {p}, ![m].pos[p] = disk.off[p]]",
+        "[client EXCEPT ![m].blind = @ \\ {p}, ![m].pos[p] = mem.off[p]]",
+        "AnswersShowWhatIsDurable",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", PLANTED)
+def test_a_fault_that_is_planted_is_found(what: str, tmp_path: Path) -> None:
+    right, wrong, broken = PLANTED[what]
+    text = (SPEC / "ConsumerGroup.tla").read_text()
+    assert text.count(right) == 1
     spec = tmp_path / "ConsumerGroup.tla"
-    spec.write_text(text.replace(line, "TRUE}"))
-    assert check("small", spec=spec).violated == "NoPartitionHasTwoHolders"
+    spec.write_text(text.replace(right, wrong))
+    assert check("small", spec=spec).violated == broken

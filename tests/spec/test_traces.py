@@ -58,6 +58,30 @@ def _revocation_lost(lines: list[Line]) -> int:
     raise AssertionError("nothing was given up")
 
 
+def _refused_commit_counts(lines: list[Line]) -> int:
+    for place, line in enumerate(lines):
+        if line["kind"] == "committed" and not line["ok"]:
+            line["ok"] = True
+            return place
+    raise AssertionError("no commit was refused")
+
+
+def _another_offset(lines: list[Line]) -> int:
+    for place, line in enumerate(lines):
+        if line["kind"] == "fetch":
+            line["shows"] += 1
+            return place
+    raise AssertionError("nothing was fetched")
+
+
+def _commit_answered_before_it_is_durable(lines: list[Line]) -> int:
+    for place, line in enumerate(lines[:-1]):
+        if line["kind"] == "committed" and line["ok"] and lines[place + 1]["kind"] == "flush":
+            lines.insert(place + 1, {"kind": "acknowledged", "m": line["m"]})
+            return place + 1
+    raise AssertionError("no commit was accepted")
+
+
 def _has(trace: Trace, change: Callable[[list[Line]], int]) -> bool:
     try:
         change(deepcopy(trace.lines))
@@ -66,7 +90,10 @@ def _has(trace: Trace, change: Callable[[list[Line]], int]) -> bool:
     return True
 
 
-PLANTED = (_wrong_epoch, _given_twice, _revocation_lost)
+PLANTED = (
+    *(_wrong_epoch, _given_twice, _revocation_lost),
+    *(_refused_commit_counts, _another_offset, _commit_answered_before_it_is_durable),
+)
 
 
 def test_fresh_runs_are_what_the_specification_allows_and_planted_faults_are_not(
@@ -94,6 +121,7 @@ def test_fresh_runs_are_what_the_specification_allows_and_planted_faults_are_not
     assert "the specification says: [" in found.refused.pop("code")
     assert found.refused == {}
     assert found.steps > 100 * SEEDS
+    assert found.kinds["acknowledged"] > SEEDS
 
 
 def test_the_daemon_answers_as_the_specification_allows(tmp_path: Path) -> None:
@@ -109,6 +137,18 @@ def test_a_trace_is_read_as_it_was_written(tmp_path: Path) -> None:
     read = Trace.read(tmp_path / "trace.json")
     assert read.again == f"python -m tests.spec.traces {tmp_path / 'trace.json'}"
     assert replace(read, again=trace.again) == trace
+
+
+def test_an_answer_that_waits_for_commits_would_not_be_what_the_coordinator_does(tmp_path: Path) -> None:
+    for one in SPEC.glob("*.tla"):
+        shutil.copy(one, tmp_path)
+    spec, narrow = tmp_path / "ConsumerGroup.tla", "all |-> Of(s.got[m]), after |-> Len(lag')]]"
+    text, wide = spec.read_text(), "all |-> Of(s.got[m]), after |-> ToTheGroups(lag')]]"
+    assert text.count(wide) == 1
+    spec.write_text(text.replace(wide, narrow))
+    traces = [record(secrets.randbits(48)) for _ in range(5)]
+    refused = check(traces, spec=tmp_path).refused
+    assert any(" receive: " in text and "it is none of its steps" in text for text in refused.values())
 
 
 def test_an_invariant_that_does_not_hold_is_named_with_its_step(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ AT_ONCE = 25
 
 _REACHED = re.compile(r'<<"reached", (\d+), (\d+)>>')
 _REFUSES = re.compile(r'<<\s*"refuses",\s*(\d+),\s*(\d+),(.*?)>>(?=\n(?:<<|[A-Z]|$))', re.S)
-_BROKEN = re.compile(r"Invariant (\w+) is violated")
+_BROKEN = re.compile(r"(?:Invariant|Action property) (\w+) is violated")
 
 
 @dataclass(slots=True)

@@ -225,7 +225,7 @@ class World:
             self.note("heard", member, response)
 
     def _beat(self) -> None:
-        idle = [one for one in self.members if not one.waits and not one.gone]
+        idle = self._idle()
         if not idle:
             return
         member = self.rng.choice(idle)
@@ -238,6 +238,10 @@ class World:
             self.count("requests lost")
             return
         self._ask(member, request)
+
+    def _idle(self) -> list[AnyMember]:
+        """Members that may send their next request."""
+        return [one for one in self.members if not one.waits and not one.gone]
 
     def _failed(self, member: AnyMember) -> None:
         member.failed()
