@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.leftovers import children
 from tests.support.second_try import bare
 
 COSTS = "costs"
@@ -90,11 +91,10 @@ def processor_s() -> float:
 
 
 def _descendants(pid: int) -> Iterator[int]:
-    for path in Path(f"/proc/{pid}/task").glob("*/children"):
-        with contextlib.suppress(OSError):  # the thread has just ended
-            for child in map(int, path.read_text().split()):
-                yield child
-                yield from _descendants(child)
+    with contextlib.suppress(OSError):  # it has just ended
+        for child in children(pid):
+            yield child
+            yield from _descendants(child)
 
 
 def _used_s(pid: int) -> float:
