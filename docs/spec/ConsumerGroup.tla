@@ -5,8 +5,11 @@
 
    What is durable is the last value of each key of a compacted log: `disk`. The machine's memory, `mem`, is
    what the log says plus the events that are on their way to it, `lag`; each event is one append, in the log
-   whole or not at all. A fail-over keeps any prefix of the events on their way. All members subscribe to one
-   topic.
+   whole or not at all. A fail-over keeps any prefix of the events on their way.
+
+   All members subscribe to the same topics. `there` are the partitions that exist by now, which the coordinator
+   sees at once: they come when a topic is made or grows, and go when it is deleted; a topic that is made anew has
+   other ones. A group sees it at the next heartbeat, and notes what it has seen: `seen`.
 
    An answer leaves when what it depends on is durable, and as the log is in order, all events before that:
    - of a heartbeat, refusals included, and of a commit that is refused: the last event that changed the group
@@ -20,17 +23,17 @@
    partitions of its sender are then given away while it still owns them (`late.cfg`). *)
 EXTENDS Naturals, Sequences, FiniteSets
 
-CONSTANTS Members, Statics, Partitions, MaxFaults, MaxOffset, LateRequests,
+CONSTANTS Members, Statics, Partitions, AtFirst, MaxFaults, MaxOffset, LateRequests,
           TargetsWait   (* whether a heartbeat may leave an old target as it is: there is a least time between two *)
 
-VARIABLES mem, lag, disk, client, net, late, acked, faults,
+VARIABLES there, mem, lag, disk, client, net, late, acked, faults,
           commit   (* the commit of each member that is on its way; at most one of its requests is not handled yet *)
-vars == <<mem, lag, disk, client, net, late, acked, faults, commit>>
+vars == <<there, mem, lag, disk, client, net, late, acked, faults, commit>>
 
 Nothing == [p \in Partitions |-> 0]
 Of(some) == {p \in Partitions : some[p] # 0}
 
-Empty == [epoch |-> 1, aim |-> 0, in |-> {}, away |-> {},
+Empty == [epoch |-> 1, aim |-> 0, in |-> {}, away |-> {}, seen |-> {},
           target |-> [m \in Members |-> {}], at |-> [m \in Members |-> 0], prev |-> [m \in Members |-> 0],
           state |-> [m \in Members |-> "stable"],
           life |-> [m \in Members |-> 0],        (* which of the processes that were m has its place *)
@@ -43,7 +46,7 @@ Born(life) == [epoch |-> 0, owned |-> {}, wanted |-> {}, told |-> {}, full |-> T
                pos |-> Nothing, blind |-> {}]
 Idle == [phase |-> "idle"]
 
-Init == /\ mem = Empty /\ disk = Empty /\ lag = <<>>
+Start == /\ mem = Empty /\ disk = Empty /\ lag = <<>>
         /\ client = [m \in Members |-> Born(0)]
         /\ net = [m \in Members |-> Idle]
         /\ late = [m \in Members |-> {}]
@@ -51,12 +54,15 @@ Init == /\ mem = Empty /\ disk = Empty /\ lag = <<>>
         /\ acked = [p \in Partitions |-> 0]
         /\ faults = 0
 
+Init == there = AtFirst /\ Start
+
 (* ---- the coordinator ---- *)
 
 Held(s, m) == Of(s.got[m]) \cup Of(s.due[m])
 
 Without(s, m) ==
     [s EXCEPT !.in = @ \ {m}, !.away = @ \ {m}, !.epoch = @ + 1, !.target[m] = {}, !.at[m] = 0,
+              !.seen = IF s.in = {m} THEN {} ELSE there,
               !.prev[m] = 0, !.state[m] = "stable", !.life[m] = 0, !.got[m] = Nothing, !.due[m] = Nothing]
 
 (* A static member's place is not another process's before the first one is away, or is removed. *)
@@ -67,38 +73,41 @@ Passes(s, m, r) ==
           \/ r.epoch = s.prev[m] /\ r.epoch < s.at[m] /\ r.says /\ r.owned \subseteq Of(s.got[m])
 
 Joined(s, m, r) ==
-    IF m \notin s.in THEN [s EXCEPT !.in = @ \cup {m}, !.epoch = @ + 1, !.life[m] = r.life]
+    IF m \notin s.in THEN [s EXCEPT !.in = @ \cup {m}, !.epoch = @ + 1, !.seen = there, !.life[m] = r.life]
     ELSE IF m \in s.away THEN [s EXCEPT !.away = @ \ {m}, !.prev[m] = 0, !.life[m] = r.life]
     ELSE s
 
-Balanced(s, f) == \A m, n \in s.in :
-    Cardinality({p \in Partitions : f[p] = m}) <= Cardinality({p \in Partitions : f[p] = n}) + 1
+Noticed(s) == IF s.seen = there THEN s ELSE [s EXCEPT !.epoch = @ + 1, !.seen = there]
 
-Shares(s) == {f \in [Partitions -> s.in] : Balanced(s, f)}
+Balanced(s, f) == \A m, n \in s.in :
+    Cardinality({p \in there : f[p] = m}) <= Cardinality({p \in there : f[p] = n}) + 1
+
+Shares(s) == {f \in [there -> s.in] : Balanced(s, f)}
 
 Aimed(s) ==
     IF s.aim = s.epoch \/ s.in = {} THEN {s}
     ELSE {[s EXCEPT !.aim = s.epoch,
-                    !.target = [m \in Members |-> {p \in Partitions : f[p] = m}]] : f \in Shares(s)}
+                    !.target = [m \in Members |-> {p \in there : f[p] = m}]] : f \in Shares(s)}
          \cup (IF TargetsWait /\ s.aim > 0 THEN {s} ELSE {})
 
 Reconciled(s, m, r) ==
     LET had == Of(s.got[m])
-        kept == had \cap s.target[m]
+        wanted == s.target[m] \cap there
+        kept == had \cap wanted
         revoked == had \ kept
-        free == {p \in s.target[m] \ kept : \A n \in s.in \ {m} : p \notin Held(s, n)}
+        free == {p \in wanted \ kept : \A n \in s.in \ {m} : p \notin Held(s, n)}
         only(some) == [p \in Partitions |-> IF p \in some THEN s.got[m][p] ELSE 0]
     IN IF s.state[m] = "stable" /\ s.at[m] = s.aim THEN s
        ELSE IF s.state[m] = "unrevoked" /\ (~r.says \/ r.owned \cap Of(s.due[m]) # {}) THEN s
        ELSE IF revoked # {} /\ (~r.says \/ r.owned \cap revoked # {})
        THEN [s EXCEPT !.state[m] = "unrevoked", !.prev[m] = s.at[m], !.got[m] = only(kept),
                       !.due[m] = only(revoked)]
-       ELSE [s EXCEPT !.state[m] = IF kept \cup free = s.target[m] THEN "stable" ELSE "unreleased",
+       ELSE [s EXCEPT !.state[m] = IF kept \cup free = wanted THEN "stable" ELSE "unreleased",
                       !.prev[m] = s.at[m], !.at[m] = s.aim, !.due[m] = Nothing,
                       !.got[m] = [p \in Partitions |-> IF p \in free THEN s.aim ELSE only(kept)[p]]]
 
 (* All states that a heartbeat may make of a state. *)
-Beaten(s, m, r) == {Reconciled(t, m, r) : t \in Aimed(IF r.epoch = 0 THEN Joined(s, m, r) ELSE s)}
+Beaten(s, m, r) == {Reconciled(t, m, r) : t \in Aimed(Noticed(IF r.epoch = 0 THEN Joined(s, m, r) ELSE s))}
 
 Emit(s) == /\ mem' = s
            /\ lag' = IF s = mem THEN lag ELSE Append(lag, s)
@@ -110,7 +119,7 @@ Last(some) == IF some = {} THEN 0 ELSE CHOOSE i \in some : \A j \in some : j <= 
 ToTheGroups(events) ==
     Last({i \in 1..Len(events) : Ours(events[i]) # Ours(IF i = 1 THEN disk ELSE events[i - 1])})
 
-Quiet == UNCHANGED <<mem, lag, disk, acked>>
+Quiet == UNCHANGED <<there, mem, lag, disk, acked>>
 Fault == faults < MaxFaults /\ faults' = faults + 1
 
 (* ---- members ---- *)
@@ -140,10 +149,11 @@ Handle(m) ==
           ELSE /\ net' = [net EXCEPT ![m] = [phase |-> "answered", ok |-> FALSE, ask |-> r,
                                              after |-> ToTheGroups(lag)]]
                /\ UNCHANGED <<mem, lag>>
-    /\ UNCHANGED <<disk, client, late, acked, faults, commit>>
+    /\ UNCHANGED <<there, disk, client, late, acked, faults, commit>>
 
-(* Its positions once it owns these: it fetches those of what it did not have. *)
-Blind(c, owned) == (c.blind \cap owned) \cup (owned \ c.owned)
+(* Its positions once it owns these: it fetches those of what it did not have. Without commits there is nothing
+   to fetch, and TLC has less to visit. *)
+Blind(c, owned) == IF MaxOffset = 0 THEN {} ELSE (c.blind \cap owned) \cup (owned \ c.owned)
 Known(c, owned) == [p \in Partitions |-> IF p \in owned \cap c.owned THEN c.pos[p] ELSE 0]
 
 (* `after`: as many events have to be durable before it leaves. *)
@@ -199,13 +209,13 @@ HandleCommit(m) ==
                /\ commit' = [commit EXCEPT ![m] = answered(TRUE, Len(lag'))]
           ELSE /\ commit' = [commit EXCEPT ![m] = answered(FALSE, ToTheGroups(lag))]
                /\ UNCHANGED <<mem, lag>>
-    /\ UNCHANGED <<disk, client, net, late, acked, faults>>
+    /\ UNCHANGED <<there, disk, client, net, late, acked, faults>>
 
 Acknowledged(m) ==
     /\ commit[m].phase = "answered" /\ commit[m].after = 0
     /\ acked' = IF commit[m].ok THEN [acked EXCEPT ![commit[m].p] = Last({@, commit[m].to})] ELSE acked
     /\ commit' = [commit EXCEPT ![m] = Idle]
-    /\ UNCHANGED <<mem, lag, disk, client, net, late, faults>>
+    /\ UNCHANGED <<there, mem, lag, disk, client, net, late, faults>>
 
 (* ---- the log, and what goes wrong ---- *)
 
@@ -215,7 +225,7 @@ Flush ==
     /\ LET nearer(a) == IF a.phase = "answered" /\ a.after > 0 THEN [a EXCEPT !.after = @ - 1] ELSE a
        IN /\ net' = [m \in Members |-> nearer(net[m])]
           /\ commit' = [m \in Members |-> nearer(commit[m])]
-    /\ UNCHANGED <<mem, client, late, acked, faults>>
+    /\ UNCHANGED <<there, mem, client, late, acked, faults>>
 
 Failed(m) == [client[m] EXCEPT !.full = TRUE]
 
@@ -237,7 +247,7 @@ HandleLate(m) ==
     /\ \E r \in late[m] :
         /\ IF Passes(mem, m, r) THEN \E s \in Beaten(mem, m, r) : Emit(s) ELSE UNCHANGED <<mem, lag>>
         /\ late' = [late EXCEPT ![m] = {}]
-    /\ UNCHANGED <<disk, client, net, acked, faults, commit>>
+    /\ UNCHANGED <<there, disk, client, net, acked, faults, commit>>
 
 FailOver ==
     /\ Fault
@@ -248,7 +258,7 @@ FailOver ==
     /\ client' = [m \in Members |-> IF net[m].phase = "answered" THEN Failed(m) ELSE client[m]]
     /\ net' = [m \in Members |-> IF net[m].phase = "answered" THEN Idle ELSE net[m]]
     /\ commit' = [m \in Members |-> IF commit[m].phase = "answered" THEN Idle ELSE commit[m]]
-    /\ UNCHANGED <<late, acked>>
+    /\ UNCHANGED <<there, late, acked>>
 
 (* A static member's process dies without a word, and another one comes in its stead. *)
 Crash(m) ==
@@ -264,13 +274,13 @@ Expire(m) ==
     /\ m \in mem.in
     /\ IF IsDead(m) THEN UNCHANGED faults ELSE Fault
     /\ Emit(Without(mem, m))
-    /\ UNCHANGED <<disk, client, net, late, acked, commit>>
+    /\ UNCHANGED <<there, disk, client, net, late, acked, commit>>
 
 Leave(m) ==
     /\ Fault /\ m \in mem.in /\ net[m].phase = "idle" /\ commit[m].phase # "sent"
     /\ Emit(Without(mem, m))
     /\ client' = [client EXCEPT ![m] = Born(client[m].life)]
-    /\ UNCHANGED <<disk, net, late, acked, commit>>
+    /\ UNCHANGED <<there, disk, net, late, acked, commit>>
 
 (* It keeps what it has, and its successor may commit what it has read in whatever epoch (KIP-1251). *)
 Ever == 1
@@ -280,7 +290,12 @@ GoAway(m) ==
     /\ Emit([mem EXCEPT !.away = @ \cup {m}, !.at[m] = 0, !.due[m] = Nothing,
                         !.got[m] = [p \in Partitions |-> IF @[p] = 0 THEN 0 ELSE Ever]])
     /\ client' = [client EXCEPT ![m] = Born(client[m].life)]
-    /\ UNCHANGED <<disk, net, late, acked, commit>>
+    /\ UNCHANGED <<there, disk, net, late, acked, commit>>
+
+(* A topic is made, grows, is deleted. *)
+Become(new) ==
+    /\ Fault /\ there' = new
+    /\ UNCHANGED <<mem, lag, disk, client, net, late, acked, commit>>
 
 Next ==
     \/ \E m \in Members : \/ Send(m) \/ Handle(m) \/ Receive(m) \/ Revoke(m) \/ Lose(m) \/ HandleLate(m)
@@ -288,6 +303,8 @@ Next ==
                           \/ HandleCommit(m) \/ Acknowledged(m) \/ LoseCommit(m)
                           \/ \E p \in Partitions : Fetch(m, p) \/ SendCommit(m, p)
     \/ Flush \/ FailOver
+    \/ \E p \in Partitions : \/ p \in there /\ Become(there \ {p})
+                             \/ p \notin there \cup AtFirst /\ Become(there \cup {p})
 
 Fairness == /\ WF_vars(Flush)
             /\ \A m \in Members : /\ WF_vars(Send(m)) /\ WF_vars(Handle(m)) /\ WF_vars(Receive(m))
@@ -310,7 +327,7 @@ NoPartitionHasTwoOwners == \A m, n \in Members :
     m # n /\ Present(m) /\ Present(n) => client[m].owned \cap client[n].owned = {}
 
 AtTheTargetAMemberHasItsOwn == \A m \in mem.in \ mem.away :
-    mem.state[m] = "stable" /\ mem.at[m] = mem.aim => Of(mem.got[m]) = mem.target[m]
+    mem.state[m] = "stable" /\ mem.at[m] = mem.aim => Of(mem.got[m]) \cap there = mem.target[m] \cap there
 
 EpochsAreInOrder == mem.aim <= mem.epoch /\ \A m \in mem.in : mem.at[m] <= mem.aim
 
@@ -324,6 +341,9 @@ AnswersShowWhatIsDurable == [][\A m \in Members :
     /\ Leaves(commit'[m]) /\ ~Leaves(commit[m]) => ShowsCommit(disk', m, commit'[m])
     /\ \A p \in (client[m].blind \ client'[m].blind) \cap client'[m].owned : client'[m].pos[p] = disk.off[p]]_vars
 
+OnlyWhatExistsIsGiven == [][\A m \in Members, p \in Partitions :
+    Len(lag') > Len(lag) /\ mem.got[m][p] = 0 /\ mem'.got[m][p] # 0 => p \in there]_vars
+
 AcknowledgedCommitsAreDurable == \A p \in Partitions : acked[p] <= disk.off[p]
 
 EpochsNeverGoBack == [][/\ disk'.epoch >= disk.epoch /\ disk'.aim >= disk.aim
@@ -335,9 +355,13 @@ EpochsNeverGoBack == [][/\ disk'.epoch >= disk.epoch /\ disk'.aim >= disk.aim
 CommitsGoOn == [][\A m \in Members, p \in Partitions :
                     mem'.off[p] < mem.off[p] => lag' = <<>> /\ mem' = disk']_vars
 
-Settled == /\ mem.in = Members /\ mem.away = {} /\ mem.aim = mem.epoch
+(* A target that is up to date gives each partition that there is to one member. *)
+TargetsAreWhole == mem.aim = mem.epoch /\ mem.in # {} =>
+    \A p \in mem.seen : Cardinality({m \in mem.in : p \in mem.target[m]}) = 1
+
+Settled == /\ mem.in = Members /\ mem.away = {} /\ mem.aim = mem.epoch /\ mem.seen = there
            /\ \A m \in Members : mem.state[m] = "stable" /\ mem.at[m] = mem.aim /\ client[m].owned = mem.target[m]
-           /\ UNION {client[m].owned : m \in Members} = Partitions
+           /\ UNION {client[m].owned : m \in Members} = there
 
 Converges == <>[]Settled
 =============================================================================

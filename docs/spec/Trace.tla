@@ -2,7 +2,7 @@
 (* What was seen of groups is what ConsumerGroup.tla allows: each line of a trace has to be one step of it.
 
    TraceData is written for each check (tests/spec/traces.py): Runs is a sequence of traces, a trace one of
-   lines, and There[run] are the partitions of its topics. A line says the kind of its step, the member, and what was seen of it: the request, what the client
+   lines, and There[run] are the partitions of its topics at first. A line says the kind of its step, the member, and what was seen of it: the request, what the client
    knows after an answer, the records of the log. Of a state of the coordinator a line has the epochs, who is
    there, and of the members those whose records changed. Where nobody but the members was watched (Open), it
    has nothing of it, and TLC looks for a target by which the answers are what they were.
@@ -19,31 +19,30 @@ Wide(some) == [p \in Partitions |-> IF p \in DOMAIN some THEN some[p] ELSE 0]
 Seen(s, e) ==
     IF "rows" \notin DOMAIN e THEN s
     ELSE LET of(m, was, is) == IF m \in DOMAIN e.rows THEN is ELSE was
-         IN [s EXCEPT !.epoch = e.epoch, !.aim = e.aim, !.in = e.in, !.away = e.away,
+         IN [s EXCEPT !.epoch = e.epoch, !.aim = e.aim, !.in = e.in, !.away = e.away, !.seen = e.seen,
                       !.target = [m \in Members |-> of(m, @[m], e.rows[m].target)],
                       !.at = [m \in Members |-> of(m, @[m], e.rows[m].at)],
                       !.prev = [m \in Members |-> of(m, @[m], e.rows[m].prev)],
                       !.state = [m \in Members |-> of(m, @[m], e.rows[m].state)],
                       !.life = [m \in Members |-> of(m, @[m], e.rows[m].life)],
                       !.got = [m \in Members |-> of(m, @[m], Wide(e.rows[m].got))],
-                      !.due = [m \in Members |-> of(m, @[m], Wide(e.rows[m].due))],
-                      !.off = IF "off" \in DOMAIN e THEN Wide(e.off) ELSE @]
+                      !.due = [m \in Members |-> of(m, @[m], Wide(e.rows[m].due))]]
 
 (* In ConsumerGroup's place: the shares that were seen, if they are ones. There are too many to try all. *)
 SharesSeen(s) ==
     IF Open[run]
-    THEN LET whole(f) == [p \in Partitions |-> IF p \in There[run] THEN f[p] ELSE "nobody"]
-         IN {f \in {whole(g) : g \in [There[run] -> s.in]} : Balanced(s, f)}
+    THEN {f \in [there -> s.in] : Balanced(s, f)}
     ELSE
     LET seen == Seen(s, Line).target
         whose(p) == {m \in Members : p \in seen[m]}
-        one == [p \in Partitions |-> IF Cardinality(whose(p)) = 1 THEN CHOOSE m \in whose(p) : TRUE ELSE "nobody"]
-    IN IF (\A p \in Partitions : p \in There[run] <=> one[p] \in s.in) /\ Balanced(s, one) THEN {one} ELSE {}
+        one == [p \in there |-> IF Cardinality(whose(p)) = 1 THEN CHOOSE m \in whose(p) : TRUE ELSE "nobody"]
+    IN IF (\A p \in there : one[p] \in s.in) /\ UNION {seen[m] : m \in Members} = there /\ Balanced(s, one)
+       THEN {one} ELSE {}
 
 (* Likewise: a member may say all again at any time, as it does when it subscribes. *)
 SaysAllAtTimes(c) == {c.full, TRUE}
 
-Part(s, m) == [epoch |-> s.epoch, aim |-> s.aim, in |-> s.in, away |-> s.away, target |-> s.target,
+Part(s, m) == [epoch |-> s.epoch, aim |-> s.aim, in |-> s.in, away |-> s.away, seen |-> s.seen, target |-> s.target,
                at |-> s.at[m], prev |-> s.prev[m], state |-> s.state[m], life |-> s.life[m],
                got |-> [p \in Of(s.got[m]) |-> s.got[m][p]], due |-> [p \in Of(s.due[m]) |-> s.due[m][p]]]
 
@@ -78,9 +77,11 @@ Step(e) ==
     \/ e.kind = "goaway" /\ GoAway(e.m) /\ Follows(e)
     \/ e.kind = "flush" /\ Flush
     \/ e.kind = "landed" /\ IF lag = <<>> THEN UNCHANGED vars ELSE Flush  (* if there was anything to write *)
-    \/ e.kind = "failover" /\ FailOver /\ mem' = Seen(mem, e)
+    \/ e.kind = "topics" /\ Become(e.there)
+    \/ e.kind = "failover" /\ FailOver /\ mem' = [Seen(mem, e) EXCEPT !.off = mem'.off]
+                                      /\ \A p \in there : mem'.off[p] = Wide(e.off)[p]
 
-TraceInit == Init /\ run \in 1..Len(Runs) /\ line = 1
+TraceInit == Start /\ run \in 1..Len(Runs) /\ line = 1 /\ there = There[run]
 TraceNext == /\ line <= Len(Runs[run])
              /\ Step(Line)
              /\ line' = line + 1 /\ run' = run

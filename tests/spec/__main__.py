@@ -8,7 +8,7 @@ import sys
 from tests.spec.tlc import check
 from tools import proof
 
-CONFIGURATIONS = ("small", "converges", "deep")
+CONFIGURATIONS = ("small", "topics", "converges", "deep")
 
 
 def main() -> int:
@@ -20,7 +20,7 @@ def main() -> int:
     figures: dict[str, int] = {}
     broken = 0
     for name in given.names:
-        found = check(name)
+        found = check(name, timeout_s=3_600)
         print(name, found, flush=True)
         broken += bool(found.violated)
         figures[f"distinct states, {name}"] = found.distinct

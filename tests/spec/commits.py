@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ringleader.coordinator.consumer_groups.topics import Topic
 from ringleader.protocol.messages import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -69,17 +70,23 @@ class Offsets:
             return
         member = rng.choice(able)
         reader = self._readers.setdefault(member, Reader())
-        blind = reader.owned - reader.positions.keys()
+        places = {
+            place: found
+            for place in sorted(reader.owned)
+            if (found := self._world.topic_and_number(place)) is not None
+        }
+        blind = {place: found for place, found in places.items() if place not in reader.positions}
+        known = [place for place in places if place in reader.positions]
         if blind and not reader.asked:
             self._fetch(member, reader, blind)
-        elif reader.positions and not reader.commits:
-            self._commit(member, reader, rng.choice(sorted(reader.positions)))
+        elif known and not reader.commits:
+            place = rng.choice(known)
+            self._commit(member, reader, place, *places[place])
 
-    def _fetch(self, member: ModelMember, reader: Reader, places: set[str]) -> None:
+    def _fetch(self, member: ModelMember, reader: Reader, places: dict[str, tuple[Topic, int]]) -> None:
         world = self._world
-        wanted = {place: world.topic_and_number(place) for place in sorted(places)}
-        reader.asked = {(topic.name, number): place for place, (topic, number) in wanted.items()}
-        ids = {topic.name: topic.topic_id for topic, _ in wanted.values()}
+        reader.asked = {(topic.name, number): place for place, (topic, number) in places.items()}
+        ids = {topic.name: topic.topic_id for topic, _ in places.values()}
         answer = world.shard.fetch_offsets(
             world.group_id,
             [(name, [number]) for name, number in reader.asked],
@@ -92,9 +99,8 @@ class Offsets:
         if answer is not None:
             self.answered(member, answer)
 
-    def _commit(self, member: ModelMember, reader: Reader, place: str) -> None:
+    def _commit(self, member: ModelMember, reader: Reader, place: str, topic: Topic, number: int) -> None:
         world = self._world
-        topic, number = world.topic_and_number(place)
         reader.positions[place] += 1
         to, reader.commits = reader.positions[place], True
         self._line("commit", member, p=place, ask={"epoch": member.epoch, "to": to})

@@ -1,7 +1,7 @@
 """Records a simulated group of the consumer protocol as a trace: one line for each step of docs/spec.
 
 The world is the one of `tests.simulation.consumer`, as narrow as the specification is: all members speak the
-consumer protocol and subscribe to the same topics, which stay as they are; the coordinator computes the
+consumer protocol and subscribe to the same topics; the coordinator computes the
 target at once, by an assignor that balances. They commit, too (`commits`). The coordinator's steps are read
 from what it writes to its log, and nowhere else.
 """
@@ -15,7 +15,7 @@ from typing import Any
 from ringleader.coordinator.consumer_groups import records
 from ringleader.coordinator.consumer_groups.group import ConsumerGroup
 from ringleader.coordinator.consumer_groups.member import AWAY_EPOCH, ConsumerMember, Owned, Target
-from ringleader.coordinator.consumer_groups.topics import Topic
+from ringleader.coordinator.consumer_groups.topics import Topic, metadata_hash
 from ringleader.coordinator.groups.records import decode_offset_value
 from ringleader.protocol.messages import (
     ConsumerGroupHeartbeatRequest,
@@ -34,6 +34,8 @@ CROWD = 3
 OFFSETS_SHARE = 0.3
 """How often a member fetches offsets or commits before one sends a heartbeat."""
 SESSION_MS = 15_000
+PARTITIONS_MAX = 14
+"""When there have been more, topics stay as they are: TLC carries all of them."""
 STALLS_SHARE, STALL_MS = 0.04, 30_000
 """How often one of them then stops to send heartbeats, and for how long: it is removed meanwhile."""
 STATES = ("stable", "unrevoked", "unreleased")
@@ -67,12 +69,13 @@ class RecordedWorld(World):
             update={"assigned_at_once": 20_000, "group_consumer_session_timeout_ms": SESSION_MS}
         )
         self.shard = self._load()
-        self.partitions = [
-            f"{name}{number}"
-            for name in NAMES
-            if (topic := self.topics.named(name)) is not None
-            for number in range(topic.partitions)
-        ]
+        self.partitions = set[str]()
+        """All that there ever were."""
+        self._prefixes: dict[bytes, str] = {}
+        """By topic id."""
+        self._seen_by: dict[int, set[str]] = {0: set()}
+        """The partitions that a group has seen whose record has this hash of the topics."""
+        self._at_first = self._there = self._look()
         for _ in range(CROWD):
             self._join()
 
@@ -81,11 +84,29 @@ class RecordedWorld(World):
     def _some_topics(self) -> frozenset[str]:
         return frozenset(NAMES)
 
-    def _topic(self) -> None:
-        pass
-
     def _make(self, name: str) -> None:
         self.topics.put(Topic(name, self.rng.randbytes(16), self.rng.randint(1, 3)))
+
+    # ---- the topics ----
+
+    def _topic(self) -> None:
+        if len(self.partitions) > PARTITIONS_MAX:
+            return
+        super()._topic()
+        if (there := self._look()) != self._there:
+            self._there = there
+            self._line("topics", there=there)
+
+    def _look(self) -> set[str]:
+        """The partitions that exist, by their names here."""
+        there = set[str]()
+        for topic in self.topics.all():
+            former = sum(prefix[0] == topic.name for prefix in self._prefixes.values())
+            self._prefixes.setdefault(topic.topic_id, f"{topic.name}{former}_")
+            there |= {*self._place_names(topic.topic_id, range(topic.partitions))}
+        self._seen_by[metadata_hash(self.topics, NAMES)] = there
+        self.partitions |= there
+        return there
 
     # ---- what is seen ----
 
@@ -212,9 +233,11 @@ class RecordedWorld(World):
         """The offsets that the coordinator has by now."""
         group = self.shard._groups.get(self.group_id)
         return {
-            f"{topic}{number}": decode_offset_value(value).offset
-            for topic, some in (group.offsets if group is not None else {}).items()
+            place: offset.offset
+            for some in (group.offsets if group is not None else {}).values()
             for number, value in some.items()
+            for offset in (decode_offset_value(value),)
+            for place in self._place_names(offset.topic_id, (number,))
         }
 
     # ---- lines ----
@@ -238,6 +261,7 @@ class RecordedWorld(World):
         return {
             "epoch": self._log.epoch,
             "aim": self._log.assignment_epoch,
+            "seen": self._seen_by[self._log.metadata_hash],
             "in": set(rows),
             "away": {self._names_of[one] for one, member in members.items() if member.is_away},
             "rows": changed,
@@ -264,21 +288,21 @@ class RecordedWorld(World):
         return {name for topic_id, number in some for name in self._place_names(topic_id, (number,))}
 
     def _place_names(self, topic_id: bytes, numbers: Any) -> list[str]:
-        topic = self.topics.of_id(topic_id)
-        return [f"{topic.name}{one}" for one in numbers] if topic is not None else []
+        return [f"{self._prefixes[topic_id]}{one}" for one in numbers]
 
-    def topic_and_number(self, place: str) -> tuple[Topic, int]:
-        """Of a partition by its name here."""
+    def topic_and_number(self, place: str) -> tuple[Topic, int] | None:
+        """Of a partition by its name here; None: there is no such partition any more."""
         topic = self.topics.named(place[0])
-        assert topic is not None
-        return topic, int(place[1:])
+        prefix, number = place.split("_")
+        is_there = topic is not None and self._prefixes[topic.topic_id] == f"{prefix}_"
+        return (topic, int(number)) if topic is not None and is_there else None
 
     def trace_of(self) -> Trace:
         """The run, recorded."""
         self.run()
         names = set(self._names_of.values())
         again = f"python -m tests.spec.traces --seed {self.seed}"
-        return Trace(f"seed {self.seed}", names, set(self.partitions), self.lines, again)
+        return Trace(f"seed {self.seed}", names, self.partitions, self.lines, again, at_first=self._at_first)
 
 
 Places = Callable[[Any], set[str]]

@@ -82,6 +82,17 @@ def _commit_answered_before_it_is_durable(lines: list[Line]) -> int:
     raise AssertionError("no commit was accepted")
 
 
+def _topics_not_noticed(lines: list[Line]) -> int:
+    there: set[str] | None = None
+    for place, line in enumerate(lines):
+        if line["kind"] == "topics":
+            there = line["there"]
+        elif line["kind"] == "handle" and "seen" in line and there is not None and line["seen"] == there:
+            line["seen"] = line["seen"] ^ {min(there)} if there else {"a0_0"}
+            return place
+    raise AssertionError("no topic changed")
+
+
 def _has(trace: Trace, change: Callable[[list[Line]], int]) -> bool:
     try:
         change(deepcopy(trace.lines))
@@ -93,6 +104,7 @@ def _has(trace: Trace, change: Callable[[list[Line]], int]) -> bool:
 PLANTED = (
     *(_wrong_epoch, _given_twice, _revocation_lost),
     *(_refused_commit_counts, _another_offset, _commit_answered_before_it_is_durable),
+    _topics_not_noticed,
 )
 
 
@@ -122,6 +134,7 @@ def test_fresh_runs_are_what_the_specification_allows_and_planted_faults_are_not
     assert found.refused == {}
     assert found.steps > 100 * SEEDS
     assert found.kinds["acknowledged"] > SEEDS
+    assert found.kinds["topics"]
 
 
 def test_the_daemon_answers_as_the_specification_allows(tmp_path: Path) -> None:

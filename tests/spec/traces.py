@@ -40,11 +40,18 @@ class Trace:
     again: str = ""
     open: bool = False
     """Whether only members were watched, not the coordinator."""
+    at_first: set[str] | None = None
+    """The partitions that there were at first; None: all."""
+
+    @property
+    def there(self) -> set[str]:
+        """Likewise."""
+        return self.partitions if self.at_first is None else self.at_first
 
     def write(self, path: Path) -> None:
         """As JSON; a set is {"set": [...]}."""
         with path.open("w") as file:
-            head = {"title": self.title, "members": self.members, "open": self.open}
+            head = {"title": self.title, "members": self.members, "open": self.open, "there": self.there}
             for one in ({**head, "partitions": self.partitions}, *self.lines):
                 file.write(json.dumps(one, default=lambda some: {"set": sorted(some)}) + "\n")
 
@@ -54,7 +61,8 @@ class Trace:
         found = [json.loads(line, object_hook=_set) for line in path.read_text().splitlines()]
         head = found[0]
         again = f"python -m tests.spec.traces {path}"
-        return cls(head["title"], head["members"], head["partitions"], found[1:], again, head["open"])
+        whole = head["title"], head["members"], head["partitions"], found[1:], again
+        return cls(*whole, head["open"], head["there"])
 
 
 def _set(some: dict[str, Any]) -> Any:
@@ -118,7 +126,7 @@ def _module(traces: Sequence[Trace]) -> str:
         "---- MODULE TraceData ----\n"
         f"TheMembers == {all_of('members')}\n"
         f"ThePartitions == {all_of('partitions')}\n"
-        f"There == <<{', '.join(_tla(one.partitions) for one in traces)}>>\n"
+        f"There == <<{', '.join(_tla(one.there) for one in traces)}>>\n"
         f"Open == <<{', '.join(_tla(one.open) for one in traces)}>>\n"
         f"Runs == <<{runs}>>\n====\n"
     )
