@@ -16,11 +16,14 @@
 #define Py_LIMITED_API 0x030B0000
 #endif
 #include <Python.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <structmember.h>
+#include <time.h>
 
 /* Raised with every change of what the functions take and give: native.py refuses another one. */
-#define INTERFACE 3
+#define INTERFACE 4
 #define LEAST_RECORD_BYTES 7
 
 typedef struct {
@@ -299,7 +302,7 @@ typedef struct {
 
 /* Of the module. */
 typedef struct {
-    PyTypeObject *records;
+    PyTypeObject *records, *place, *writer, *turns;
 } State;
 
 static int headers_fit(const Found *found)
@@ -718,7 +721,7 @@ static int put_headers(Out *out, PyObject *pairs)
     return 1;
 }
 
-/* What a record is made of, as references of our own. */
+/* What a record is made of; no headers: NULL. */
 typedef struct {
     PyObject *key, *value, *headers;
     int64_t time_delta;
@@ -742,65 +745,220 @@ static int put_row(Out *out, const Row *row, int64_t offset_delta)
     return put_body(out, row, offset_delta);
 }
 
-static int64_t time_at(PyObject *times, Py_ssize_t i)
+/* The records of a batch that is being filled, as they stand in it, behind room for its header: record_writer.py. */
+typedef struct {
+    PyObject_HEAD
+    PyObject *bytes;                     /* a bytearray that nobody else has; NULL before the first record */
+    Py_ssize_t at;                       /* where the next record begins */
+    PyObject *times, *batch;             /* lists, or NULL: the times of the records, and what their places are made of */
+    long long base_ms, max_ms;
+    long long count, size_bytes, limit;  /* as the builder counts them */
+    int full;
+} Writer;
+
+#define HEADER_BYTES 61
+#define FIRST_WRITTEN_BYTES 1024
+#define AROUND_BYTES 64 /* more than a record without headers takes beside its key and value */
+
+static PyObject *writer_new(PyTypeObject *type, PyObject *args, PyObject *named)
 {
-    PyObject *item = item_of(times, i);
-    int64_t found = item ? PyLong_AsLongLong(item) : -1;
-    Py_XDECREF(item);
+    Writer *made = (Writer *)PyType_GenericAlloc(type, 0);
+    if (made && !(made->times = PyList_New(0)))
+        Py_CLEAR(made);
+    return (PyObject *)made;
+}
+
+static int writer_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    Writer *writer = (Writer *)self;
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(writer->bytes);
+    Py_VISIT(writer->times);
+    Py_VISIT(writer->batch);
+    return 0;
+}
+
+static int writer_clear(PyObject *self)
+{
+    Writer *writer = (Writer *)self;
+    Py_CLEAR(writer->bytes);
+    Py_CLEAR(writer->times);
+    Py_CLEAR(writer->batch);
+    return 0;
+}
+
+static void writer_free(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    PyObject_GC_UnTrack(self);
+    writer_clear(self);
+    ((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
+    Py_DECREF(type);
+}
+
+/* Room for `more` bytes behind what is written: what there is doubles, but to no more than a full batch needs. */
+static int writer_room(Writer *writer, int64_t more)
+{
+    if (!writer->bytes) {
+        if (!(writer->bytes = PyByteArray_FromStringAndSize(NULL, 0)))
+            return 0;
+        writer->at = HEADER_BYTES;
+    }
+    Py_ssize_t have = PyByteArray_Size(writer->bytes);
+    if (have >= writer->at && more <= have - writer->at)
+        return 1;
+    if (more > PY_SSIZE_T_MAX / 4 - writer->at) {
+        PyErr_NoMemory();
+        return 0;
+    }
+    int64_t need = writer->at + more, most = writer->limit + HEADER_BYTES;
+    int64_t wanted = have < FIRST_WRITTEN_BYTES ? FIRST_WRITTEN_BYTES : 2 * (int64_t)have;
+    if (wanted > most)
+        wanted = most;
+    return PyByteArray_Resize(writer->bytes, (Py_ssize_t)(wanted > need ? wanted : need)) == 0;
+}
+
+/* One more record; nothing is changed where it fails, with an error. */
+static int writer_put(Writer *writer, const Row *given, int64_t time_ms, PyObject *time)
+{
+    Row row = *given;
+    int first = !writer->bytes || writer->at <= HEADER_BYTES;
+    row.time_delta = 0;
+    if (!first && __builtin_sub_overflow(time_ms, writer->base_ms, &row.time_delta)) {
+        PyErr_SetString(PyExc_OverflowError, "times that are more than 64 bits apart");
+        return 0;
+    }
+    Out size = {.fits = 1};
+    if (row.headers) {
+        if (!put_row(&size, &row, writer->count))
+            goto wrong;
+    } else {
+        if ((row.key != Py_None && !PyBytes_Check(row.key)) || (row.value != Py_None && !PyBytes_Check(row.value)))
+            goto wrong;
+        size.at = AROUND_BYTES + (row.key == Py_None ? 0 : PyBytes_Size(row.key)) +
+                  (row.value == Py_None ? 0 : PyBytes_Size(row.value));
+    }
+    if (!writer_room(writer, size.at))
+        return 0;
+    Out out = {(uint8_t *)PyByteArray_AsString(writer->bytes), writer->at, PyByteArray_Size(writer->bytes), 1};
+    if (!put_row(&out, &row, writer->count) || !out.fits)
+        goto wrong;
+    if (!writer->times || !PyList_Check(writer->times)) {
+        PyErr_SetString(PyExc_TypeError, "the times of records are a list");
+        return 0;
+    }
+    if (PyList_Append(writer->times, time) < 0)
+        return 0;
+    if (first)
+        writer->base_ms = writer->max_ms = time_ms;
+    if (time_ms > writer->max_ms)
+        writer->max_ms = time_ms;
+    writer->at = (Py_ssize_t)out.at;
+    writer->count++;
+    return 1;
+wrong:
+    if (!PyErr_Occurred())
+        PyErr_SetString(PyExc_TypeError, "a record is bytes or None, and pairs of a text and these");
+    return 0;
+}
+
+static PyObject *writer_write(PyObject *self, PyObject *args)
+{
+    Row row = {0};
+    PyObject *time;
+    if (!PyArg_ParseTuple(args, "OOO!O", &row.key, &row.value, &PyTuple_Type, &row.headers, &time))
+        return NULL;
+    long long time_ms = PyLong_AsLongLong(time);
+    if (time_ms == -1 && PyErr_Occurred())
+        return NULL;
+    if (PyTuple_Size(row.headers) == 0)
+        row.headers = NULL;
+    int done;
+#ifdef Py_GIL_DISABLED
+    Py_BEGIN_CRITICAL_SECTION(self);
+#endif
+    done = writer_put((Writer *)self, &row, time_ms, time);
+#ifdef Py_GIL_DISABLED
+    Py_END_CRITICAL_SECTION();
+#endif
+    return done ? none() : NULL;
+}
+
+static PyObject *writer_hand_over(Writer *writer)
+{
+    PyObject *times = PyList_New(0), *found = writer->bytes;
+    if (!times)
+        return NULL;
+    if (!found && !(found = PyByteArray_FromStringAndSize(NULL, 0))) {
+        Py_DECREF(times);
+        return NULL;
+    }
+    writer->bytes = NULL;
+    Py_ssize_t size = writer->at < HEADER_BYTES ? HEADER_BYTES : writer->at;
+    if (PyByteArray_Resize(found, size) < 0)
+        Py_CLEAR(found);
+    else
+        memset(PyByteArray_AsString(found), 0, HEADER_BYTES);
+    PyObject *before = writer->times;
+    writer->times = times;
+    writer->at = 0;
+    writer->count = writer->size_bytes = writer->full = 0;
+    Py_XDECREF(before);
     return found;
 }
 
-/* 0: unfit, or an error of Python's. */
-static int put_rows(Out *out, PyObject *keys, PyObject *values, PyObject *headers, PyObject *times)
+static PyObject *writer_taken(PyObject *self, PyObject *nothing)
 {
-    Py_ssize_t count = PyList_Size(keys);
-    int64_t base_ms = count ? time_at(times, 0) : 0;
-    int some = PyDict_Size(headers) > 0;
-    for (Py_ssize_t i = 0; i < count && out->fits; i++) {
-        Row row = {item_of(keys, i), item_of(values, i), NULL, time_at(times, i)};
-        PyObject *number = some ? PyLong_FromSsize_t(i) : NULL;
-        if (number && (row.headers = PyDict_GetItemWithError(headers, number)))
-            Py_INCREF(row.headers);
-        Py_XDECREF(number);
-        int whole = !PyErr_Occurred() && !__builtin_sub_overflow(row.time_delta, base_ms, &row.time_delta) &&
-                    put_row(out, &row, i);
-        Py_XDECREF(row.key);
-        Py_XDECREF(row.value);
-        Py_XDECREF(row.headers);
-        if (!whole)
-            return 0;
-    }
-    return out->fits && !PyErr_Occurred();
+    PyObject *found;
+#ifdef Py_GIL_DISABLED
+    Py_BEGIN_CRITICAL_SECTION(self);
+#endif
+    found = writer_hand_over((Writer *)self);
+#ifdef Py_GIL_DISABLED
+    Py_END_CRITICAL_SECTION();
+#endif
+    return found;
 }
 
-PyDoc_STRVAR(write_records_doc,
-             "write_records(keys, values, headers, times_ms): as encode_records of records.py, or None.");
+static PyMethodDef writer_methods[] = {
+    {"write", writer_write, METH_VARARGS, PyDoc_STR("write(key, value, headers, time_ms)")},
+    {"taken", writer_taken, METH_NOARGS, PyDoc_STR("All of it, behind room for a header; it is empty then.")},
+    {NULL, NULL, 0, NULL},
+};
 
-/* That both passes find the same records is not relied on. */
-static PyObject *write_records(PyObject *module, PyObject *args)
+#define MEMBER(type, name, kind) {#name, kind, offsetof(type, name), 0, NULL}
+
+static PyMemberDef writer_members[] = {
+    {"times_ms", T_OBJECT_EX, offsetof(Writer, times), READONLY, NULL},
+    MEMBER(Writer, batch, T_OBJECT_EX),
+    MEMBER(Writer, base_ms, T_LONGLONG),
+    MEMBER(Writer, max_ms, T_LONGLONG),
+    MEMBER(Writer, count, T_LONGLONG),
+    MEMBER(Writer, size_bytes, T_LONGLONG),
+    MEMBER(Writer, limit, T_LONGLONG),
+    MEMBER(Writer, full, T_INT),
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyType_Slot writer_slots[] = {
+    {Py_tp_new, writer_new},
+    {Py_tp_dealloc, writer_free},
+    {Py_tp_traverse, writer_traverse},
+    {Py_tp_clear, writer_clear},
+    {Py_tp_methods, writer_methods},
+    {Py_tp_members, writer_members},
+    {0, NULL},
+};
+
+static PyType_Spec writer_type = {
+    .name = "ringleader._native.RecordWriter",
+    .basicsize = sizeof(Writer),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
+    .slots = writer_slots,
+};
+
+static uint32_t murmur2_of(PyObject *given)
 {
-    PyObject *keys, *values, *headers, *times, *made = NULL;
-    if (!PyArg_ParseTuple(args, "O!O!O!O!", &PyList_Type, &keys, &PyList_Type, &values, &PyDict_Type, &headers,
-                          &PyList_Type, &times))
-        return NULL;
-    Out out = {.fits = 1};
-    if (put_rows(&out, keys, values, headers, times) &&
-        (made = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)out.at))) {
-        Out written = {(uint8_t *)PyBytes_AsString(made), 0, out.at, 1};
-        if (!put_rows(&written, keys, values, headers, times) || written.at != out.at)
-            Py_CLEAR(made);
-    }
-    return made ? made : unfit();
-}
-
-PyDoc_STRVAR(murmur2_doc, "murmur2(bytes): the hash of partitioner.py, without a sign.");
-
-static PyObject *murmur2(PyObject *module, PyObject *given)
-{
-    if (!PyBytes_Check(given)) {
-        PyErr_SetString(PyExc_TypeError, "a key is bytes");
-        return NULL;
-    }
     const uint8_t *at = (const uint8_t *)PyBytes_AsString(given);
     Py_ssize_t left = PyBytes_Size(given);
     const uint32_t m = 0x5BD1E995;
@@ -815,7 +973,18 @@ static PyObject *murmur2(PyObject *module, PyObject *given)
         h *= m;
     }
     h = (h ^ h >> 13) * m;
-    return PyLong_FromUnsignedLong(h ^ h >> 15);
+    return h ^ h >> 15;
+}
+
+PyDoc_STRVAR(murmur2_doc, "murmur2(bytes): the hash of partitioner.py, without a sign.");
+
+static PyObject *murmur2(PyObject *module, PyObject *given)
+{
+    if (!PyBytes_Check(given)) {
+        PyErr_SetString(PyExc_TypeError, "a key is bytes");
+        return NULL;
+    }
+    return PyLong_FromUnsignedLong(murmur2_of(given));
 }
 
 /* -- the outcomes of records -- */
@@ -949,8 +1118,357 @@ static PyType_Slot place_slots[] = {
 static PyType_Spec place_type = {
     .name = "ringleader._native.Place",
     .basicsize = sizeof(Place),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_IMMUTABLETYPE,
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
     .slots = place_slots,
+};
+
+/* -- records from `send` to their batch -- */
+
+/* Which partition records without a key go to: as Turns of partitioner.py. */
+typedef struct {
+    PyObject_HEAD
+    PyObject *order; /* a list of numbers */
+    Py_ssize_t at;
+    long long bytes, most;
+} Turns;
+
+static PyObject *turns_new(PyTypeObject *type, PyObject *args, PyObject *named)
+{
+    PyObject *order;
+    long long most;
+    if (named || !PyArg_ParseTuple(args, "O!L", &PyList_Type, &order, &most)) {
+        if (!PyErr_Occurred())
+            PyErr_SetString(PyExc_TypeError, "turns are made of a list of partitions and a number of bytes");
+        return NULL;
+    }
+    Turns *made = (Turns *)PyType_GenericAlloc(type, 0);
+    if (made) {
+        Py_INCREF(order);
+        made->order = order;
+        made->most = most;
+    }
+    return (PyObject *)made;
+}
+
+static void turns_free(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    Py_XDECREF(((Turns *)self)->order);
+    ((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
+    Py_DECREF(type);
+}
+
+static int turns_end(const Turns *turns, long long size)
+{
+    return turns->bytes > 0 && size > turns->most - turns->bytes;
+}
+
+/* The place in the order of a record of that size; -1 with an error. */
+static Py_ssize_t turns_place(const Turns *turns, long long size)
+{
+    Py_ssize_t count = PyList_Size(turns->order);
+    if (count < 1 || turns->at < 0 || turns->at >= count) {
+        PyErr_SetString(PyExc_IndexError, "no partition has its turn");
+        return -1;
+    }
+    return turns_end(turns, size) ? (turns->at + 1) % count : turns->at;
+}
+
+static void turns_go(Turns *turns, Py_ssize_t place, long long size)
+{
+    turns->bytes = turns_end(turns, size) ? size : turns->bytes + size;
+    turns->at = place;
+}
+
+/* A size from 0 to 2^40; -1 with an error. */
+static long long size_given(PyObject *given)
+{
+    long long size = PyLong_AsLongLong(given);
+    if (size >= 0 && size <= 1LL << 40)
+        return size;
+    if (!PyErr_Occurred())
+        PyErr_SetString(PyExc_ValueError, "no size of a record");
+    return -1;
+}
+
+static PyObject *turns_take(PyObject *self, PyObject *given)
+{
+    long long size = size_given(given);
+    Py_ssize_t place = size < 0 ? -1 : turns_place((Turns *)self, size);
+    PyObject *found = place < 0 ? NULL : item_of(((Turns *)self)->order, place);
+    if (found)
+        turns_go((Turns *)self, place, size);
+    return found;
+}
+
+static PyObject *turns_over(PyObject *self, PyObject *given)
+{
+    long long size = size_given(given);
+    return size < 0 ? NULL : PyBool_FromLong(turns_end((Turns *)self, size));
+}
+
+static PyObject *turns_current(PyObject *self, void *nothing)
+{
+    Py_ssize_t place = turns_place((Turns *)self, 0);
+    return place < 0 ? NULL : item_of(((Turns *)self)->order, ((Turns *)self)->at);
+}
+
+static PyMethodDef turns_methods[] = {
+    {"take", turns_take, METH_O, PyDoc_STR("The partition of a record of that size.")},
+    {"over", turns_over, METH_O, PyDoc_STR("Whether a record of that size goes to another partition.")},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyGetSetDef turns_getters[] = {
+    {"current", turns_current, NULL, NULL, NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyType_Slot turns_slots[] = {
+    {Py_tp_new, turns_new},
+    {Py_tp_dealloc, turns_free},
+    {Py_tp_methods, turns_methods},
+    {Py_tp_getset, turns_getters},
+    {0, NULL},
+};
+
+static PyType_Spec turns_type = {
+    .name = "ringleader._native.Turns",
+    .basicsize = sizeof(Turns),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = turns_slots,
+};
+
+/* The way of most records: accept of entrance.py. */
+typedef struct {
+    PyObject_HEAD
+    PyTypeObject *outcome, *writer, *turns;
+    PyObject *ways; /* a dict: of each topic a list of its Turns or None, and its partitions' writers or None */
+    PyObject *now;
+    long long now_ms, used_bytes, limit_bytes;
+    long long around_bytes, most_rows; /* of a record beside key and value; of a batch */
+    double ends_s;
+    unsigned long thread;
+    int by_murmur2, closed;
+} Entrance;
+
+static PyObject *entrance_new(PyTypeObject *type, PyObject *args, PyObject *named)
+{
+    PyObject *module = PyType_GetModule(type), *outcome;
+    State *state = module ? PyModule_GetState(module) : NULL;
+    long long around_bytes, most_rows;
+    int by_murmur2;
+    if (!state || named ||
+        !PyArg_ParseTuple(args, "O!pLL", &PyType_Type, &outcome, &by_murmur2, &around_bytes, &most_rows)) {
+        if (!PyErr_Occurred())
+            PyErr_SetString(PyExc_TypeError, "an entrance takes no names");
+        return NULL;
+    }
+    if (!PyType_IsSubtype((PyTypeObject *)outcome, state->place)) {
+        PyErr_SetString(PyExc_TypeError, "outcomes are a kind of Place");
+        return NULL;
+    }
+    Entrance *made = (Entrance *)PyType_GenericAlloc(type, 0);
+    if (!made)
+        return NULL;
+    made->outcome = (PyTypeObject *)outcome;
+    made->writer = state->writer;
+    made->turns = state->turns;
+    Py_INCREF((PyObject *)made->outcome);
+    Py_INCREF((PyObject *)made->writer);
+    Py_INCREF((PyObject *)made->turns);
+    made->by_murmur2 = by_murmur2;
+    made->around_bytes = around_bytes;
+    made->most_rows = most_rows;
+    if (!(made->ways = PyDict_New()))
+        Py_CLEAR(made);
+    return (PyObject *)made;
+}
+
+static int entrance_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    Entrance *entrance = (Entrance *)self;
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(entrance->outcome);
+    Py_VISIT(entrance->writer);
+    Py_VISIT(entrance->turns);
+    Py_VISIT(entrance->ways);
+    return 0;
+}
+
+static int entrance_clear(PyObject *self)
+{
+    Entrance *entrance = (Entrance *)self;
+    Py_CLEAR(entrance->outcome);
+    Py_CLEAR(entrance->writer);
+    Py_CLEAR(entrance->turns);
+    Py_CLEAR(entrance->ways);
+    Py_CLEAR(entrance->now);
+    return 0;
+}
+
+static void entrance_free(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    PyObject_GC_UnTrack(self);
+    entrance_clear(self);
+    ((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
+    Py_DECREF(type);
+}
+
+/* Seconds by the clock that Python's time.monotonic is on Linux, or another one that only runs forward. */
+static double clock_s(void)
+{
+    struct timespec now;
+    return clock_gettime(CLOCK_MONOTONIC, &now) ? 1e300 : (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static PyObject *entrance_begin(PyObject *self, PyObject *args)
+{
+    Entrance *entrance = (Entrance *)self;
+    PyObject *now;
+    double left_s;
+    if (!PyArg_ParseTuple(args, "O!d", &PyLong_Type, &now, &left_s))
+        return NULL;
+    long long now_ms = PyLong_AsLongLong(now);
+    if (now_ms == -1 && PyErr_Occurred())
+        return NULL;
+    PyObject *before = entrance->now;
+    Py_INCREF(now);
+    entrance->now = now;
+    entrance->now_ms = now_ms;
+    entrance->ends_s = clock_s() + left_s;
+    entrance->thread = PyThread_get_thread_ident();
+    Py_XDECREF(before);
+    return none();
+}
+
+/* An outcome of the record that the writer takes next, which it is then given; NULL: with an error. */
+static PyObject *entrance_put(Entrance *entrance, Writer *writer, const Row *row, long long size)
+{
+    Place *made = (Place *)PyType_GenericAlloc(entrance->outcome, 0);
+    if (!made)
+        return NULL;
+    if (PyType_GetFlags(entrance->outcome) & Py_TPFLAGS_HAVE_GC)
+        PyObject_GC_UnTrack(made);
+    made->batch = writer->batch;
+    Py_INCREF(made->batch);
+    made->index = (Py_ssize_t)writer->count;
+    if (!writer_put(writer, row, entrance->now_ms, entrance->now)) {
+        Py_DECREF(made);
+        return NULL;
+    }
+    writer->size_bytes += size;
+    return (PyObject *)made;
+}
+
+/* Whether it is neither the first record of its batch nor the last one. */
+static int fits_inside(const Entrance *entrance, const Writer *writer, long long size)
+{
+    return writer->count > 0 && writer->count < entrance->most_rows - 1 && !writer->full && writer->batch &&
+           PyList_Check(writer->batch) && writer->size_bytes >= 0 && size < writer->limit - writer->size_bytes;
+}
+
+/* The partition's writer, and the place that its Turns go to; NULL: not known, or with an error. */
+static PyObject *writer_of(const Entrance *entrance, PyObject *way, const Row *row, long long size, PyObject **turns,
+                           Py_ssize_t *place)
+{
+    Py_ssize_t count = PyList_Size(way) - 1, target = -1;
+    if (count < 1)
+        return NULL;
+    if (row->key != Py_None) {
+        if (entrance->by_murmur2)
+            target = (Py_ssize_t)((murmur2_of(row->key) & 0x7FFFFFFF) % (uint32_t)count);
+    } else if ((*turns = item_of(way, 0)) && Py_TYPE(*turns) == entrance->turns &&
+               (*place = turns_place((Turns *)*turns, size)) >= 0) {
+        PyObject *number = item_of(((Turns *)*turns)->order, *place);
+        target = number ? PyLong_AsSsize_t(number) : -1;
+        Py_XDECREF(number);
+    }
+    return target < 0 || target >= count ? NULL : item_of(way, 1 + target);
+}
+
+static PyObject *accept_on(Entrance *entrance, PyObject *way, const Row *row)
+{
+    long long size = entrance->around_bytes + PyBytes_Size(row->value) +
+                     (row->key == Py_None ? 0 : PyBytes_Size(row->key));
+    if (size > entrance->limit_bytes - entrance->used_bytes)
+        return NULL;
+    PyObject *turns = NULL, *made = NULL;
+    Py_ssize_t place = -1;
+    PyObject *found = writer_of(entrance, way, row, size, &turns, &place);
+    if (found && PyObject_TypeCheck(found, entrance->writer)) {
+#ifdef Py_GIL_DISABLED
+        Py_BEGIN_CRITICAL_SECTION(found);
+#endif
+        if (fits_inside(entrance, (Writer *)found, size))
+            made = entrance_put(entrance, (Writer *)found, row, size);
+#ifdef Py_GIL_DISABLED
+        Py_END_CRITICAL_SECTION();
+#endif
+    }
+    if (made) {
+        entrance->used_bytes += size;
+        if (place >= 0)
+            turns_go((Turns *)turns, place, size);
+    }
+    Py_XDECREF(found);
+    Py_XDECREF(turns);
+    return made;
+}
+
+static PyObject *entrance_accept(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    Entrance *entrance = (Entrance *)self;
+    if (count != 6)
+        return PyErr_Format(PyExc_TypeError, "accept takes 6 arguments, not %zd", count);
+    PyObject *topic = args[0], *way;
+    Row row = {.value = args[1], .key = args[2]};
+    if (entrance->closed || Py_TYPE(row.value) != &PyBytes_Type ||
+        (row.key != Py_None && Py_TYPE(row.key) != &PyBytes_Type) || args[3] != Py_None ||
+        Py_TYPE(args[4]) != &PyTuple_Type || PyTuple_Size(args[4]) || args[5] != Py_None ||
+        Py_TYPE(topic) != &PyUnicode_Type || !entrance->now || entrance->thread != PyThread_get_thread_ident() ||
+        clock_s() >= entrance->ends_s)
+        return none();
+    way = PyDict_GetItemWithError(entrance->ways, topic);
+    if (!way || !PyList_Check(way))
+        return unfit();
+    Py_INCREF(way);
+    PyObject *made = accept_on(entrance, way, &row);
+    Py_DECREF(way);
+    return made ? made : unfit();
+}
+
+static PyMethodDef entrance_methods[] = {
+    {"begin", entrance_begin, METH_VARARGS, PyDoc_STR("begin(now_ms, left_s)")},
+    {"accept", (PyCFunction)(void (*)(void))entrance_accept, METH_FASTCALL,
+     PyDoc_STR("accept(topic, value, key, partition, headers, timestamp_ms): as of entrance.py, or None.")},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyMemberDef entrance_members[] = {
+    {"ways", T_OBJECT_EX, offsetof(Entrance, ways), READONLY, NULL},
+    MEMBER(Entrance, used_bytes, T_LONGLONG),
+    MEMBER(Entrance, limit_bytes, T_LONGLONG),
+    MEMBER(Entrance, closed, T_INT),
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyType_Slot entrance_slots[] = {
+    {Py_tp_new, entrance_new},
+    {Py_tp_dealloc, entrance_free},
+    {Py_tp_traverse, entrance_traverse},
+    {Py_tp_clear, entrance_clear},
+    {Py_tp_methods, entrance_methods},
+    {Py_tp_members, entrance_members},
+    {0, NULL},
+};
+
+static PyType_Spec entrance_type = {
+    .name = "ringleader._native.Entrance",
+    .basicsize = sizeof(Entrance),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = entrance_slots,
 };
 
 /* -- the module -- */
@@ -960,33 +1478,52 @@ static PyMethodDef functions[] = {
     {"read_rows", read_rows, METH_VARARGS, read_rows_doc},
     {"read_records", read_records, METH_VARARGS, read_records_doc},
     {"read_columns", read_columns, METH_VARARGS, read_columns_doc},
-    {"write_records", write_records, METH_VARARGS, write_records_doc},
     {"murmur2", murmur2, METH_O, murmur2_doc},
     {NULL, NULL, 0, NULL},
 };
 
+/* A type of the module, under its own name if it has one; NULL with an error. */
+static PyTypeObject *made_type(PyObject *module, PyType_Spec *spec, const char *name)
+{
+    PyObject *made = PyType_FromModuleAndSpec(module, spec, NULL);
+    if (made && name && PyModule_AddObjectRef(module, name, made) < 0)
+        Py_CLEAR(made);
+    return (PyTypeObject *)made;
+}
+
 static int begin(PyObject *module)
 {
     State *state = PyModule_GetState(module);
-    state->records = (PyTypeObject *)PyType_FromModuleAndSpec(module, &records_spec, NULL);
-    PyObject *place = PyType_FromModuleAndSpec(module, &place_type, NULL);
-    int wrong = !state->records || !place || PyModule_AddObjectRef(module, "Place", place) < 0;
-    Py_XDECREF(place);
-    return wrong ? -1 : PyModule_AddIntConstant(module, "INTERFACE", INTERFACE);
+    PyTypeObject *entrance = NULL;
+    int right = (state->records = made_type(module, &records_spec, NULL)) &&
+                (state->place = made_type(module, &place_type, "Place")) &&
+                (state->writer = made_type(module, &writer_type, "RecordWriter")) &&
+                (state->turns = made_type(module, &turns_type, "Turns")) &&
+                (entrance = made_type(module, &entrance_type, "Entrance")) &&
+                PyModule_AddIntConstant(module, "INTERFACE", INTERFACE) == 0;
+    Py_XDECREF((PyObject *)entrance);
+    return right ? 0 : -1;
 }
 
 static int clear(PyObject *module)
 {
     State *state = PyModule_GetState(module);
     Py_CLEAR(state->records);
+    Py_CLEAR(state->place);
+    Py_CLEAR(state->writer);
+    Py_CLEAR(state->turns);
     return 0;
 }
 
 static int traverse(PyObject *module, visitproc visit, void *arg)
 {
     State *state = PyModule_GetState(module);
-    if (state)
+    if (state) {
         Py_VISIT(state->records);
+        Py_VISIT(state->place);
+        Py_VISIT(state->writer);
+        Py_VISIT(state->turns);
+    }
     return 0;
 }
 

@@ -10,7 +10,7 @@ import importlib
 import os
 from typing import Any
 
-INTERFACE = 3
+INTERFACE = 4
 """The interface number that `_native.c` has too: a file that an earlier build left is not used."""
 
 

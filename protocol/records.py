@@ -7,7 +7,7 @@ epoch without touching the rest. Older formats (magic 0 and 1) are refused.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from struct import Struct
 from typing import Any, NamedTuple
@@ -273,7 +273,9 @@ def stamp(batch: bytes, base_offset: int, leader_epoch: int) -> bytes:
     )
 
 
-def stamp_producer(batch: bytes, producer_id: int, producer_epoch: int, base_sequence: int) -> bytes:
+def stamp_producer(
+    batch: bytes | memoryview, producer_id: int, producer_epoch: int, base_sequence: int
+) -> bytes:
     """The batch as another producer's, or with another sequence; its checksum is made again."""
     out = bytearray(batch)
     _PRODUCER.pack_into(out, 43, producer_id, producer_epoch, base_sequence)
@@ -372,6 +374,22 @@ def sealed(
     count: int,
 ) -> bytes:
     """The batch of these records, compressed as the attributes say: header and checksum before them."""
+    fields = base_offset, leader_epoch, attributes, last_offset_delta, base_timestamp, max_timestamp
+    return b"".join((header_of(body, *fields, producer, count), body))
+
+
+def header_of(
+    body: bytes | memoryview,
+    base_offset: int,
+    leader_epoch: int,
+    attributes: int,
+    last_offset_delta: int,
+    base_timestamp: int,
+    max_timestamp: int,
+    producer: tuple[int, int, int],
+    count: int,
+) -> bytes:
+    """The header of the batch of these records, with its checksum."""
     header = _HEADER.pack(
         base_offset,
         HEADER_BYTES - OVERHEAD_BYTES + len(body),
@@ -386,28 +404,7 @@ def sealed(
         count,
     )
     crc = crc32c(body, crc32c(header[CRC_START:]))
-    return b"".join((header[:17], _CRC.pack(crc), header[CRC_START:], body))
-
-
-def encode_records(
-    keys: list[bytes | None],
-    values: list[bytes | None],
-    headers: Mapping[int, Headers],
-    times_ms: list[int],
-) -> bytes:
-    """Records as they stand in a batch, at offsets from 0 on, with times after that of the first one.
-    `headers`: of the rows that have any."""
-    if native.compiled is not None:
-        found: bytes | None = native.compiled.write_records(keys, values, headers, times_ms)
-        if found is not None:
-            return found
-    base_ms = times_ms[0]
-    return b"".join(
-        [
-            encode_record(Record(key=key, value=value, headers=headers.get(row, ())), row, time_ms - base_ms)
-            for row, (key, value, time_ms) in enumerate(zip(keys, values, times_ms, strict=True))
-        ]
-    )
+    return b"".join((header[:17], _CRC.pack(crc), header[CRC_START:]))
 
 
 def encode_record(record: Record, offset_delta: int, timestamp_delta: int) -> bytes:

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, Protocol, Self
 
 from ringleader.protocol.compression import Compression, compress
-from ringleader.protocol.records import TRANSACTIONAL, Headers, encode_records, sealed
+from ringleader.protocol.record_writer import RecordWriter
+from ringleader.protocol.records import HEADER_BYTES, TRANSACTIONAL, Headers, header_of, sealed
 
 FRAME_BYTES = 20
 """The bytes of a record around key, value and headers: 5 at the least; with the time of its batch never
@@ -32,9 +33,10 @@ class RowSizes(NamedTuple):
 
 
 class Encoded(NamedTuple):
-    """The records of a batch, one after another, as offsets from 0 on. Times: Unix, in ms."""
+    """The records of a batch, one after another, as offsets from 0 on, behind room for its header where they
+    are a bytearray. Times: Unix, in ms."""
 
-    body: bytes | memoryview
+    body: bytes | memoryview | bytearray
     base_timestamp_ms: int
     max_timestamp_ms: int
 
@@ -84,37 +86,32 @@ class Builder(ABC):
         producer_epoch: int = -1,
         base_sequence: int = -1,
         transactional: bool = False,
-    ) -> bytes:
+    ) -> bytes | memoryview:
         """The batch of all records taken, at least one; the builder is empty after it.
 
         ``timestamp_ms``: of the records that have none of their own.
         """
-        body, base_ms, max_ms = self._taken(timestamp_ms)
         count = self.count
+        body, base_ms, max_ms = self._taken(timestamp_ms)
         self.count, self.size_bytes, self.full = 0, 0, False
-        return sealed(
-            compress(codec, bytes(body)) if codec is not Compression.NONE else body,
-            0,
-            -1,
-            codec | (TRANSACTIONAL if transactional else 0),
-            count - 1,
-            base_ms,
-            max_ms,
-            (producer_id, producer_epoch, base_sequence),
-            count,
-        )
+        records = memoryview(body)[HEADER_BYTES:] if isinstance(body, bytearray) else body
+        attributes = codec | (TRANSACTIONAL if transactional else 0)
+        producer = producer_id, producer_epoch, base_sequence
+        said = 0, -1, attributes, count - 1, base_ms, max_ms, producer, count
+        if codec is not Compression.NONE:
+            return sealed(compress(codec, bytes(records)), *said)
+        if not isinstance(body, bytearray):
+            return sealed(records, *said)
+        body[:HEADER_BYTES] = header_of(records, *said)
+        return memoryview(body)
 
 
-class RecordBuilder(Builder):
+class RecordBuilder(RecordWriter, Builder):
     """Is given records one by one, each with its time."""
 
     def __init__(self, limit_bytes: int, max_record_bytes: int) -> None:
-        super().__init__(limit_bytes, max_record_bytes)
-        self.keys: list[bytes | None] = []
-        self.values: list[bytes | None] = []
-        self.headers: dict[int, Headers] = {}
-        """Of the records that have any: few do."""
-        self.times_ms: list[int] = []
+        RecordWriter.__init__(self)
+        Builder.__init__(self, limit_bytes, max_record_bytes)
 
     def add(
         self, key: bytes | None, value: bytes | None, headers: Headers, timestamp_ms: int, size_bytes: int
@@ -123,22 +120,16 @@ class RecordBuilder(Builder):
         RowTooLargeError."""
         if size_bytes - FRAME_BYTES > self._max_record:
             raise RowTooLargeError(size_bytes)
-        count, size = self.count, self.size_bytes + size_bytes
-        if count and (size > self.limit or self.full):
+        size = self.size_bytes + size_bytes
+        if self.count and (size > self.limit or self.full):
             return False
-        self.keys.append(key)
-        self.values.append(value)
-        self.times_ms.append(timestamp_ms)
-        if headers:
-            self.headers[count] = headers
-        self.count, self.size_bytes = count + 1, size
-        self.full = size >= self.limit or count + 1 >= MAX_BATCH_ROWS
+        self.write(key, value, headers, timestamp_ms)
+        self.size_bytes = size
+        self.full = size >= self.limit or self.count >= MAX_BATCH_ROWS
         return True
 
     def _taken(self, timestamp_ms: int) -> Encoded:
-        keys, values, headers, times = self.keys, self.values, self.headers, self.times_ms
-        self.keys, self.values, self.headers, self.times_ms = [], [], {}, []
-        return Encoded(encode_records(keys, values, headers, times), times[0], max(times))
+        return Encoded(self.taken(), self.base_ms, self.max_ms)
 
 
 class BatchBuilder(Builder):

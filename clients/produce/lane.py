@@ -27,7 +27,7 @@ class Parcel(OutgoingBatch):
         partition: int,
         first: int,
         count: int,
-        data: bytes,
+        data: bytes | memoryview,
         first_s: float,
         fate: Fate,
         skipped: int,
@@ -87,7 +87,7 @@ class Lane(PartitionQueue[RecordBuilder]):
 
     def close_open(self, codec: Compression, transactional: bool) -> None:
         """The batch that is being filled goes to the end of the queue."""
-        fate, self.fate = self.fate, self._open_fate()
+        fate = self.fate
         fate.times_ms = times = self.builder.times_ms
         first, count, size = self._rows, self.builder.count, self.builder.size_bytes
         sequence = (first - self._base) % SEQUENCES if self.producer[0] >= 0 else -1
@@ -95,9 +95,12 @@ class Lane(PartitionQueue[RecordBuilder]):
         here, whence = (self.topic, self.partition), (data, self.opened_s)
         self.batches.append(Parcel(*here, first, count, *whence, fate, 0, size, self.era))
         self._rows += count
+        self.fate = self._open_fate()
 
     def _open_fate(self) -> Fate:
-        return Fate(asyncio.get_running_loop(), self.topic, self.partition)
+        fate = Fate(asyncio.get_running_loop(), self.topic, self.partition)
+        self.builder.batch = fate.batch
+        return fate
 
     def confirmed(self) -> None:
         """The leader has stored a batch: it knows the producer."""

@@ -29,7 +29,9 @@ class OutgoingBatch:
 
     __slots__ = ("count", "data", "first", "first_s", "partition", "topic")
 
-    def __init__(self, topic: str, partition: int, first: int, count: int, data: bytes, now_s: float) -> None:
+    def __init__(
+        self, topic: str, partition: int, first: int, count: int, data: bytes | memoryview, now_s: float
+    ) -> None:
         self.topic = topic
         self.partition = partition
         self.first = first

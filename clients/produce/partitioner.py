@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from functools import lru_cache
 from struct import Struct
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ringleader.protocol import native
 
@@ -118,6 +118,37 @@ def _murmur2_columns(keys: Any, length: int) -> Any:
         else:
             h = pc.multiply(pc.bit_wise_xor(h, word), m)
     return mixed(pc.multiply(mixed(h, 13), m), 15)
+
+
+class _TurnsInPython:
+    """What `_native.c` has under the name Turns."""
+
+    def __init__(self, order: list[int], most: int) -> None:
+        """`most`: bytes that a partition gets before it is the next one's turn."""
+        self._order, self._most = order, most
+        self._at = self._bytes = 0
+
+    @property
+    def current(self) -> int:
+        """The partition whose turn it is."""
+        return self._order[self._at]
+
+    def over(self, size_bytes: int) -> bool:
+        """Whether a record of that size goes to the next one."""
+        return self._bytes > 0 and self._bytes + size_bytes > self._most
+
+    def take(self, size_bytes: int) -> int:
+        """The partition of a record of that size."""
+        if self.over(size_bytes):
+            self._at, self._bytes = (self._at + 1) % len(self._order), 0
+        self._bytes += size_bytes
+        return self.current
+
+
+if TYPE_CHECKING:
+    Turns = _TurnsInPython
+else:
+    Turns = _TurnsInPython if native.compiled is None else native.compiled.Turns
 
 
 class StickyPartitions:

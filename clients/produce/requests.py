@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import cast
 
 from ringleader.clients.model import TopicPartition
 from ringleader.clients.produce.partition_queue import OutgoingBatch
@@ -30,7 +31,8 @@ def topic_data(
         if topic is None:
             topic = ProduceRequestTopicProduceData(batch.topic, topic_id(batch.topic))
             topics[batch.topic] = topic
-        topic.partition_data.append(ProduceRequestPartitionProduceData(batch.partition, batch.data))
+        data = cast(bytes, batch.data)  # a view of bytes is written as well
+        topic.partition_data.append(ProduceRequestPartitionProduceData(batch.partition, data))
     return list(topics.values())
 
 

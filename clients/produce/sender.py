@@ -22,7 +22,8 @@ from ringleader.clients.connection.failures import Failures
 from ringleader.clients.connection.requests import plain
 from ringleader.clients.errors import ClientError, RetriableError, is_retriable
 from ringleader.clients.model import Node, TopicPartition
-from ringleader.clients.produce.batch_builder import MAX_BATCH_ROWS, RecordBuilder, RowTooLargeError
+from ringleader.clients.produce.batch_builder import RecordBuilder, RowTooLargeError
+from ringleader.clients.produce.entrance import entrance
 from ringleader.clients.produce.errors import (
     DeliveryTimeoutError,
     FatalProducerError,
@@ -37,7 +38,7 @@ from ringleader.clients.produce.outcome import Outcome
 from ringleader.clients.produce.partitioner import partition_of_key
 from ringleader.clients.produce.requests import answers, newest, topic_data
 from ringleader.clients.produce.rows import PLAIN_BYTES
-from ringleader.clients.produce.topics import Sticky, Topics
+from ringleader.clients.produce.topics import Topics
 from ringleader.clients.produce.transactions import FENCED, Transactions
 from ringleader.protocol.compression import Compression
 from ringleader.protocol.errors import ErrorCode, error_name
@@ -54,16 +55,6 @@ _FATAL = (ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, ErrorCode.CLUSTER_AUT
 _FORGOTTEN = (ErrorCode.UNKNOWN_PRODUCER_ID, ErrorCode.INVALID_PRODUCER_EPOCH)
 
 
-class _Way:
-    """A topic's partitions, as records without more ado find them."""
-
-    __slots__ = ("lanes", "sticky")
-
-    def __init__(self, lanes: list[Lane | None]) -> None:
-        self.lanes = lanes
-        self.sticky: Sticky | None = None
-
-
 class BatchSender:
     """Belongs to one event loop. `run` it."""
 
@@ -75,10 +66,10 @@ class BatchSender:
         self._by_murmur2 = settings.partitioner == "murmur2"
         self.topics = Topics(cluster, settings, self._looked, self._filled)
         self.transactions = Transactions(cluster, settings, self.wake, self._renumber)
-        self.memory = Memory(settings.buffer_memory)
+        self.entrance = entrance(self._by_murmur2)
+        self.entrance.closed = int(settings.transactional_id is not None)
+        self.memory = Memory(settings.buffer_memory, self.entrance)
         self._lanes: dict[TopicPartition, Lane] = {}
-        self._ways: dict[str, _Way] = {}
-        """By topic, as its metadata are known."""
         self._active: dict[TopicPartition, Lane] = {}
         """Those with something to send."""
         self._requests: dict[asyncio.Task[None], int] = {}
@@ -101,49 +92,29 @@ class BatchSender:
     def add_now(self, topic: str, key: bytes | None, value: bytes, timestamp_ms: int) -> Outcome | None:
         """As `add`, of a record without headers that names no partition; None, and nothing done, when it has
         to wait, or its partition is not known without more ado. Raises what keeps it from being sent."""
-        # Each of these lines is paid for every record: few calls, and none for what is known.
-        transactions, memory = self.transactions, self.memory
-        if transactions.id is not None or transactions.fatal is not None:
-            transactions.check_accepts()
-        way = self._ways.get(topic)
-        if way is None and (way := self._way(topic)) is None:
-            return None
+        self.transactions.check_accepts()
+        way = self.entrance.ways.get(topic) or self._way(topic)
         size = PLAIN_BYTES + len(value) + (0 if key is None else len(key))
-        used = memory.used_bytes + size
-        if used > memory.limit_bytes or memory.waiting:
+        if way is None or not self.memory.has_room(size):
             return None
-        lanes = way.lanes
         if key is None:
-            sticky = way.sticky = way.sticky or self.topics.sticky(topic)
-            if sticky is None:
+            if (sticky := self.topics.sticky(topic)) is None:
                 return None
-            target = sticky.take(size)
+            target, way[0] = sticky.take(size), sticky.turns
         elif self._by_murmur2:
-            target = partition_of_key(key, len(lanes))
+            target = partition_of_key(key, len(way) - 1)
         else:
             return None
-        lane = lanes[target]
-        if lane is None:
-            lane = lanes[target] = self._lane((topic, target))
-        builder = lane.builder
-        count, filled = builder.count, builder.size_bytes + size
-        if count and filled < builder.limit and count < MAX_BATCH_ROWS - 1 and not builder.full:
-            # Neither the first record of a batch nor the last one.
-            builder.keys.append(key)
-            builder.values.append(value)
-            builder.times_ms.append(timestamp_ms)
-            builder.count, builder.size_bytes = count + 1, filled
-            outcome = Outcome(lane.fate.batch, count)
-        else:
-            outcome = self.add((topic, target), key, value, (), timestamp_ms, size)
-        memory.used_bytes = used
+        outcome = self.add((topic, target), key, value, (), timestamp_ms, size)
+        self.memory.take_now(size)
+        way[1 + target] = self._lane((topic, target)).builder
         return outcome
 
-    def _way(self, topic: str) -> _Way | None:
+    def _way(self, topic: str) -> list[Any] | None:
         count = self.topics.count(topic)
         if count is None:
             return None
-        found = self._ways[topic] = _Way([self._lanes.get((topic, number)) for number in range(count)])
+        found = self.entrance.ways[topic] = [None] * (1 + count)
         return found
 
     def _lane(self, tp: TopicPartition) -> Lane:
@@ -203,12 +174,14 @@ class BatchSender:
             self._hurry -= 1
 
     def _looked(self) -> None:
-        self._ways.clear()
+        self.entrance.ways.clear()
         self._wake.set()
 
     def wake(self) -> None:
-        """Something may be sent that could not before."""
+        """Something may be sent that could not before, or nothing may be sent any more."""
         self._wake.set()
+        if self.transactions.fatal is not None:
+            self.entrance.closed = 1
 
     async def drop_all(self, error: Callable[[], ClientError]) -> None:
         """Everything fails with that; what is under way when its request is over, if it was not confirmed."""

@@ -17,7 +17,7 @@ from ringleader.clients.errors import BrokerError, ClientError, RetriableError, 
 from ringleader.clients.model import Node, TopicPartition
 from ringleader.clients.produce.errors import SendTimeoutError, UnknownPartitionError
 from ringleader.clients.produce.model import ProducerSettings
-from ringleader.clients.produce.partitioner import StickyPartitions, partition_of_key
+from ringleader.clients.produce.partitioner import Turns, partition_of_key
 from ringleader.protocol.errors import ErrorCode, error_name
 from ringleader.protocol.schema import ZERO_UUID
 
@@ -34,11 +34,15 @@ class Sticky:
 
     def __init__(self, known: TopicMetadata, batch_bytes: int, filled: Callable[[int], None]) -> None:
         self.known, self._available = known, _available(known)
-        self._most = min(batch_bytes, STICKY_BYTES)
         self._filled = filled if batch_bytes <= STICKY_BYTES else None
-        self._order = StickyPartitions(self._available, random.Random())
-        self._current = self._order.current
-        self._bytes = 0
+        order = list(self._available)
+        random.shuffle(order)
+        self._turns = Turns(order, min(batch_bytes, STICKY_BYTES))
+
+    @property
+    def turns(self) -> Turns | None:
+        """What tells the partition of a record; None: only `take` does."""
+        return self._turns if self._filled is None else None
 
     def fits(self, known: TopicMetadata) -> bool:
         """Whether the partitions that have a leader are still those."""
@@ -48,13 +52,9 @@ class Sticky:
 
     def take(self, size_bytes: int) -> int:
         """The partition of a record."""
-        self._bytes += size_bytes
-        if self._bytes > self._most and self._bytes > size_bytes:
-            if self._filled is not None:
-                self._filled(self._current)
-            self._order.move_on()
-            self._current, self._bytes = self._order.current, size_bytes
-        return self._current
+        if self._filled is not None and self._turns.over(size_bytes):
+            self._filled(self._turns.current)
+        return self._turns.take(size_bytes)
 
 
 def _available(known: TopicMetadata) -> list[int]:

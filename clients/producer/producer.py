@@ -75,7 +75,7 @@ class Producer(InLoop):
         super().__init__(f"producer {self.settings.transactional_id or self._client_id!r}")
         self._cluster: Cluster | None = None
         self._sender: BatchSender | None = None
-        self._add_now: Callable[..., asyncio.Future[RecordMetadata] | None] = lambda *_record: None
+        self._accept: Callable[..., asyncio.Future[RecordMetadata] | None] = lambda *_record: None
         self._tasks: list[asyncio.Task[None]] = []
         self._now_ms = 0
         self._ms_ends_s = 0.0
@@ -116,7 +116,9 @@ class Producer(InLoop):
             self._loop = None
             await cluster.close()
             raise
-        self._cluster, self._sender, self._add_now = cluster, sender, cast(Any, sender.add_now)
+        self._cluster, self._sender = cluster, sender
+        if self._takes_bytes:
+            self._accept = cast(Any, sender.entrance.accept)
         works = [sender.run(), sender.topics.run()]
         self._tasks = [asyncio.create_task(work, name="producer") for work in works]
         self._runs = True
@@ -187,12 +189,17 @@ class Producer(InLoop):
         about the topic, ProducerClosedError.
         """
         try:
+            if self._open == Here.process:
+                found = self._accept(topic, value, key, partition, headers, timestamp_ms)
+                if found is not None:
+                    return found
             if (
                 self._open != Here.process
                 or time.monotonic() >= self._ms_ends_s
                 or threading.get_ident() != self._thread
             ):
                 await self._begin_to_send()
+            sender = self._running()
             if (
                 self._takes_bytes
                 and type(value) is bytes
@@ -202,11 +209,11 @@ class Producer(InLoop):
                 and timestamp_ms is None
                 and type(topic) is str
             ):
-                outcome = self._add_now(topic, key, value, self._now_ms)
+                outcome = sender.add_now(topic, key, value, self._now_ms)
                 if outcome is not None:
-                    return outcome
+                    return cast("asyncio.Future[RecordMetadata]", outcome)
             at_ms = self._now_ms if timestamp_ms is None else timestamp_ms
-            return await self._sent(self._running(), topic, value, key, partition, headers, at_ms)
+            return await self._sent(sender, topic, value, key, partition, headers, at_ms)
         except Exception as error:
             if self._sender is not None:
                 # A transaction without it must not be committed, whether or not the application looks.
@@ -224,7 +231,9 @@ class Producer(InLoop):
             self._running()
             now_s = time.time()
             self._now_ms = int(now_s * 1000)
-            self._ms_ends_s = time.monotonic() + (self._now_ms + 1) / 1000 - now_s
+            left_s = (self._now_ms + 1) / 1000 - now_s
+            self._ms_ends_s = time.monotonic() + left_s
+            self._running().entrance.begin(self._now_ms, left_s)
         if self._open != Here.process:
             self._open = Here.process
             asyncio.get_running_loop().call_soon(self._close)

@@ -88,7 +88,7 @@ def test_every_codec(codec: Compression) -> None:
     found = columns(rows)
     builder.fill(found, found.sizes(), 0)
     built = builder.build(NOW_MS, codec)
-    check_batch(built)
+    check_batch(bytes(built))
     (view,) = iter_batches(built)
     assert view.header.compression == codec
     assert [(record.key, record.value) for record in view.records()] == [(row[0], row[1]) for row in rows]

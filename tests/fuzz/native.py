@@ -20,6 +20,7 @@ ROOT = HERE.parents[1]
 FLAGS = ("-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer")
 TESTS = (
     "tests/protocol/test_native.py",
+    "tests/protocol/test_native_writer.py",
     "tests/protocol/test_records_columns.py",
     "tests/protocol/test_records_in_place.py",
 )

@@ -23,7 +23,6 @@ from ringleader.protocol.records import (
     CorruptBatchError,
     Record,
     build_batch,
-    encode_records,
     iter_batches,
     varint,
 )
@@ -73,57 +72,9 @@ def test_batches_of_producers_are_always_accepted(
         assert compiled.read_values(buffer, begin, first, count) == (taken[1], stop)
 
 
-@settings(deadline=None)
-@given(RECORDS)
-def test_records_are_written_as_by_python(compiled: ModuleType, found: Any) -> None:
-    records = made(found, holes=False)
-    keys, values = [one.key for one in records], [one.value for one in records]
-    times = [one.timestamp_ms for one in records]
-    heads = {row: tuple(one.headers) for row, one in enumerate(records) if one.headers}
-    before = native.compiled
-    try:
-        native.compiled = None
-        wanted = encode_records(keys, values, heads, times)
-    finally:
-        native.compiled = before
-    assert compiled.write_records(keys, values, heads, times) == wanted
-
-
-@pytest.mark.parametrize(
-    ("keys", "values", "heads", "times"),
-    [
-        ([None], ["text"], {}, [0]),
-        ([bytearray(b"k")], [None], {}, [0]),
-        ([None], [None], {0: [("h", b"v")]}, [0]),
-        ([None], [None], {0: (["h", b"v"],)}, [0]),
-        ([None], [None], {0: (("h",),)}, [0]),
-        ([None], [None], {0: ((b"h", b"v"),)}, [0]),
-        ([None], [None], {0: (("h", "v"),)}, [0]),
-        ([None] * 2, [None] * 2, {}, [-1, 2**63 - 1]),
-    ],
-)
-def test_what_is_no_record_is_not_written(
-    compiled: ModuleType, keys: Any, values: Any, heads: Any, times: Any
-) -> None:
-    assert compiled.write_records(keys, values, heads, times) is None
-
-
-def test_lists_of_other_lengths_and_other_things_raise(compiled: ModuleType) -> None:
-    with pytest.raises(IndexError):
-        compiled.write_records([None, None], [None], {}, [0, 0])
-    with pytest.raises(IndexError):
-        compiled.write_records([None], [None], {}, [])
-    with pytest.raises(TypeError):
-        compiled.write_records([None], [None], {}, ["now"])
-    with pytest.raises(OverflowError):
-        compiled.write_records([None], [None], {}, [2**63])
-    with pytest.raises(UnicodeEncodeError):
-        compiled.write_records([None], [None], {0: (("\ud800", None),)}, [0])
-    with pytest.raises(TypeError):
-        compiled.write_records((), [], {}, [])
+def test_the_hash_of_what_is_no_key(compiled: ModuleType) -> None:
     with pytest.raises(TypeError, match="a key is bytes"):
         compiled.murmur2("text")
-    assert compiled.write_records([], [], {}, []) == b""
 
 
 WRITTEN: list[Any] = [
@@ -169,7 +120,7 @@ def test_a_place_outside_of_its_batch(compiled: ModuleType) -> None:
         compiled.Place([(RecordMetadata, "t", 3, 2**63 - 1, 9), None], 1).result()
     with pytest.raises(IndexError):
         compiled.Place([], 0).done()
-    with pytest.raises(AttributeError):  # what is not known yet is asked for by a method of a class on top
+    with pytest.raises((AttributeError, IndexError)):  # what is not known yet is asked for by methods on top
         compiled.Place([None], 0).done()
     many: list[Any] = [(), ([],), ((), 1), ([], "1"), ([], 2**70), ([], 1, 2)]
     for wrong in many:

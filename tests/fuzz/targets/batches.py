@@ -11,7 +11,7 @@ import pyarrow as pa
 from crc32c import crc32c
 
 from ringleader.clients.fetch.model import Record as ConsumerRecord
-from ringleader.protocol import compression, native, rows
+from ringleader.protocol import compression, native, record_writer, rows
 from ringleader.protocol.columns import BatchRows, Columns, decode_columns
 from ringleader.protocol.compression import decompress, inflate_limit
 from ringleader.protocol.errors import MalformedError
@@ -123,6 +123,22 @@ def _produced(data: bytes) -> None:
     again = build_batch(records)
     [built] = iter_batches(again)
     promise(list(built.records()) == records, "records that were written are read as others")
+    if COMPILED is not None:
+        _written(records, COMPILED.RecordWriter())
+
+
+def _written(records: list[Record], writer: Any) -> None:
+    """One by one, by compiled code and by Python."""
+    other = record_writer._InPython()
+    for one in records:
+        given = one.key, one.value, tuple(one.headers), one.timestamp_ms
+        try:
+            writer.write(*given)
+        except OverflowError:  # a time too far from the first one's: Python writes more than 64 bits
+            return
+        other.write(*given)
+    promise(writer.times_ms == other.times_ms, "the times of records are other ones")
+    promise(writer.taken() == other.taken(), "compiled code writes other records")
 
 
 def _codecs(data: bytes) -> None:
