@@ -478,13 +478,15 @@ static void measure(Binary *column, int64_t size)
 }
 
 /* The first pass: how many rows there are, and how many bytes. 0: unfit. */
-static int count_part(const Part *part, Columns *columns)
+static int count_part(const Part *part, Columns *columns, int with_headers)
 {
     const uint8_t *at = part->start;
     int64_t last = -1, offset, micros;
     Found found;
     for (Py_ssize_t row = 0; row < part->count; row++) {
         if (!next_of(part, row, &at, &last, &found, &offset, &micros))
+            return 0;
+        if (with_headers && !headers_fit(&found)) /* those of a record that is left out, too */
             return 0;
         if (offset < columns->from_offset || offset >= columns->to_offset)
             continue;
@@ -558,7 +560,7 @@ static int fill_part(const Part *part, Columns *columns)
 static PyObject *columns_of(const Part *parts, Py_ssize_t count, Columns *columns, int with_headers)
 {
     for (Py_ssize_t i = 0; i < count; i++)
-        if (!count_part(&parts[i], columns))
+        if (!count_part(&parts[i], columns, with_headers))
             return NULL;
     int64_t rows = columns->room;
     if (!make_room(&columns->keys, rows) || !make_room(&columns->values, rows) ||

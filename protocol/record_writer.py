@@ -9,7 +9,7 @@ from ringleader.protocol.records import HEADER_BYTES, Headers, Record, encode_re
 
 
 class _InPython:
-    """What `_native.c` has under the name RecordWriter."""
+    """As RecordWriter of `_native.c`."""
 
     def __init__(self) -> None:
         self.times_ms: list[int] = []

@@ -11,7 +11,7 @@ from ringleader.protocol import native
 
 
 class _InPython:
-    """What `_native.c` has under the name Entrance. Python has no quicker way than that of all records."""
+    """As Entrance of `_native.c`. Python has no quicker way than that of all records."""
 
     def __init__(self, _outcome: type, _by_murmur2: bool, _around_bytes: int, _most_rows: int) -> None:
         self.ways: dict[str, list[Any]] = {}

@@ -154,8 +154,8 @@ class Place:
 
 
 def _of_future(name: str) -> Any:
-    """What asyncio asks of a future under a name of its own. One by one: with a `__getattr__` all that is
-    asked of an outcome would take three times as long."""
+    """An attribute that asyncio asks a future for, under a name of its own. One by one: with a `__getattr__`
+    all that is asked of an outcome would take twice as long."""
     return property(lambda self: getattr(self._fate.future(self._index), name))
 
 

@@ -121,7 +121,7 @@ def _murmur2_columns(keys: Any, length: int) -> Any:
 
 
 class _TurnsInPython:
-    """What `_native.c` has under the name Turns."""
+    """As Turns of `_native.c`."""
 
     def __init__(self, order: list[int], most: int) -> None:
         """`most`: bytes that a partition gets before it is the next one's turn."""

@@ -41,7 +41,7 @@ class Sticky:
 
     @property
     def turns(self) -> Turns | None:
-        """What tells the partition of a record; None: only `take` does."""
+        """The part that tells the partition of a record; None: only `take` tells it."""
         return self._turns if self._filled is None else None
 
     def fits(self, known: TopicMetadata) -> bool:

@@ -251,6 +251,17 @@ def test_columns_are_of_offsets_that_ascend_up_to_the_end_of_the_part(compiled: 
     )
 
 
+def test_headers_of_a_record_that_is_left_out_have_to_fit_as_in_python(compiled: ModuleType) -> None:
+    data = build_batch([Record(i, 0, None, b"v", [("h", b"x")]) for i in range(3)])[HEADER_BYTES:]
+    broken = data.replace(b"\2h", b"\20h", 1)
+
+    def taken(records: bytes, with_headers: bool) -> Any:
+        return compiled.read_columns([(records, 0, len(records), 3, 0, 2, 0, False)], 2, 9, with_headers)
+
+    assert taken(data, True)[0] == taken(broken, False)[0] == 1
+    assert taken(broken, True) is None
+
+
 def test_records_are_made_when_their_turn_comes_of_bytes_that_are_held_until_then(
     compiled: ModuleType,
 ) -> None:
