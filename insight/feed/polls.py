@@ -160,6 +160,11 @@ class Polls:
         found = None if self._metadata is None else self._metadata.topics.get(topic)
         return 0 if found is None or found.error_code else len(found.partitions)
 
+    @property
+    def hosts(self) -> set[str]:
+        """Of all brokers, or nodes."""
+        return set() if self._metadata is None else {one.host for one in self._metadata.brokers.values()}
+
     def _coordinators(self) -> None:
         """Tell who leads the partitions of the offsets topic, where that changed. Nodes tell it in the topic
         itself: in metadata they stand for the brokers that lead it."""

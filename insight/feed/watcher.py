@@ -145,6 +145,8 @@ class Watcher:
         if self._reports is not None:
             if self.exact:
                 self._on_notice("nodes are not asked what clients told: it stands in the cluster's journal")
+            elif self._reports.wants_hosts and not self._polls.of_nodes:
+                self._on_notice("nobody is asked what clients told: these are no nodes of Ringleader")
             else:
                 works.append(self._hear(self._reports))
         self._tasks = [asyncio.create_task(self._guard(work), name="watcher") for work in works]
@@ -398,6 +400,8 @@ class Watcher:
     async def _hear(self, reports: Reports) -> None:
         await self._ahead.wait()
         while True:
+            if reports.wants_hosts:
+                reports.know(self._polls.hosts)
             for told in await reports.read():
                 self._tell(told)
             await asyncio.sleep(REPORTS_EVERY_S)

@@ -131,7 +131,7 @@ NodeHttpOption = Annotated[
         metavar="[NAME=]URL",
         parser=utf8,
         help="HTTP endpoint of a node (http://HOST:PORT), where what clients told of themselves is read; may "
-        "be repeated.",
+        "be repeated. https://*:PORT: of each node that the cluster names.",
         show_default=False,
     ),
 ]
@@ -206,12 +206,19 @@ def _watch_with(
         )
     )
 
-    def watcher_of(one: Cluster) -> Watcher:
+    def notice_of(one: Cluster) -> Callable[[str], None]:
         about = f"{printable(one.name)}: " if one.name else ""
+        return lambda text: complain(f"{about}{text}")
 
-        def notice(text: str) -> None:
-            complain(f"{about}{text}")
+    def reports_of(one: Cluster) -> Reports | None:
+        try:
+            return Reports(one.nodes, notice_of(one), token=token, context=context) if one.nodes else None
+        except ValueError as error:
+            fail(f"--node-http: {error}. Give https://*:PORT and --node-authority FILE.", WRONG_INPUT)
 
+    reports = {one.name: reports_of(one) for one in clusters}
+
+    def watcher_of(one: Cluster) -> Watcher:
         return Watcher(
             one.servers,
             one.history,
@@ -220,8 +227,8 @@ def _watch_with(
             from_start=from_start,
             max_age_ms=age_ms,
             max_bytes=size,
-            reports=Reports(one.nodes, notice, token=token, context=context) if one.nodes else None,
-            on_notice=notice,
+            reports=reports[one.name],
+            on_notice=notice_of(one),
         )
 
     def show_of(one: Cluster) -> Show:

@@ -154,3 +154,14 @@ def test_clusters_that_cannot_be_are_one_sentence(arguments: list[str], says: st
     done = run_here(None, "watch", *arguments)
     assert done.code == 2
     assert says in " ".join(done.err.split())
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_a_token_does_not_go_to_hosts_that_nobody_named_without_authorities(
+    tmp_path: Path, scheme: str
+) -> None:
+    (tmp_path / "token").write_text("correct-horse-battery")
+    arguments = ("--node-http", f"{scheme}://*:1", "--node-token-file", str(tmp_path / "token"))
+    done = run_here(None, "watch", *arguments)
+    assert done.code == 2
+    assert f"--node-http: {scheme}://*:1 with a token needs https and the authorities" in done.err

@@ -6,8 +6,10 @@ import asyncio
 import http.server
 import json
 import re
+import ssl
 import threading
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -181,6 +183,47 @@ async def test_a_node_that_answers_wrongly_is_said_once_and_asked_again(
     assert node.asked == [f"/clients?after={number}" for number in (0, 5, 7, 7, 7, 7)]
     assert [one.partition(" cannot be read: ")[2][: len(why)] for one in said] == [why, "", why]
     assert said[1] == f"what clients told {node.url} can be read again"
+
+
+async def test_hosts_that_the_cluster_names_are_asked_while_it_does(node: _Node) -> None:
+    said: list[str] = []
+    port = node.server.server_address[1]
+    reports = Reports([f"http://*:{port}"], said.append)
+    assert reports.wants_hosts
+    assert await reports.read() == []
+    node.answers = [answer(5), answer(7), answer(8)]
+    for hosts in (["127.0.0.1"], ["127.0.0.1", "localhost@127.0.0.1", "a/b", ""], [], ["127.0.0.1"]):
+        reports.know(hosts)
+        assert await reports.read() == []
+    # It goes on where it was when the node is there again.
+    assert node.asked == [f"/clients?after={number}" for number in (0, 5, 7)]
+    assert [one.partition(" of a node is no name")[0] for one in said] == [
+        "''",
+        "'a/b'",
+        "'localhost@127.0.0.1'",
+    ]
+
+
+async def test_no_more_nodes_are_asked_than_there_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ringleader.insight.feed.reports.NODES_MAX", 2)
+    said: list[str] = []
+    reports = Reports(["http://a:1", "https://*:2"], said.append)
+    reports.know(["b", "c", "::1", "d"])
+    assert reports._asked == {"http://a:1", "https://[::1]:2"}
+    assert said == ["2 nodes at most are asked what clients told, not https://b:2"]
+
+
+def test_a_token_goes_to_named_hosts_or_to_those_with_a_certificate_of_a_chosen_authority() -> None:
+    context = ssl.create_default_context()
+    for url, given, good in (
+        ("http://node:1", None, True),
+        ("https://*:1", context, True),
+        ("https://*:1", None, False),
+        ("http://*:1", context, False),
+    ):
+        with nullcontext() if good else pytest.raises(ValueError, match="any host could get the token"):
+            Reports([url], pytest.fail, token=TOKEN, context=given)
+    Reports(["http://*:1"], pytest.fail)
 
 
 @pytest.mark.parametrize(
