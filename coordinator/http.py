@@ -70,6 +70,7 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
@@ -345,17 +346,21 @@ class HttpEndpoint:
         text = "certificates cannot be read; those from before stay"
         self._log.error(text, listener="http.listen", reason=reason)
 
-    async def _health(self, _request: Request) -> Response:
+    async def _asked(self, question: Coroutine[Any, Any, T]) -> T:
+        """The answer of the node's loop. Raises HTTPException (503) where it takes too long."""
         try:
-            await asyncio.wait_for(self.side.ask(self.side.is_ready()), ANSWER_TIMEOUT_S)
+            return await asyncio.wait_for(self.side.ask(question), ANSWER_TIMEOUT_S)
         except TimeoutError:
-            return PlainTextResponse("the event loop does not answer\n", 503)
+            raise HTTPException(503, "the event loop does not answer\n") from None
+
+    async def _health(self, _request: Request) -> Response:
+        await self._asked(self.side.is_ready())
         return PlainTextResponse("alive\n")
 
     async def _ready(self, _request: Request) -> Response:
         try:
-            ready = await asyncio.wait_for(self.side.ask(self.side.is_ready()), ANSWER_TIMEOUT_S)
-        except TimeoutError:
+            ready = await self._asked(self.side.is_ready())
+        except HTTPException:
             ready = False
         return PlainTextResponse("ready\n" if ready else "not ready\n", 200 if ready else 503)
 
@@ -365,10 +370,7 @@ class HttpEndpoint:
             return PlainTextResponse("groups: only all, or group=NAME\n", 400)
         named = request.query_params.getlist("group")
         wanted = [] if every else named or None
-        try:
-            figures = await asyncio.wait_for(self.side.ask(self.side.figures(wanted)), ANSWER_TIMEOUT_S)
-        except TimeoutError:
-            return PlainTextResponse("the event loop does not answer\n", 503)
+        figures = await self._asked(self.side.figures(wanted))
         registry = CollectorRegistry(auto_describe=False)
         registry.register(_Families(figures))
         ProcessCollector(registry=registry)
@@ -380,10 +382,7 @@ class HttpEndpoint:
             return PlainTextResponse("after: the number of a report\n", 400)
         if self.side.telemetry is None:
             return PlainTextResponse("clients are not asked: set telemetry.enable\n", 404)
-        try:
-            found = await asyncio.wait_for(self.side.ask(self.side.reports(int(after))), ANSWER_TIMEOUT_S)
-        except TimeoutError:
-            return PlainTextResponse("the event loop does not answer\n", 503)
+        found = await self._asked(self.side.reports(int(after)))
         return Response(found, media_type="application/json")
 
 

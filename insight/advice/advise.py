@@ -88,7 +88,5 @@ def _looked_at(past: Past) -> tuple[str, ...]:
         each = str(least) if least == most else f"{least} to {most}"
         said.append(f"{count(len(members), 'member')} with {each} partitions")
     if past.behind:
-        newest = [one.newest for one in past.behind.values()]
-        behind = sum(one.end_offset - one.committed for one in newest if one.committed is not None)
-        said.append(f"{behind:,} records behind")
+        said.append(f"{past.records_behind:,} records behind")
     return tuple(said)

@@ -175,6 +175,13 @@ class Past:
             generation = one.generation
         return found
 
+    @property
+    def records_behind(self) -> int:
+        """By the newest measurements, summed over partitions; one that was measured before its last commit
+        counts as 0."""
+        newest = [one.newest for one in self.behind.values()]
+        return sum(max(one.end_offset - one.committed, 0) for one in newest if one.committed is not None)
+
     @cached_property
     def known(self) -> dict[str, Member]:
         """Every member that was seen, by member id, as it was last with partitions."""

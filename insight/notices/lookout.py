@@ -119,6 +119,5 @@ def _unread(past: Past) -> tuple[int, int] | None:
     """Since when nobody reads, of a group that had members, and its lag in records."""
     if not past.rebalances or past.rebalances[-1].members or not past.rebalances[-1].before:
         return None
-    newest = [one.newest for one in past.behind.values()]
-    behind = sum(max(one.end_offset - one.committed, 0) for one in newest if one.committed is not None)
+    behind = past.records_behind
     return (past.rebalances[-1].at_ms, behind) if behind else None

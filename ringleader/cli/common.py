@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
@@ -32,6 +32,11 @@ def fail(sentence: str, code: int = FAILED) -> NoReturn:
     """Print one sentence on standard error and end with `code`."""
     complain(sentence)
     raise typer.Exit(code)
+
+
+def file_option(text: str, *names: str) -> Any:
+    """An option that takes a FILE; `text` is its help. Without `names`: that of the parameter."""
+    return typer.Option(*names, metavar="FILE", dir_okay=False, help=text, show_default=False)
 
 
 def utf8(argument: str) -> str:

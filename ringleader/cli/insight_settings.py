@@ -7,9 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
 
-import typer
-
-from ringleader.cli.common import WRONG_INPUT, fail
+from ringleader.cli.common import WRONG_INPUT, fail, file_option
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -24,12 +22,8 @@ NOTIFY = "notify_"
 """Before those of notices."""
 ConfigOption = Annotated[
     Path | None,
-    typer.Option(
-        "--config",
-        metavar="FILE",
-        dir_okay=False,
-        help="Settings file; flags win over the environment, and the environment over the file.",
-        show_default=False,
+    file_option(
+        "Settings file; flags win over the environment, and the environment over the file.", "--config"
     ),
 ]
 _Model = TypeVar("_Model", bound="BaseModel")

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ringleader.cli.common import WRONG_INPUT, complain, fail, utf8
+from ringleader.cli.common import WRONG_INPUT, complain, fail, file_option, utf8
 
 HELP = (
     "Serve KEDA's external scaler: how many members a group would use.\n\n"
@@ -27,34 +27,18 @@ ADDRESS = "127.0.0.1:6000"
 
 HistoryFileOption = Annotated[
     Path,
-    typer.Option(
-        "--history",
-        metavar="FILE",
-        dir_okay=False,
-        help="History file that `ringleader watch --history FILE` writes.",
-        show_default=False,
-    ),
+    file_option("History file that `ringleader watch --history FILE` writes.", "--history"),
 ]
 ListenOption = Annotated[
     str, typer.Option(metavar="HOST:PORT", parser=utf8, help="Address for KEDA.", show_default=True)
 ]
 CertificateOption = Annotated[
     Path | None,
-    typer.Option(
-        metavar="FILE",
-        dir_okay=False,
-        help="PEM file with private key and certificates: the scaler uses TLS.",
-        show_default=False,
-    ),
+    file_option("PEM file with private key and certificates: the scaler uses TLS."),
 ]
 AuthorityOption = Annotated[
     Path | None,
-    typer.Option(
-        metavar="FILE",
-        dir_okay=False,
-        help="PEM file with CA certificates: KEDA must show a certificate signed by one of them.",
-        show_default=False,
-    ),
+    file_option("PEM file with CA certificates: KEDA must show a certificate signed by one of them."),
 ]
 AnyoneOption = Annotated[
     bool,

@@ -16,7 +16,7 @@ import typer
 
 from ringleader.cli.asking import NOWHERE
 from ringleader.cli.clusters import Cluster, clusters_of
-from ringleader.cli.common import BOOTSTRAP, WRONG_INPUT, complain, fail, utf8
+from ringleader.cli.common import BOOTSTRAP, WRONG_INPUT, complain, fail, file_option, utf8
 from ringleader.cli.flags import command_with
 from ringleader.cli.insight_settings import ConfigOption, Settings, flags, load_or_fail
 from ringleader.cli.lines import REMEMBERED, AsJson, AsText
@@ -137,18 +137,11 @@ NodeHttpOption = Annotated[
 ]
 NodeTokenFileOption = Annotated[
     Path | None,
-    typer.Option(
-        metavar="FILE", dir_okay=False, help="Token of these endpoints (http.token.file).", show_default=False
-    ),
+    file_option("Token of these endpoints (http.token.file)."),
 ]
 NodeAuthorityOption = Annotated[
     Path | None,
-    typer.Option(
-        metavar="FILE",
-        dir_okay=False,
-        help="PEM file with CA certificates to trust for these endpoints. Default: those of the system.",
-        show_default=False,
-    ),
+    file_option("PEM file with CA certificates to trust for these endpoints. Default: those of the system."),
 ]
 UtcOption = Annotated[bool, typer.Option("--utc", help="Print exact times (UTC).")]
 JsonLinesOption = Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from ringleader.cli.common import WRONG_INPUT, complain, fail, utf8
+from ringleader.cli.common import WRONG_INPUT, complain, fail, file_option, utf8
 
 if TYPE_CHECKING:
     from ringleader.coordinator.security.tls import Tls
@@ -35,39 +35,23 @@ PageNameOption = Annotated[
 ]
 TokenFileOption = Annotated[
     Path | None,
-    typer.Option(
-        metavar="FILE",
-        dir_okay=False,
-        help="Token required by the page; needed if other machines can reach it. Alternatively set "
-        "RINGLEADER_PAGE_TOKEN.",
-        show_default=False,
+    file_option(
+        "Token required by the page; needed if other machines can reach it. Alternatively set "
+        "RINGLEADER_PAGE_TOKEN."
     ),
 ]
 ResetTokenFileOption = Annotated[
     Path | None,
-    typer.Option(
-        metavar="FILE",
-        dir_okay=False,
-        help="Another token, for users of the page that may reset offsets, too. Default: nobody may.",
-        show_default=False,
-    ),
+    file_option("Another token, for users of the page that may reset offsets, too. Default: nobody may."),
 ]
 CertificateOption = Annotated[
     Path | None,
-    typer.Option(
-        metavar="FILE",
-        dir_okay=False,
-        help="PEM file with private key and certificates: the page uses TLS.",
-        show_default=False,
-    ),
+    file_option("PEM file with private key and certificates: the page uses TLS."),
 ]
 AuthorityOption = Annotated[
     Path | None,
-    typer.Option(
-        metavar="FILE",
-        dir_okay=False,
-        help="PEM file with CA certificates: the page requires a client certificate signed by one of them.",
-        show_default=False,
+    file_option(
+        "PEM file with CA certificates: the page requires a client certificate signed by one of them."
     ),
 ]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ringleader.insight.advice import Advice, Finding, Past, Pattern, advise
-from ringleader.insight.advice.past import Going
+from ringleader.insight.advice.past import Behind, Going
 from ringleader.insight.history import History
 from ringleader.insight.model import (
     Cause,
@@ -234,6 +234,16 @@ def test_a_healthy_group_has_no_findings_but_numbers(
 
 def test_a_group_without_history_is_healthy() -> None:
     assert advise(Past("orders", 0, 1)).healthy
+
+
+def test_a_lag_that_was_measured_before_the_last_commit_hides_no_other() -> None:
+    behind = {
+        ("orders", partition): Behind(0, Lag("orders", "orders", partition, 1, end, committed), 0, (), 0, 0)
+        for partition, (end, committed) in enumerate([(100, 40), (100, 130), (100, None)])
+    }
+    past = Past("orders", 0, 1, behind=behind)
+    assert past.records_behind == 60
+    assert "60 records behind" in advise(past).looked_at
 
 
 def finding(path: Path, pattern: Pattern) -> Finding:
