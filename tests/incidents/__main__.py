@@ -12,9 +12,10 @@ import shutil
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Coroutine, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
@@ -26,7 +27,7 @@ from tests.incidents import ledger
 from tests.incidents.advised import advised
 from tests.incidents.asked import disagreements
 from tests.incidents.director import KAFKA, TARGETS, direct
-from tests.incidents.drawn import ENDED, drawn
+from tests.incidents.drawn import ENDED, drawn, longest_s
 from tests.incidents.judge import CALIBRATED, ENOUGH, Judged, Score, Verdict, calibrated, calibration, judge
 from tests.incidents.said import BROKER_LOG, HISTORY, Said, concluded, from_history
 from tests.incidents.steps import QUICK, SPECS
@@ -37,8 +38,7 @@ from tests.support.daemon import DaemonError
 
 OUT = Path(__file__).resolve().parent / "out"
 LONGEST_S = 15 * 60.0
-DRAWN_S = 30.0
-"""For each group that is drawn."""
+"""Of the fixed groups; of drawn ones at least."""
 COMMAND = "command"
 """The file in which the command stands that drew the groups."""
 EXACT = 1.0
@@ -180,8 +180,9 @@ def _advice(directory: Path, incidents: Sequence[ledger.Incident], enough: float
     return hits >= enough * (hits + misses) and not any(one.wrong for one in found.values())
 
 
-def _judged(said: Said, directory: Path, *, exact: bool) -> int:
-    incidents = ledger.read(directory / "ledger.jsonl")
+def _judged(said: Said, directory: Path, *, exact: bool, of: Collection[str] | None = None) -> int:
+    """`of`: these groups alone."""
+    incidents = [one for one in ledger.read(directory / "ledger.jsonl") if of is None or one.group in of]
     if exact:
         incidents = [ledger.heard(one) for one in incidents]
     if (directory / BROKER_LOG).exists() and any(one.kind == ENDED for one in incidents):
@@ -199,6 +200,21 @@ def _judged(said: Said, directory: Path, *, exact: bool) -> int:
     if drawn_by:  # its acts are not those that advice is asked about
         return 0 if good else 1
     return 0 if _advice(directory, incidents, ENOUGH) and good else 1
+
+
+class CutOffError(Exception):
+    """The run was not over in time."""
+
+
+async def _within(limit_s: float, work: Coroutine[Any, Any, None]) -> None:
+    """Raises CutOffError, and what the work raises: a TimeoutError, too."""
+    try:
+        async with asyncio.timeout(limit_s) as limit:
+            await work
+    except TimeoutError:
+        if limit.expired():
+            raise CutOffError from None
+        raise
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -226,15 +242,22 @@ def main(arguments: list[str] | None = None) -> int:
     _say(f"{repeat}; in {directory}")
     if chosen.drawn:
         (directory / COMMAND).write_text(all_of_it)
-    longest_s = max(LONGEST_S, DRAWN_S * len(specs)) if chosen.drawn else LONGEST_S
+    limit_s = max(LONGEST_S, longest_s(specs, chosen.parallel)) if chosen.drawn else LONGEST_S
+    exact = chosen.target != KAFKA
     try:
-        asyncio.run(
-            asyncio.wait_for(direct(chosen.target, specs, seed, directory, chosen.parallel, _say), longest_s)
-        )
-    except (InteropError, DaemonError, TimeoutError) as error:
-        _say(str(error) or f"the run was not over after {longest_s / 60:.0f} minutes")
+        asyncio.run(_within(limit_s, direct(chosen.target, specs, seed, directory, chosen.parallel, _say)))
+    except CutOffError:
+        over = {one.group for one in ledger.read(directory / "ledger.jsonl") if one.kind == ENDED}
+        left = [spec.name for spec in specs if spec.name not in over]
+        _say(f"cut off after {limit_s / 60:.0f} minutes; not judged: {len(left)} of {len(specs)} groups:")
+        _say(", ".join(left))
+        if over:
+            _judged(from_history(directory), directory, exact=exact, of=over)
         return 2
-    code = _judged(from_history(directory), directory, exact=chosen.target != KAFKA)
+    except (InteropError, DaemonError, TimeoutError) as error:
+        _say(str(error) or repr(error))
+        return 2
+    code = _judged(from_history(directory), directory, exact=exact)
     _say(f"{'as it has to be' if code == 0 else 'NOT AS IT HAS TO BE'}: {repeat}")
     return code
 

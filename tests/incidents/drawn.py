@@ -10,7 +10,7 @@ import contextlib
 import os
 import random
 import signal
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,7 +18,7 @@ from ringleader.insight.model import Cause, Departure
 from tests.incidents.ledger import CAME_BACK, Incident
 from tests.incidents.libraries import AIOKAFKA, CONFLUENT, JAVA, KAFKA_PYTHON, OURS
 from tests.incidents.steps import COOPERATIVE, START_S, also, fence, start
-from tests.incidents.team import CONSUMER_SESSION_MS, Spec, Team, now_ms
+from tests.incidents.team import CONSUMER_SESSION_MS, SETTLE_S, Spec, Team, now_ms
 from tests.interop.clients.java_clients import JavaError
 
 LIBRARIES = (JAVA, CONFLUENT, CONFLUENT, AIOKAFKA, KAFKA_PYTHON, OURS, OURS)
@@ -183,10 +183,14 @@ async def _freeze(team: Team, order: random.Random) -> Deed:
     return Deed(f"{client.client_id} is stopped past its session", do=do, after=after, **went)
 
 
+def _busy_s(spec: Spec) -> float:
+    return (spec.max_poll_ms + spec.session_ms) / 1000 + 9
+
+
 async def _busy(team: Team, order: random.Random) -> Deed:
     client = team.members["2"]
     spec = team.spec
-    busy_s = (spec.max_poll_ms + spec.session_ms) / 1000 + 9
+    busy_s = _busy_s(spec)
     working: list[asyncio.Task[None]] = []
 
     async def do() -> None:
@@ -309,6 +313,20 @@ ACTS: dict[str, Callable[[bool, str], bool]] = dict.fromkeys(MAKE, lambda static
 ACTS["fence"] = lambda static, protocol: static and protocol != CONSUMER
 ACTS["reset"] = lambda static, protocol: not static
 """Name -> whether it can be done to such a group: a static one is not empty until its sessions are over."""
+WAITS = {
+    "join": 2,
+    "stop": 2,
+    "kill": 3,
+    "freeze": 5,
+    "busy": 2,
+    "restart": 1,
+    "deploy": 2,
+    "subscribe": 2,
+    "grow": 1,
+    "reset": 2,
+    "fence": 2,
+}
+"""How often the group is waited for in an act, until it rests or works: for `SETTLE_S` at most."""
 OFTEN = {"kill": 3, "freeze": 2, "busy": 3, "stop": 2}
 """Departures are what is hard to tell."""
 AT_ONCE = {"join", "stop", "kill", "restart", "grow"}
@@ -337,6 +355,17 @@ async def _deed(team: Team, kind: str, deeds: list[Deed], between_s: float = 0.0
     for one in deeds:
         if one.after is not None and team.done[-1].settled:
             await one.after()
+
+
+def longest_s(specs: Sequence[Spec], parallel: int) -> float:
+    """The time after which a run of these groups hangs: each of its waits ends by itself before."""
+    each_s = []
+    for spec in specs:
+        acts = [name for step in spec.steps for name in step.split("+")]
+        waits = 1 + len(spec.steps) + sum(WAITS[name] for name in acts)
+        each_s.append(waits * SETTLE_S + acts.count("busy") * _busy_s(spec))
+    # The bound holds in any order in which the groups get their places.
+    return sum(each_s) / parallel + max(each_s)
 
 
 async def live(team: Team) -> None:

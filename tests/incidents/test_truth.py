@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
+import pytest
+
+from ringleader.insight.history import History
 from ringleader.insight.model import Cause, Departure
-from tests.incidents.drawn import drawn, told_apart
+from tests.incidents import __main__ as command
+from tests.incidents import ledger
+from tests.incidents.drawn import ACTS, ENDED, WAITS, drawn, longest_s, told_apart
 from tests.incidents.ledger import Incident
-from tests.incidents.team import Spec
+from tests.incidents.said import HISTORY
+from tests.incidents.team import SETTLE_S, Spec
 from tests.incidents.truth import Went, corrected, logged
 
 LOG = """\
@@ -51,7 +59,8 @@ def test_what_the_broker_saw_goes_over_what_was_meant() -> None:
     [found] = corrected([meant], went, {"a-1": "a", "b-1": "b"})
     assert found.gone == {"a": [Departure.NOT_REJOINED], "b": [Departure.SESSION_EXPIRED]}
     assert Cause.POLL_INTERVAL_EXCEEDED in found.causes
-    assert Cause.SESSION_EXPIRED in found.also
+    # Nobody ended its process: it joins again.
+    assert {*found.also} == {Cause.SESSION_EXPIRED, Cause.MEMBER_JOINED, Cause.MEMBER_RESTARTED}
     assert found.who == ["a", "b"]
 
 
@@ -64,6 +73,36 @@ def test_a_busy_member_that_left_was_busy() -> None:
 def test_a_number_draws_the_same_whatever_else_is_drawn(seed: int) -> None:
     assert drawn(seed, 7) == drawn(seed, 7)
     assert len({drawn(seed, number) for number in range(20)}) == 20
+
+
+def test_the_time_limit_is_that_of_the_waits_that_were_drawn() -> None:
+    short = Spec("a", "java", steps=("grow",))
+    busy = Spec("b", "java", steps=("grow", "busy+stop"), session_ms=6_000, max_poll_ms=15_000)
+    assert set(WAITS) == set(ACTS)
+    assert longest_s([short], 1) == 2 * 3 * SETTLE_S
+    assert longest_s([busy], 1) == 2 * (8 * SETTLE_S + 30)
+    assert longest_s([short] * 12, 6) == 3 * 3 * SETTLE_S
+    assert longest_s([short] * 12, 12) < longest_s([short] * 12, 6)
+
+
+def test_a_run_that_is_cut_off_says_what_was_not_judged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def direct(target: str, specs: Sequence[Spec], *_: object) -> None:
+        done = Incident(specs[0].name, ENDED, "all stop", "java", "range", "", [], 0, settled=False)
+        ledger.write(tmp_path / "out" / "ledger.jsonl", [done])
+        History.open(tmp_path / "out" / HISTORY).close()
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(command, "direct", direct)
+    monkeypatch.setattr(command, "longest_s", lambda *_: 0.01)
+    monkeypatch.setattr(command, "LONGEST_S", 0.01)
+    monkeypatch.setattr(command, "disagreements", lambda *_: [])  # the history has no group
+    assert command.main(["--drawn", "3", "--seed", "7", "--out", str(tmp_path / "out")]) == 2
+    said = " ".join(capsys.readouterr().out.split())
+    assert "not judged: 2 of 3 groups" in said
+    assert [drawn(7, number).name in said for number in range(3)] == [False, True, True]
+    assert "0 incidents; of 0 that something shows" in said
 
 
 def test_commits_tell_departures_apart_where_their_silences_differ() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ringleader.insight.model import Cause, Departure
-from tests.incidents.ledger import Incident
+from tests.incidents.ledger import CAME_BACK, Incident
 
 _LEFT, _EXPIRED, _LATE = Departure.LEFT, Departure.SESSION_EXPIRED, Departure.NOT_REJOINED
 _LINES = (
@@ -90,6 +90,7 @@ def _corrected(incident: Incident, seen: Iterable[Went], clients: Mapping[str, s
         if meant and one.why not in meant:
             causes.append(_CAUSES[one.why])
         if not meant:
-            also.append(_CAUSES[one.why])  # nobody did that: a busy machine, or what a client does by itself
+            # Nobody did that: a busy machine, or what a client does by itself; its process goes on.
+            also += [_CAUSES[one.why], *CAME_BACK]
             who.append(client)
     return replace(incident, causes=causes, gone=gone, also=also, who=who if incident.who else [])
