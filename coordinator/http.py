@@ -4,7 +4,7 @@
     /ready     200 while clients are served, else 503: send them elsewhere
     /metrics   for Prometheus; `?group=NAME` (as often as wanted) or `?groups=all` adds figures of groups
     /clients   what clients told of themselves (JSON), after `?after=NUMBER`; see `http_telemetry`
-    /record    (POST) the requests to a group from now on; see `http_recording`
+    /record    (POST) the requests to a group from now on, until DELETE; see `http_recording`
 
 Health is for every caller. Metrics and reports are, too, unless `http.token.file` or `http.ssl.client.auth`
 is set, and one of these has to be set where other machines reach it (or `allow.plaintext`). Recordings are
@@ -290,7 +290,7 @@ class HttpEndpoint:
         self._names = frozenset(names) if self._listen.is_loopback else None
         routes = [Route(path, self._guarded(answer)) for path, answer in self._routes().items()]
         recordings = Recordings(self.side, self._access.recording_token, self._log)
-        routes.append(Route("/record", self._guarded(recordings.record), methods=["POST"]))
+        routes.append(Route("/record", self._guarded(recordings.record), methods=["POST", "DELETE"]))
         self._server = HttpServer(
             Starlette(routes=routes),
             self._socket,

@@ -1,6 +1,7 @@
 """`POST /record?group=NAME&for_ms=N&max_bytes=N`: the requests to a group from now on, as lines of JSON (see
 `recording.file`) that come while it happens; the last one says why it ends. `principals=true`: with the names
-of callers."""
+of callers. `DELETE /record?number=N`, with the number that the answer's header has: it ends at once, with all
+that was asked until now."""
 
 from __future__ import annotations
 
@@ -19,6 +20,7 @@ from ringleader.coordinator.recording.desk import (
     Desk,
     Recording,
 )
+from ringleader.coordinator.recording.file import NUMBER_HEADER
 from ringleader.host.http_server import bears
 
 if TYPE_CHECKING:
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 GONE = "who read it is gone"
+STOPPED = "by Ctrl-C"
 
 
 class Side(Protocol):
@@ -51,17 +54,13 @@ class Recordings:
 
     async def record(self, request: Request) -> Response:
         """Answer."""
-        if self._token is None:
-            return PlainTextResponse(
-                "nobody may record groups here: http.recording.token.file is not set\n", 403
-            )
-        if not bears(request.headers, self._token):
-            return PlainTextResponse(
-                "recordings need the token of http.recording.token.file\n",
-                401,
-                headers={"WWW-Authenticate": "Bearer"},
-            )
+        if (refused := self._refused(request)) is not None:
+            return refused
         try:
+            if request.method == "DELETE":
+                number = _number(request.query_params.get("number"), "number", MAX_BYTES)
+                ended = await self._side.ask(self._desk.end(number, STOPPED))
+                return Response(status_code=204 if ended else 404)
             asked = _asked(request)
         except ValueError as error:
             return PlainTextResponse(f"{error}\n", 400)
@@ -72,7 +71,24 @@ class Recordings:
             recording = await self._side.ask(self._desk.begin(runtime, asked))
         except CannotRecordError as error:
             return PlainTextResponse(f"{error}\n", 409)
-        return StreamingResponse(self._lines(recording), media_type="application/x-ndjson")
+        return StreamingResponse(
+            self._lines(recording),
+            headers={NUMBER_HEADER: str(recording.number)},
+            media_type="application/x-ndjson",
+        )
+
+    def _refused(self, request: Request) -> Response | None:
+        if self._token is None:
+            return PlainTextResponse(
+                "nobody may record groups here: http.recording.token.file is not set\n", 403
+            )
+        if not bears(request.headers, self._token):
+            return PlainTextResponse(
+                "recordings need the token of http.recording.token.file\n",
+                401,
+                headers={"WWW-Authenticate": "Bearer"},
+            )
+        return None
 
     async def _lines(self, recording: Recording) -> AsyncIterator[bytes]:
         try:

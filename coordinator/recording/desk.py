@@ -48,7 +48,9 @@ class Asked(NamedTuple):
 class Recording:
     """Lines for one reader, from `Desk.begin` on."""
 
-    def __init__(self, asked: Asked, log: Log) -> None:
+    def __init__(self, asked: Asked, log: Log, number: int = 0) -> None:
+        self.number = number
+        """By which its reader ends it."""
         self._asked = asked
         self._log = log
         self._lines: deque[bytes] = deque()
@@ -123,18 +125,28 @@ class Desk:
     def __init__(self, log: Log) -> None:
         self._log = log
         self._current: Recording | None = None
+        self._count = 0
 
     async def begin(self, runtime: GroupRuntime, asked: Asked) -> Recording:
         """Record from the next quiet moment on. Raises CannotRecordError."""
         if self._current is not None and not self._current.ended:
             raise CannotRecordError("Another recording runs on this node: one at a time.")
-        recording = self._current = Recording(asked, self._log)
+        self._count += 1
+        recording = self._current = Recording(asked, self._log, self._count)
         try:
             await self._begin(runtime, asked, recording)
         except BaseException:
             recording.ended = True
             raise
         return recording
+
+    async def end(self, number: int, why: str) -> bool:
+        """End the recording of that number: what was asked until now is in it. False: it does not run."""
+        recording = self._current
+        if recording is None or recording.ended or recording.number != number:
+            return False
+        recording.end(why)
+        return True
 
     async def _begin(self, runtime: GroupRuntime, asked: Asked, recording: Recording) -> None:
         partition = runtime.partition_of(asked.group_id)

@@ -36,6 +36,8 @@ from ringleader.coordinator.recording.tap import Line
 MARK = "ringleader-recording"
 FORMAT = 1
 LINE_MAX_BYTES = 1 << 28
+NUMBER_HEADER = "Ringleader-Recording"
+"""Of the answer that a recording comes in: the number by which it is ended."""
 
 
 class RecordingError(ValueError):

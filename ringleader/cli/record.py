@@ -7,8 +7,9 @@ import json
 import signal
 import socket
 import ssl
-from collections.abc import Iterator
-from contextlib import closing
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import urlencode, urlsplit
@@ -106,12 +107,14 @@ def record(
     asked = {"group": group, "for_ms": for_ms, "max_bytes": max_bytes}
     if principals:
         asked["principals"] = "true"
-    connection = _connection(url, authority)
-    with closing(connection):
-        answer = _ask(connection, url, asked, _token(token_file))
+    connection, other = _connection(url, authority), _connection(url, authority)
+    with closing(connection), closing(other):
+        token = _token(token_file)
+        answer = _ask(connection, url, asked, token)
+        stop = _Stop(connection, lambda: _end(other, answer, token))
         if connection.sock is not None:
             connection.sock.settimeout(for_ms / 1000 + MORE_S)
-        _write(answer, connection, group, path, anonymous=anonymous)
+        _write(answer, stop, group, path, anonymous=anonymous)
 
 
 def _file_name(group: str) -> str:
@@ -163,6 +166,55 @@ def _ask(
     return answer
 
 
+def _end(connection: http.client.HTTPConnection, answer: http.client.HTTPResponse, token: str) -> None:
+    """Let the daemon end the recording: everything that it was asked until now comes then, and why it ended.
+    Raises OSError, HTTPException."""
+    from ringleader.coordinator.recording.file import NUMBER_HEADER
+
+    asked = urlencode({"number": answer.headers.get(NUMBER_HEADER, "")})
+    connection.request("DELETE", f"/record?{asked}", headers={"Authorization": f"Bearer {token}"})
+    # 404: it has ended just now by itself.
+    if connection.getresponse().status not in (204, 404):
+        raise http.client.HTTPException("it does not end recordings")
+
+
+class _Stop:
+    """Ctrl-C. The first one ends the recording at the daemon; if that takes long, and at the second one, what
+    has arrived by then is all."""
+
+    def __init__(self, connection: http.client.HTTPConnection, end: Callable[[], None]) -> None:
+        self._connection = connection
+        self._end = end
+        self._over = threading.Event()
+        self.pressed = False
+
+    def __call__(self, *_: object) -> None:
+        """The signal's handler."""
+        if self.pressed:
+            self._shut()
+            return
+        self.pressed = True
+        threading.Thread(target=self._run, daemon=True).start()
+
+    def over(self) -> None:
+        """The last line has come."""
+        self._over.set()
+
+    def _run(self) -> None:
+        try:
+            self._end()
+            if self._over.wait(CONNECT_TIMEOUT_S):
+                return
+        except (OSError, http.client.HTTPException):
+            pass
+        self._shut()
+
+    def _shut(self) -> None:
+        if self._connection.sock is not None:
+            with suppress(OSError):  # closed meanwhile
+                socket.socket.shutdown(self._connection.sock, socket.SHUT_RD)
+
+
 def _lines(answer: http.client.HTTPResponse) -> Iterator[dict[str, Any]]:
     """Whole lines only: the last one is missing when the daemon went away."""
     while raw := answer.readline():
@@ -172,7 +224,7 @@ def _lines(answer: http.client.HTTPResponse) -> Iterator[dict[str, Any]]:
 
 def _write(
     answer: http.client.HTTPResponse,
-    connection: http.client.HTTPConnection,
+    stop: _Stop,
     group: str,
     path: Path,
     *,
@@ -180,20 +232,11 @@ def _write(
 ) -> None:
     from ringleader.coordinator.recording.file import RecordingFile
 
-    interrupted = False
-
-    def interrupt(*_: object) -> None:
-        """Read the bytes that have arrived by now, and no more."""
-        nonlocal interrupted
-        interrupted = True
-        if connection.sock is not None:
-            socket.socket.shutdown(connection.sock, socket.SHUT_RD)
-
     try:
         opened = RecordingFile(path)
     except OSError as error:
         fail(f"{path} cannot be written: {error.strerror or error}.")
-    former = signal.signal(signal.SIGINT, interrupt)
+    former = signal.signal(signal.SIGINT, stop)
     ended: str | None = None
     with opened as file:
         try:
@@ -201,11 +244,12 @@ def _write(
         except (OSError, http.client.HTTPException):
             pass  # it ended in the middle of a line
         finally:
+            stop.over()
             signal.signal(signal.SIGINT, former)
-        why = ended or ("by Ctrl-C" if interrupted else "as the daemon went away")
+        why = ended or ("by Ctrl-C" if stop.pressed else "as the daemon went away")
         file.end(why)
     print(f"{file.calls:,} calls in {path}; it ended {why}.")
-    if ended is None and not interrupted:
+    if ended is None and not stop.pressed:
         fail("The daemon went away; what came until then is in the file.")
 
 

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import signal
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from starlette.requests import Request
+from starlette.responses import Response
 
 from ringleader.coordinator.cluster.node import ClusterNode
+from ringleader.coordinator.http_recording import Recordings
 from ringleader.coordinator.logs import get_log
 from ringleader.coordinator.node import Node
 from ringleader.coordinator.recording import desk as desks
 from ringleader.coordinator.recording import state
 from ringleader.coordinator.recording.desk import Asked, CannotRecordError, Desk, Recording
+from ringleader.coordinator.recording.file import read
 from ringleader.coordinator.recording.play import Player
 from ringleader.testing import Coordinator
 from tests.coordinator.test_node import connected, settings
 from tests.support.cluster_nodes import Lines, Nodes
+from tests.support.command import command_line
 from tests.support.groupclient import form
 from tests.support.served import until
 
@@ -133,6 +141,58 @@ async def test_a_node_records_what_it_has(tmp_path: Path) -> None:
                 "the shard's life ended",
                 "the shard was given up",
             )
+
+
+@pytest.mark.parametrize("ends", [True, False], ids=["ends recordings", "of an older version"])
+async def test_ctrl_c_keeps_what_was_asked_until_then_however_late_it_is_sent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ends: bool
+) -> None:
+    """An older daemon does not know when its reader has enough: there what has arrived is all."""
+    lines, refused = Recordings._lines, Recordings._refused
+    asked = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    async def late(self: Recordings, recording: Recording) -> AsyncIterator[bytes]:
+        pieces = lines(self, recording)
+        yield await anext(pieces)
+        await until(lambda: recording.ended or not ends)
+        async for piece in pieces:
+            yield piece
+
+    def noted(self: Recordings, request: Request) -> Response | None:
+        if request.method != "DELETE":
+            return refused(self, request)
+        loop.call_soon_threadsafe(asked.set)
+        return refused(self, request) if ends else Response(status_code=405)
+
+    monkeypatch.setattr(Recordings, "_lines", late)
+    monkeypatch.setattr(Recordings, "_refused", noted)
+    token, file = tmp_path / "token", tmp_path / "g.gz"
+    token.write_text("a token for recordings")
+    http = {"http_listen": "127.0.0.1:0", "http_recording_token_file": token}
+    async with Node(settings(tmp_path, topic="orders:2", **http)) as node, connected(node) as client:
+        assert node.http is not None
+        member = await form(client, "g")
+        url = f"http://{node.http.address}"
+        command = command_line("record", "g", "--http", url, "--token-file", str(token), "-o", str(file))
+        recorder = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
+        try:
+            assert recorder.stdout is not None
+            assert (await recorder.stdout.readline()).startswith(b"Recording g")
+            await client.call(member.commit(7), 8)
+            for _ in range(2):  # the second time by the short way
+                assert (await client.call(member.heartbeat(), 3)).error_code == 0
+            recorder.send_signal(signal.SIGINT)
+            said, _ = await recorder.communicate()
+        finally:
+            if recorder.returncode is None:
+                recorder.kill()
+        assert recorder.returncode == 0
+        assert b"it ended by Ctrl-C." in said
+        assert asked.is_set()
+    done = [one.get("do") for one in read(file)]
+    assert done[-1] is None
+    assert not ends or {"heartbeat", "drain"} <= set(done)
 
 
 def _serves(node: ClusterNode) -> bool:
