@@ -480,38 +480,46 @@ def test_a_silent_stranger_is_closed_before_one_that_logs_in(addresses: int) -> 
 
 
 async def test_a_handshake_that_is_closed_as_its_turn_comes_harms_no_other(
-    certificates: Certificates, tmp_path: Path
+    certificates: Certificates, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It takes more from then on, and the pool is full."""
+    monkeypatch.setattr(handshakes, "TURN_S", 600.0)  # a turn ends here when the test says so
     pool = 1_048_576
     more = {"connections_unauthenticated_max_bytes": pool, "tls_max_handshakes": 1}
     async with asking(tmp_path, certificates, **more) as served:
         address, held = served.server.listeners[0].address, served.server.strangers
+        under_way = served.server.handshakes
+        loop = asyncio.get_running_loop()
         unhandled: list[str] = []
-        asyncio.get_running_loop().set_exception_handler(lambda _, context: unhandled.append(str(context)))
+        loop.set_exception_handler(lambda _, context: unhandled.append(str(context)))
         with contextlib.ExitStack() as stack:
 
-            def come(source: str, says: bytes = b"") -> socket.socket:
+            async def come(source: str, says: bytes = b"") -> socket.socket:
+                count = len(held)
                 made = stack.enter_context(socket.socket())
                 made.bind((source, 0))
                 made.connect(address)
+                made.setblocking(False)
                 made.sendall(says)
+                await until(lambda: len(held) > count)
                 return made
 
-            for _ in range(3):
-                first = come("127.0.0.2", client_hello())
-                await until(lambda: served.server.handshakes._busy == 1)
-                count = len(held)
-                second = come("127.0.0.1", client_hello())
-                await until(lambda: len(held) > count)  # noqa: B023 - awaited here
-                while held.held_bytes + CONNECTION_BYTES <= pool:
-                    count = len(held)
-                    come("127.0.0.1")
-                    await until(lambda: len(held) > count)  # noqa: B023 - likewise
-                first.close()
-                await until(lambda: served.server.handshakes._busy == 0 or held.closed > 0)
-                second.close()
-        await until(lambda: len(served.server.handshakes) == 0)
+            await come("127.0.0.2", client_hello())
+            await until(lambda: under_way._busy == 1)
+            [first] = [one for one in under_way._here if one.turn is not None]
+            second = await come("127.0.0.1", client_hello())
+            third = await come("127.0.0.3", client_hello())
+            await until(lambda: len(under_way._waiting) == 2)
+            while held.held_bytes + CONNECTION_BYTES <= pool:
+                await come("127.0.0.1")
+            assert (held.closed, list(under_way._waiting)) == (0, ["127.0.0.1", "127.0.0.3"])
+            under_way._over(first)  # as its timer does
+            with contextlib.suppress(ConnectionResetError):
+                assert await asyncio.wait_for(loop.sock_recv(second, 1), 20) == b""
+            assert held.closed > 0
+            assert await asyncio.wait_for(loop.sock_recv(third, 1), 20), "its turn came all the same"
+            assert held.held_bytes <= pool
+        await until(lambda: len(under_way) == 0)
         assert (len(held), held.held_bytes, unhandled) == (0, 0, [])
 
 
