@@ -11,6 +11,7 @@ from pathlib import Path
 from subprocess import PIPE
 
 import confluent_kafka
+import pytest
 
 from ringleader.insight.history import History
 from ringleader.insight.notices.kept import Kept
@@ -145,6 +146,8 @@ def until_others_have_it(history: Path, target: str) -> None:
         time.sleep(0.05)  # of another process
 
 
+# Six processes start one after the other: on a busy machine that alone takes minutes.
+@pytest.mark.timeout(600)
 def test_what_waits_when_the_watcher_is_killed_is_sent_by_the_next_one_and_nothing_else(
     tmp_path: Path,
 ) -> None:
