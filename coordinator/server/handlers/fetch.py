@@ -149,7 +149,6 @@ class _Fetch:
         self._start_over()
 
     def _start_over(self) -> None:
-        self._take(-self._taken)
         self._found_bytes = 0
         self._urgent = False
         self._partitions: list[Readable] = []
