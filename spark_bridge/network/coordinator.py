@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from types import TracebackType
 from typing import NamedTuple, Self, TypeVar
 
@@ -84,7 +84,7 @@ class GroupCoordinator:
         deadline = time.monotonic() + self._timeout_s
         while True:
             code, found, errors = fetched_offsets(self._ask(request, OffsetFetchResponse, deadline))
-            code = code or next(iter(errors.values()), 0)
+            code = code or _worst(errors.values())
             if not code:
                 return {tp: Committed(at.offset, CommitToken.of(at.metadata)) for tp, at in found.items()}
             self._again(code, deadline)
@@ -99,7 +99,7 @@ class GroupCoordinator:
             codes = commit_errors(self._ask(request, OffsetCommitResponse, deadline)).values()
             if not codes:
                 return
-            self._again(max(codes), deadline)
+            self._again(_worst(codes), deadline)
 
     def describe(self) -> Described:
         """The group as it is now. One that does not exist is `Dead` and has no members."""
@@ -185,3 +185,8 @@ class GroupCoordinator:
                 code,
             )
         time.sleep(RETRY_PAUSE_S)
+
+
+def _worst(codes: Collection[int]) -> int:
+    """Of the errors of partitions one that no retry cures, if there is any; 0: there is no error."""
+    return next((code for code in codes if not is_retriable(code)), next(iter(codes), 0))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import datetime
 import pickle
+import random
 from collections.abc import Generator, Iterator, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -310,6 +312,59 @@ def test_a_topic_that_a_broker_is_late_to_know_is_waited_for() -> None:
 
         broker.script = late
         assert offsets(settings(broker), ("t", 0, 0, 2)) == {("t", 0): [0, 1]}
+
+
+@pytest.mark.parametrize("is_deleted", [False, True])
+def test_moments_in_which_a_broker_does_not_know_a_topic_do_not_add_up(
+    seed: int, monkeypatch: pytest.MonkeyPatch, is_deleted: bool
+) -> None:
+    """It counts as deleted after one time that is long enough, never after several that are not."""
+    drawn, clock = random.Random(seed), [0.0]
+
+    def sleep(_: float) -> None:
+        clock[0] += 1.0
+
+    monkeypatch.setattr(fetch, "time", SimpleNamespace(monotonic=lambda: clock[0], sleep=sleep))
+    spells = [drawn.randint(1, int(fetch.MISSING_S)) for _ in range(drawn.randint(2, 8))]
+    if is_deleted:
+        spells.append(int(fetch.MISSING_S) + 1)
+    topics = one_partition(batch(0, 1))
+    # Between two of them it is known, and whom it names does not lead it.
+    topics["t"][0].errors = [ErrorCode.NOT_LEADER_OR_FOLLOWER] * (len(spells) - 1)
+    with Broker(topics) as broker:
+        unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        broker.topic_errors["t"] = [code for spell in spells for code in (*[unknown] * spell, 0)]
+        patient = settings(broker, poll_timeout_ms=1_000_000)
+        if is_deleted:
+            with pytest.raises(DataLossError, match="t-0 does not exist any more"):
+                offsets(patient, ("t", 0, 0, 2))
+        else:
+            assert offsets(patient, ("t", 0, 0, 2)) == {("t", 0): [0, 1]}
+
+
+def test_a_task_has_all_its_rows_in_order_whatever_the_one_before_it_left(seed: int) -> None:
+    """Several pieces of a partition, a batch with each answer; and tasks that end early, as Spark's limits
+    make them."""
+    drawn = random.Random(seed)
+    logs = {number: Partition(*[batch(2 * n, 2 * n + 1) for n in range(20)]) for number in range(2)}
+    with Broker({"t": logs}) as broker:
+        found = settings(broker, partition_max_bytes=1)
+        for _ in range(40):
+            pieces = []
+            for number in logs:
+                cuts = sorted(drawn.sample(range(41), 2 * drawn.randrange(4)))
+                pieces += [("t", number, *cut) for cut in zip(cuts[::2], cuts[1::2], strict=True)]
+            if drawn.randrange(2):
+                started = read_slice(found, [SliceRange(*one) for one in pieces])
+                for _ in zip(range(drawn.randrange(1, 5)), started, strict=False):
+                    pass
+                assert isinstance(started, Generator)
+                started.close()
+                continue
+            rows: dict[tuple[str, int], list[int]] = {}
+            for topic, number, start, end in pieces:
+                rows.setdefault((topic, number), []).extend(range(start, end))
+            assert offsets(found, *pieces) == rows
 
 
 def test_an_unfinished_task_leaves_no_answer_behind_for_the_next_one() -> None:

@@ -215,6 +215,28 @@ def test_records_that_only_seem_equally_long() -> None:
     assert as_rows(found) == one_by_one(data, headers=False)
 
 
+def test_where_the_other_way_takes_over_no_row_comes_twice(
+    monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    """Records that only one way can read, behind pieces that were given the other way."""
+    monkeypatch.setattr(walk, "MOST_INFLATED_BYTES", 1_000)
+    monkeypatch.setattr(columns, "FEW_BYTES", 1)
+    drawn = random.Random(seed)
+    data, offset, odd = b"", 0, drawn.randrange(1, 8)
+    for number in range(8):
+        if number == odd:
+            sizes = [100, 101, 99, 100]
+            data += build_batch([Record(offset + n, STAMP_MS, None, b"v" * s) for n, s in enumerate(sizes)])
+            offset += len(sizes)
+            continue
+        data += build_batch(records(offset, 50, 1000), compression=drawn.choice(list(Compression)))
+        offset += 50
+    start, stop = sorted(drawn.sample(range(offset), 2))
+    for bounds in ((0, ALL), (start, stop)):
+        found = list(answer_batches("t", 3, data, *bounds, include_headers=True))
+        assert as_rows(found) == one_by_one(data, *bounds)
+
+
 def test_aborted_transactions_and_markers_are_left_out() -> None:
     def written(base: int, producer: int, **more: Any) -> bytes:
         return build_batch(records(base, 2, 10), producer_id=producer, transactional=True, **more)

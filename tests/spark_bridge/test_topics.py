@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import random
 from types import SimpleNamespace
 
 import pytest
 
 from ringleader.spark_bridge.batch import topics
-from tests.spark_bridge.fakes import World
+from tests.spark_bridge.fakes import FakeLog, World
 
 
 def test_a_topic_that_comes_to_match_a_pattern_is_seen_at_the_next_trigger(
@@ -62,3 +63,28 @@ def test_a_look_in_an_outage_does_not_put_off_the_next_one_for_long(
     clock[0] += rest_s
     world.plan()
     assert world.group.rebalanced == ["t-1 came into being"]
+
+
+def test_a_partition_is_remembered_until_it_was_unknown_for_a_time_without_a_break(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Moments in which it is not known do not add up."""
+    drawn, clock, missing_s = random.Random(seed), [1_000.0], 10.0
+    monkeypatch.setattr(topics, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    tp = ("t", 0)
+    log = FakeLog({tp: 5, ("t", 1): 5})
+    looks = topics.Topics(World(5).options, log, missing_s)
+    looks.look()
+    unknown_since_s = None
+    for _ in range(40):
+        there = drawn.randrange(2) == 0
+        for _ in range(drawn.randint(1, 16)):
+            clock[0] += topics.LOOK_S
+            if there:
+                log.end[tp] = 5
+                unknown_since_s = None
+            elif log.end.pop(tp, None) is not None:
+                unknown_since_s = clock[0]
+            looks.look()
+            late = unknown_since_s is not None and clock[0] - unknown_since_s >= missing_s
+            assert (tp in looks.remembered({tp: 3})) is not late
