@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from ringleader.coordinator.cluster.map import ClusterMap, NodeInfo
 from ringleader.coordinator.cluster.suspicion import (
     AGAIN_MS,
@@ -101,6 +103,22 @@ def test_it_is_said_again_while_the_map_still_has_it() -> None:
     assert suspects(one, AGAIN_MS) == [2]
     one.follow(a_map(1, 3))
     assert suspects(one, 2 * AGAIN_MS) == []
+
+
+@pytest.mark.parametrize("turns", range(1, MOST_SUSPICIONS + 1))
+def test_a_silence_that_is_believed_is_said_again_until_the_map_follows(turns: int) -> None:
+    """The last one of a window, too: what is said may get lost on its way."""
+    whole, rest = a_map(1, 2, 3), a_map(1, 3)
+    one, now_ms = node(1, whole), 0
+    for turn in range(turns):
+        misses(one, 2)
+        for _ in range(3 * MOST_SUSPICIONS):
+            assert suspects(one, now_ms) == [2], turn
+            now_ms += AGAIN_MS
+        one.follow(rest)
+        assert suspects(one, now_ms) == []
+        one.follow(whole)
+        one.heard(2)
 
 
 def test_a_node_that_is_suspected_too_often_is_left_to_its_session() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import tracemalloc
 from itertools import product
 
@@ -114,6 +115,25 @@ def test_what_some_resource_allows_is_allowed_by_type(present: list[AclBinding])
     assert asked or not any(authorizer.authorize(ALICE, HERE, Operation.READ, TOPIC, name) for name in tried)
     if asked and not any(acl.permission == DENY for acl in present):
         assert any(authorizer.authorize(ALICE, HERE, Operation.READ, TOPIC, name) for name in tried)
+
+
+@settings(max_examples=share(30, whole=50))
+@given(st.lists(acls, max_size=8), st.randoms(use_true_random=False))
+def test_what_is_remembered_of_one_caller_is_told_to_no_other(
+    present: list[AclBinding], drawn: random.Random
+) -> None:
+    """Verdicts are those of an authorizer that was never asked before, in whichever order callers come."""
+    authorizer = Authorizer()
+    authorizer.apply(added=present)
+    callers = list(product((ALICE, BOB), (HERE, THERE), (READ, WRITE, DESCRIBE), (TOPIC, ResourceType.GROUP)))
+    for who, host, wanted, kind in drawn.sample(callers, len(callers)):
+        fresh = Authorizer()
+        fresh.apply(added=present)
+        for name in ("a", "ab"):
+            known = authorizer.authorize(who, host, wanted, kind, name)
+            assert known == fresh.authorize(who, host, wanted, kind, name)
+        by_type = authorizer.authorize_by_resource_type(who, host, wanted, kind)
+        assert by_type == fresh.authorize_by_resource_type(who, host, wanted, kind)
 
 
 def acl(
