@@ -111,8 +111,8 @@ JUDGES: Mapping[str, tuple[str, str, str]] = {
     ),
     "soak": (
         "Hours of work",
-        "Memory, descriptors and latencies over time, under mixed clients that come, go and are killed. The page"
-        " of a run is proof/soak-daemon.html.",
+        "Memory, descriptors and latencies over time, under mixed clients that come, go and are killed. The"
+        " page of a run is proof/soak-daemon.html.",
         "PROOF=1 make soak MINUTES=60",
     ),
     "fuzz": (
