@@ -21,7 +21,7 @@ from bench.report import Goal, median, print_goals, save, say, table
 from ringleader.coordinator.consumer_groups import records
 from ringleader.coordinator.consumer_groups.group import ConsumerGroup
 from ringleader.coordinator.consumer_groups.member import Current, Subscription
-from ringleader.coordinator.consumer_groups.topics import Topic, Topics, metadata_hash
+from ringleader.coordinator.consumer_groups.topics import Topic, Topics
 from ringleader.coordinator.groups.settings import GroupSettings
 from ringleader.coordinator.groups.shard import Shard
 from ringleader.coordinator.machine import Answer
@@ -140,7 +140,7 @@ class Machine:
 
     def __init__(self, count: int, topics: Topics) -> None:
         names = frozenset(one.name for one in topics.all())
-        group = ConsumerGroup(LARGE, epoch=2, metadata_hash=metadata_hash(topics, names))
+        group = ConsumerGroup(LARGE, epoch=2, metadata_hash=topics.metadata_hash(names))
         for number in range(count):
             group.subscribe(f"member-{number:05}", Subscription(topic_names=names))
             group.move(f"member-{number:05}", Current(epoch=1))

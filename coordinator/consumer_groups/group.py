@@ -108,7 +108,7 @@ class ConsumerGroup:
     """Group instance id -> member id."""
     regexes: dict[str, Regex] = field(default_factory=dict)
     subscribers: Counter[str] = field(default_factory=Counter)
-    """Topic name -> number of members that name it."""
+    """Topic name -> number of different sets of names with it that members subscribe to."""
     regex_subscribers: Counter[str] = field(default_factory=Counter)
     readers: Counter[Reader] = field(default_factory=Counter)
     """Number of members with a regular expression, by that and their principal."""
@@ -172,11 +172,13 @@ class ConsumerGroup:
             member.target, member.load = fresh, sum(map(len, fresh.values()))
             self.held_bytes += memory.target_bytes(fresh, member.load)
 
-    def move(self, member_id: str, current: Current | None) -> None:
-        """Record 8: the partitions that a member has; None: its tombstone."""
+    def move(self, member_id: str, current: Current | None, written: bytes = b"") -> None:
+        """Record 8: the partitions that a member has; None: its tombstone. `written`: see
+        `ConsumerMember`."""
         if current is None and member_id not in self.members:
             return
         member = self.member(member_id)
+        member.written = written
         if current is not None and current.holds_as(member.current):  # most members, in most rebalances
             member.current = current
             return
@@ -210,14 +212,16 @@ class ConsumerGroup:
     def _count(self, member: ConsumerMember, by: int) -> None:
         described = member.subscription
         self.held_bytes += by * memory.subscription_bytes(described)
-        names = described.topic_names
-        _add(self._alike, names, by)
-        if names in self._alike:
-            self._names.setdefault(names, names)
-        else:
-            self._names.pop(names, None)
-        for name in described.topic_names:
-            _add(self.subscribers, name, by)
+        names, alike = described.topic_names, self._alike
+        before = names in alike
+        _add(alike, names, by)
+        if before is not (names in alike):  # else it is one of those that subscribe so
+            if by > 0:
+                self._names[names] = names
+            else:
+                del self._names[names]
+            for name in names:
+                _add(self.subscribers, name, by)
         if described.topic_regex:
             _add(self.regex_subscribers, described.topic_regex, by)
             reader = Reader(described.topic_regex, described.principal)
@@ -272,6 +276,10 @@ class ConsumerGroup:
         seen = regex.seen_by(described.principal)
         return described.topic_names | seen if described.topic_names else seen
 
+    def all_topics(self) -> frozenset[str]:
+        """The topics to which any member subscribes. The same object each time where all subscribe alike."""
+        return self.names_of_all or frozenset(self.subscribed_topics())
+
     def subscribed_topics(self) -> Iterator[str]:
         """The topics to which any member subscribes, each once."""
         yield from self.subscribers
@@ -291,7 +299,7 @@ class ConsumerGroup:
     @property
     def resolved_ms(self) -> int | None:
         """When its regular expressions were resolved last, all of them together; None: none is."""
-        return max((one.resolved_ms for one in self.regexes.values()), default=None)
+        return max(one.resolved_ms for one in self.regexes.values()) if self.regexes else None
 
     def subscribes(self, topic: str) -> bool:
         """Whether any member subscribes to a topic."""
@@ -311,11 +319,15 @@ class ConsumerGroup:
             more += memory.MEMBER_BYTES + memory.text_bytes(member_id)
         else:
             more -= memory.subscription_bytes(known.subscription)
-        unknown = (name for name in fresh.topic_names if not self.subscribes(name))
-        return more + memory.assignment_bytes(topics, unknown)
+        if fresh.topic_names not in self._alike:
+            unknown = (name for name in fresh.topic_names if not self.subscribes(name))
+            more += memory.assignment_bytes(topics, unknown)
+        return more
 
     def server_assignor(self) -> str | None:
         """As `preferred_assignor`, of those that the coordinator has itself."""
+        if not self.assignors:
+            return None
         own = {name: votes for name, votes in self.assignors.items() if not is_delegated(name)}
         return _most_wanted(own)
 
@@ -337,7 +349,9 @@ class ConsumerGroup:
 
 
 def _most_wanted(votes: Mapping[str, int]) -> str | None:
-    return min(votes, key=lambda name: (-votes[name], name), default=None)
+    if len(votes) < 2:
+        return next(iter(votes), None)
+    return min(votes, key=lambda name: (-votes[name], name))
 
 
 def _add(counter: Counter[T], name: T, by: int) -> None:

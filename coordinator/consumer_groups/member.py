@@ -102,6 +102,8 @@ class ConsumerMember:
     target: Target = field(default_factory=dict)
     load: int = 0
     """The partitions of its target."""
+    written: bytes = b""
+    """The value of its record 8 that was made last, which says what `current` says; empty: it was read."""
 
     @property
     def is_away(self) -> bool:

@@ -7,6 +7,7 @@ its assignment and in the index of holders.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 from ringleader.coordinator.consumer_groups.member import Current, Subscription, Target
 from ringleader.coordinator.consumer_groups.topics import Topics
@@ -17,6 +18,8 @@ NAME_BYTES = 160
 """The name of a topic, without its characters."""
 SEEN_BYTES = 64
 """The name of a topic that is kept elsewhere, in a set."""
+REMEMBERED_MAX = 16
+"""Sets of names whose bytes are remembered: thousands of members have the same."""
 TARGET_TOPIC_BYTES, TARGET_PARTITION_BYTES = 384, 64
 CURRENT_TOPIC_BYTES, CURRENT_PARTITION_BYTES = 640, 128
 
@@ -28,7 +31,8 @@ def text_bytes(text: str | None) -> int:
     return len(text) if text.isascii() else 4 * len(text)
 
 
-def names_bytes(names: Iterable[str]) -> int:
+@lru_cache(maxsize=REMEMBERED_MAX)
+def names_bytes(names: frozenset[str]) -> int:
     """Of the names of topics."""
     return sum(NAME_BYTES + text_bytes(name) for name in names)
 

@@ -14,6 +14,7 @@ from typing import TypeAlias, TypeVar
 from ringleader.coordinator.consumer_groups.group import FIRST_EPOCH, ConsumerGroup, Regex
 from ringleader.coordinator.consumer_groups.member import (
     ClassicMember,
+    ConsumerMember,
     Current,
     MemberState,
     Owned,
@@ -54,6 +55,8 @@ KINDS = frozenset((GROUP_EPOCH, SUBSCRIPTION, TARGET_EPOCH, TARGET, CURRENT, REG
 _SHORT = struct.Struct(">h")
 _VERSION = b"\0\0"
 _START = 2
+_NUMBERS = struct.Struct(">iib")
+"""The beginning of record 8: the member's epoch, the one before, and its state."""
 
 
 def key(kind: int, group_id: str, second: str = "") -> bytes:
@@ -124,8 +127,17 @@ def target(group_id: str, member_id: str, wanted: Target) -> Record:
     return key(TARGET, group_id, member_id), _VERSION + value.encode(0)
 
 
-def current(group_id: str, member_id: str, had: Current) -> Record:
-    """Record 8."""
+def current(group_id: str, member_id: str, had: Current, before: ConsumerMember | None = None) -> Record:
+    """Record 8. `before`: the member as it is, if it is one: most only come into another epoch, and the
+    record says of their partitions what the last one said."""
+    if before is not None and before.written and had.holds_as(before.current):
+        numbers = _NUMBERS.pack(had.epoch, had.previous_epoch, had.state)
+        value = before.written[:_START] + numbers + before.written[_START + _NUMBERS.size :]
+        return key(CURRENT, group_id, member_id), value
+    return key(CURRENT, group_id, member_id), _current_value(had)
+
+
+def _current_value(had: Current) -> bytes:
     value = ConsumerGroupCurrentMemberAssignmentValue(
         member_epoch=had.epoch,
         previous_member_epoch=had.previous_epoch,
@@ -133,7 +145,7 @@ def current(group_id: str, member_id: str, had: Current) -> Record:
         assigned_partitions=[*_with_epochs(had.assigned)],
         partitions_pending_revocation=[*_with_epochs(had.pending_revocation)],
     )
-    return key(CURRENT, group_id, member_id), _VERSION + value.encode(0)
+    return _VERSION + value.encode(0)
 
 
 def _with_epochs(

@@ -56,8 +56,9 @@ class Changes:
             self._core.begin_change()
         self._core.epochs.about_member(self.group, member_id)
         consumer = self.consumer
-        self._records.append(records.current(consumer.group_id, member_id, after))
-        consumer.move(member_id, after)
+        record = records.current(consumer.group_id, member_id, after, consumer.members.get(member_id))
+        self._records.append(record)
+        consumer.move(member_id, after, record[1] or b"")
         self.group.count_consumer()
 
     def write(self) -> None:

@@ -17,6 +17,9 @@ Values = Mapping[str, int]
 """Name of a configuration -> its value; those that are set."""
 
 
+_NONE: Values = {}
+
+
 class GroupConfigs:
     """The configurations of groups. One for all shards of a process; it changes between their calls only."""
 
@@ -27,7 +30,7 @@ class GroupConfigs:
 
     def of(self, group_id: str) -> Values:
         """Those that are set for a group."""
-        return self._of.get(group_id, {})
+        return self._of.get(group_id, _NONE)
 
     def all(self) -> Mapping[str, Values]:
         """Of all groups for which anything is set."""

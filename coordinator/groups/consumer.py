@@ -23,7 +23,6 @@ from ringleader.coordinator.consumer_groups.member import (
 from ringleader.coordinator.consumer_groups.names import is_delegated
 from ringleader.coordinator.consumer_groups.reconciliation import Reported, reconcile
 from ringleader.coordinator.consumer_groups.target import AssignorError
-from ringleader.coordinator.consumer_groups.topics import metadata_hash
 from ringleader.coordinator.groups.changes import Changes, subscribe
 from ringleader.coordinator.groups.configs import HEARTBEAT
 from ringleader.coordinator.groups.core import STORE_FULL
@@ -36,10 +35,11 @@ from ringleader.coordinator.groups.patterns import Patterns
 from ringleader.coordinator.groups.rates import Rates
 from ringleader.coordinator.groups.rebalance import Membership, Rebalances
 from ringleader.coordinator.groups.records import encode_group_value, group_key
+from ringleader.coordinator.groups.steady import is_calm
 from ringleader.coordinator.groups.targets import Targets
 from ringleader.coordinator.groups.vote import CONSUMER_TYPE
 from ringleader.coordinator.journal.entries import Cause, Departure
-from ringleader.coordinator.machine import Ticket
+from ringleader.coordinator.machine import Phase, Ticket
 from ringleader.protocol.errors import ErrorCode, KafkaError, shortened
 from ringleader.protocol.messages import (
     ConsumerGroupDescribeResponseDescribedGroup,
@@ -69,15 +69,17 @@ class ConsumerHandler(Membership):
         """The answer; None while it waits for the records of the request."""
         core = self.core
         try:
-            requests.check(request, ticket.api_version, core.settings.group_consumer_assignors)
-            if core.refusal:
-                raise KafkaError(core.refusal)
-            if core.full and (still := self.keep_alive(request, now_ms)) is not None:
-                return still
-            if request.member_epoch < 0:
-                response = self._leave(request, now_ms)
-            else:
-                response = self._stay(request, ticket, now_ms)
+            response = self._step(request, ticket, now_ms)
+            if response is None:
+                requests.check(request, ticket.api_version, core.settings.group_consumer_assignors)
+                if core.refusal:
+                    raise KafkaError(core.refusal)
+                if core.full and (still := self.keep_alive(request, now_ms)) is not None:
+                    return still
+                if request.member_epoch < 0:
+                    response = self._leave(request, now_ms)
+                else:
+                    response = self._stay(request, ticket, now_ms)
         except KafkaError as error:
             response = ConsumerGroupHeartbeatResponse(0, error.code, error.detail or None)
             core.reports.refused_heartbeat(request, ticket, error.code, now_ms)
@@ -105,6 +107,30 @@ class ConsumerHandler(Membership):
         self.arm_session(group, member, now_ms)
         interval_ms = self.core.config(group.group_id, HEARTBEAT)
         return requests.answer(request, member, member.current.assigned, interval_ms, None)
+
+    def _step(
+        self, request: ConsumerGroupHeartbeatRequest, ticket: Ticket, now_ms: int
+    ) -> ConsumerGroupHeartbeatResponse | None:
+        """The answer to most heartbeats of a rebalance: the member says only that it is there, and takes its
+        own step towards the target. None: it is another one, see `_stay`."""
+        core, member_id, epoch = self.core, request.member_id, request.member_epoch
+        group = core.groups.get(request.group_id)
+        consumer = None if group is None else group.consumer
+        if group is None or consumer is None or core.full or core.phase is not Phase.SERVING:
+            return None
+        member, instance_id = consumer.members.get(member_id), request.instance_id
+        if member is None or member.current.epoch != epoch or not requests.is_plain(request):
+            return None
+        if instance_id is not None and consumer.static_members.get(instance_id) != member_id:
+            return None
+        who = ticket.client_id or "", ticket.client_host
+        if not is_calm(core, group, consumer, member.subscription, *who, now_ms):
+            return None
+        before, changes = member.current.assigned, Changes(core, group)
+        self.arm_session(group, member, now_ms)
+        self.reconcile(group, changes, member, None, False, now_ms)
+        changes.write()
+        return requests.answer(request, member, before, self.targets.interval_ms(group), None)
 
     def _stay(
         self, request: ConsumerGroupHeartbeatRequest, ticket: Ticket, now_ms: int
@@ -369,7 +395,7 @@ class ConsumerHandler(Membership):
             self.targets.delegations.left(group, member.member_id)
             changes.add(*records.tombstones_of_member(name, member.member_id))
             self.patterns.forget(changes, pattern)
-        hashed = metadata_hash(self.core.topics, consumer.subscribed_topics())
+        hashed = self.core.topics.metadata_hash(consumer.all_topics())
         changes.add(records.group_epoch(name, consumer.epoch + 1, hashed))
         changes.write()
 

@@ -34,7 +34,7 @@ from ringleader.coordinator.consumer_groups.topics import Topics
 from ringleader.coordinator.deadlines import DeadlineHeap
 from ringleader.coordinator.groups import records
 from ringleader.coordinator.groups.committed import Uncommitted
-from ringleader.coordinator.groups.configs import SESSION, GroupConfigs
+from ringleader.coordinator.groups.configs import HEARTBEAT, SESSION, GroupConfigs, broker_value
 from ringleader.coordinator.groups.deadlines import GroupDeadline, Kind
 from ringleader.coordinator.groups.epoch_notes import EpochProgress
 from ringleader.coordinator.groups.epochs import Epochs
@@ -71,6 +71,7 @@ class Core:
         self.settings = settings
         self.configs = configs if configs is not None else GroupConfigs()
         """Of single groups; they change between calls only."""
+        self._beats = broker_value(settings, SESSION), broker_value(settings, HEARTBEAT)
         self.memory = MemoryShare(memory or MemoryTotal())
         self.ids = ids
         self.topics = topics if topics is not None else Topics()
@@ -229,10 +230,16 @@ class Core:
         """A configuration of a group of the consumer protocol; see `GroupConfigs.value`."""
         return self.configs.value(self.settings, group_id, name)
 
+    def beats(self, group_id: str) -> tuple[int, int]:
+        """Session timeout and heartbeat interval of the members of a group of the consumer protocol."""
+        if not self.configs.of(group_id):
+            return self._beats
+        return self.config(group_id, SESSION), self.config(group_id, HEARTBEAT)
+
     def session_ms(self, group_id: str, described: Subscription) -> int:
         """The session of a member of a group of the consumer protocol. A classic one asked for its length."""
         classic = described.classic
-        return self.config(group_id, SESSION) if classic is None else classic.session_timeout_ms
+        return self.beats(group_id)[0] if classic is None else classic.session_timeout_ms
 
     def assignor(self, consumer: ConsumerGroup) -> str:
         """The assignor of the coordinator for a group: that which its members ask for, if it is served."""

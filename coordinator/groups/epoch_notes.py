@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from ringleader.coordinator.consumer_groups.group import ConsumerGroup
 from ringleader.coordinator.consumer_groups.member import Current, Subscription
 from ringleader.coordinator.groups.deadlines import GroupDeadline, Kind
 from ringleader.coordinator.journal.entries import Cause, DepartedMember, Departure, Seated, Wait
@@ -72,3 +73,15 @@ class Event:
     gone: dict[str, Was] = field(default_factory=dict)
     replaced: dict[str, str] = field(default_factory=dict)
     """Static members that came back: new id -> old id. They neither joined nor left."""
+
+
+def is_step(notes: Notes, consumer: ConsumerGroup, event: Event) -> bool:
+    """Whether members only came into another epoch: none came or went, no partition was given up or given,
+    and the group's own epoch is as before."""
+    if notes.was_classic or event.going or consumer.epoch != notes.epoch:
+        return False
+    for member_id, was in event.was.items():
+        member = consumer.members.get(member_id)
+        if member is None or was is None or member.is_away or not member.current.holds_as(was[1]):
+            return False
+    return bool(consumer.members)

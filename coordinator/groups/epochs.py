@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
+from operator import itemgetter
 
 from ringleader.coordinator.consumer_groups.group import ConsumerGroup
 from ringleader.coordinator.consumer_groups.member import (
@@ -22,7 +23,7 @@ from ringleader.coordinator.consumer_groups.records import CURRENT, SUBSCRIPTION
 from ringleader.coordinator.consumer_groups.topics import Topics
 from ringleader.coordinator.deadlines import NEVER, DeadlineHeap
 from ringleader.coordinator.groups.deadlines import GroupDeadline
-from ringleader.coordinator.groups.epoch_notes import EpochProgress, Event, Notes, Place
+from ringleader.coordinator.groups.epoch_notes import EpochProgress, Event, Notes, Place, is_step
 from ringleader.coordinator.groups.group import Group
 from ringleader.coordinator.groups.reports import FINISH_TIMEOUT_MS, Reports
 from ringleader.coordinator.journal.entries import (
@@ -135,6 +136,10 @@ class Epochs:
             return
         consumer = group.consumer or ConsumerGroup(group.group_id)
         members = consumer.members
+        if is_step(notes, consumer, event):  # most events of a large group's rebalance
+            if notes.open is not None:
+                self._progress(group, notes, notes.open, consumer, event, now_ms)
+            return
         if notes.was_classic:  # its members stay, and have what they had
             notes.was_classic = False
             for one in event.was:
@@ -281,9 +286,13 @@ class Epochs:
             taken += [(place, member_id) for place in held - had]
         for place, member_id in taken:
             giver, free_ms = notes.free.pop(place, (None, None))
-            if notes.open is not None:
-                gap_ms = None if free_ms is None else max(0, unix_ms - free_ms)
-                notes.open.moves[place] = giver, member_id, gap_ms
+            if notes.open is None:
+                continue
+            if giver == member_id:  # it has again what it gave up
+                notes.open.moves.pop(place, None)
+                continue
+            gap_ms = None if free_ms is None else max(0, unix_ms - free_ms)
+            notes.open.moves[place] = giver, member_id, gap_ms
 
     # ---- the way to the target ----
 
@@ -316,6 +325,9 @@ class Epochs:
     def _waits(self, running: EpochProgress, consumer: ConsumerGroup, member_id: str, now_ms: int) -> None:
         """Note whose partitions a member waits for now."""
         member = consumer.members.get(member_id)
+        is_free = member is None or member.current.state is not MemberState.UNRELEASED_PARTITIONS
+        if is_free and member_id not in running.awaited:
+            return
         awaited: dict[str, list[Place]] = {}
         if member is not None and member.current.state is MemberState.UNRELEASED_PARTITIONS:
             for topic_id, wanted in member.target.items():
@@ -425,9 +437,10 @@ class Epochs:
     ) -> EpochEntry:
         preferred = None if group.consumer is None else group.consumer.preferred_assignor()
         unix_ms = self._unix_time.now_ms(now_ms)
-        named = {topic_id for one in (*members, *running.before.values()) for topic_id in one.assigned}
-        named |= {topic_id for topic_id, _ in running.moves}
-        named |= {place[0] for one in running.waits.values() for place in one.places}
+        # There may be tens of thousands of partitions: a thread of the journal does more with them.
+        named = set(map(itemgetter(0), running.moves))
+        named.update(*(one.assigned for one in (*members, *running.before.values())))
+        named.update(*(map(itemgetter(0), one.places) for one in running.waits.values()))
         target_ms = running.leader_synced_ms if running.leader_synced_ms >= 0 else now_ms
         waits = (
             one if one.until_ms >= 0 else one._replace(until_ms=unix_ms) for one in running.waits.values()
@@ -447,11 +460,7 @@ class Epochs:
             duration_ms=now_ms - running.started_ms,
             leader_ms=target_ms - running.started_ms,
             sync_ms=now_ms - target_ms,
-            moves=tuple(
-                (*place, *running.moves[place])
-                for place in sorted(running.moves)
-                if running.moves[place][0] != running.moves[place][1]
-            ),
+            moves=running.moves,
             waits=tuple(waits),
             topics={
                 topic_id: topic.name

@@ -19,7 +19,7 @@ from ringleader.coordinator.consumer_groups.member import (
     Target,
 )
 from ringleader.coordinator.consumer_groups.records import Record
-from ringleader.coordinator.consumer_groups.topics import Topics, metadata_hash
+from ringleader.coordinator.consumer_groups.topics import Topics
 from ringleader.coordinator.groups import records
 from ringleader.coordinator.groups.commit import RECORD_OVERHEAD_BYTES
 from ringleader.coordinator.groups.group import Group
@@ -68,7 +68,7 @@ def upgraded(group: Group, settings: GroupSettings, topics: Topics) -> ConsumerG
         raise _refused(group, "the embedded consumer protocol is malformed.") from None
     except TwoHoldersError as error:  # what Kafka answers to it
         raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, str(error)) from error
-    found.metadata_hash = metadata_hash(topics, found.subscribed_topics())
+    found.metadata_hash = topics.metadata_hash(found.all_topics())
     if _bytes_of(consumer_records.all_records(found)) > settings.group_max_record_bytes:
         raise _refused(group, "the group takes more bytes than group.max.record.bytes.")
     return found
@@ -163,6 +163,8 @@ def downgraded(
     """The record and the members of the group as a classic one without the members `gone`, with the targets
     as their assignments; None: it stays one of the consumer protocol. `unix_ms`: now. `leader`: None if a
     rebalance follows, also if the shard is loaded before that."""
+    if not consumer.classic_members:
+        return None
     staying = [one for one in consumer.members.values() if one.member_id not in gone]
     if not staying or settings.group_consumer_migration_policy not in (_BOTH, "downgrade"):
         return None

@@ -17,7 +17,6 @@ from ringleader.coordinator.consumer_groups.member import (
     Subscription,
 )
 from ringleader.coordinator.consumer_groups.reconciliation import Reported
-from ringleader.coordinator.consumer_groups.topics import metadata_hash
 from ringleader.coordinator.deadlines import NEVER
 from ringleader.coordinator.groups.changes import Changes, subscribe
 from ringleader.coordinator.groups.consumer import ConsumerHandler
@@ -214,7 +213,7 @@ class MixedHandler(Part):
             return False
         topics = self.core.topics
         if consumer.checked_version != topics.version:
-            if metadata_hash(topics, consumer.subscribed_topics()) != consumer.metadata_hash:
+            if topics.metadata_hash(consumer.all_topics()) != consumer.metadata_hash:
                 return True
             consumer.checked_version = topics.version
         return member.current.epoch < consumer.epoch

@@ -17,7 +17,6 @@ from ringleader.coordinator.consumer_groups import memory, patterns, records
 from ringleader.coordinator.consumer_groups.automaton import PatternError
 from ringleader.coordinator.consumer_groups.group import ConsumerGroup, Reader, Regex
 from ringleader.coordinator.consumer_groups.member import Subscription
-from ringleader.coordinator.consumer_groups.topics import metadata_hash
 from ringleader.coordinator.groups.changes import Changes
 from ringleader.coordinator.groups.core import Part
 from ringleader.coordinator.groups.group import Group
@@ -198,7 +197,7 @@ class Patterns(Part):
         is_news = any(before != after for before, after in seen.values())
         changes = Changes(self.core, group)
         changes.add(*written)
-        hashed = metadata_hash(self.core.topics, consumer.subscribed_topics())
+        hashed = self.core.topics.metadata_hash(consumer.all_topics())
         if is_news or hashed != consumer.metadata_hash or self._leaves(consumer, fresh):
             changes.add(records.group_epoch(group.group_id, consumer.epoch + 1, hashed))
         consumer.checked_version = self.core.topics.version

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ringleader.coordinator.consumer_groups.member import MemberState
+from ringleader.coordinator.consumer_groups.group import ConsumerGroup
+from ringleader.coordinator.consumer_groups.member import MemberState, Subscription
 from ringleader.coordinator.consumer_groups.requests import is_plain
-from ringleader.coordinator.groups.configs import HEARTBEAT, SESSION
 from ringleader.coordinator.groups.core import Core
+from ringleader.coordinator.groups.group import Group
 from ringleader.coordinator.groups.rates import INTERVAL_MS, WEIGHTED
 from ringleader.coordinator.groups.states import NOT_YET
 from ringleader.coordinator.groups.targets import is_due
@@ -53,31 +54,53 @@ def stay(core: Core, group_id: str, epoch: int, member_id: str, last: Last, now_
     member = consumer.members.get(member_id)
     if member is None or (instance_id is not None and consumer.static_members.get(instance_id) != member_id):
         return NOT_YET
-    current, described, topics = member.current, member.subscription, core.topics
+    current = member.current
     if (
         current.epoch != epoch
         or epoch != consumer.assignment_epoch
         or current.state is not MemberState.STABLE
-        or consumer.checked_version != topics.version
+        or not is_calm(core, group, consumer, member.subscription, client_id, client_host, now_ms)
+    ):
+        return NOT_YET
+    timers = group.consumer_deadlines.get(member_id)
+    session_ms, told_ms = core.beats(group_id)
+    if timers is None or told_ms != interval_ms:
+        return NOT_YET
+    session, due_ms = timers.session, now_ms + session_ms
+    if session.due_ms > due_ms:  # the session is shorter than before, or does not run
+        return NOT_YET
+    session.due_ms = due_ms
+    return 0
+
+
+def is_calm(
+    core: Core,
+    group: Group,
+    consumer: ConsumerGroup,
+    described: Subscription,
+    client_id: str,
+    client_host: str,
+    now_ms: int,
+) -> bool:
+    """Whether a member that says only that it is there, as `described`, makes nothing begin in its group: it
+    has its session afresh, and takes its own step towards the target if there is one."""
+    topics = core.topics
+    if (
+        consumer.checked_version != topics.version
         or not topics.complete
         or consumer.readers  # their expressions are looked at
         or described.client_host != client_host
         or described.client_id != client_id
         or described.classic is not None
-        or (epoch != consumer.epoch and (group.computing is not None or is_due(core, consumer, now_ms)))
+        or (
+            consumer.assignment_epoch != consumer.epoch
+            and (group.computing is not None or is_due(core, consumer, now_ms))
+        )
         or (group.looked_ms >= 0 and now_ms - group.looked_ms >= INTERVAL_MS)
     ):
-        return NOT_YET
-    value, settings = core.configs.value, core.settings
+        return False
     # One that left may have made `weighted` the assignor of the others: their offsets are looked at then.
-    maybe = group.looked_ms < 0 and (consumer.assignors or settings.group_consumer_assignors[0] == WEIGHTED)
-    if maybe and core.assignor(consumer) == WEIGHTED:
-        return NOT_YET
-    timers = group.consumer_deadlines.get(member_id)
-    if timers is None or value(settings, group_id, HEARTBEAT) != interval_ms:
-        return NOT_YET
-    session, due_ms = timers.session, now_ms + value(settings, group_id, SESSION)
-    if session.due_ms > due_ms:  # the session is shorter than before, or does not run
-        return NOT_YET
-    session.due_ms = due_ms
-    return 0
+    maybe = group.looked_ms < 0 and (
+        consumer.assignors or core.settings.group_consumer_assignors[0] == WEIGHTED
+    )
+    return not (maybe and core.assignor(consumer) == WEIGHTED)

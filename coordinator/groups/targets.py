@@ -16,9 +16,8 @@ from ringleader.coordinator.consumer_groups.group import ConsumerGroup, Dealt
 from ringleader.coordinator.consumer_groups.member import ConsumerMember
 from ringleader.coordinator.consumer_groups.names import is_delegated
 from ringleader.coordinator.consumer_groups.target import AssignorError, Made, aim, compute
-from ringleader.coordinator.consumer_groups.topics import metadata_hash
 from ringleader.coordinator.groups.changes import Changes
-from ringleader.coordinator.groups.configs import ASSIGNMENT, HEARTBEAT
+from ringleader.coordinator.groups.configs import ASSIGNMENT
 from ringleader.coordinator.groups.core import Core, Part
 from ringleader.coordinator.groups.delegated import Delegation, Delegations, Fallback, Task
 from ringleader.coordinator.groups.group import Group
@@ -51,7 +50,7 @@ class Targets(Part):
         """Begin another group epoch if what the target depends on changed. `news`: a member says so."""
         consumer, name, topics = changes.consumer, changes.consumer.group_id, self.core.topics
         if news or consumer.checked_version != topics.version:
-            found = metadata_hash(topics, consumer.subscribed_topics())
+            found = topics.metadata_hash(consumer.all_topics())
             if news or found != consumer.metadata_hash:
                 changes.add(records.group_epoch(name, consumer.epoch + 1, found))
             consumer.checked_version = topics.version
@@ -86,7 +85,7 @@ class Targets(Part):
 
     def interval_ms(self, group: Group) -> int:
         """When a member is to send its next heartbeat."""
-        interval_ms = self.core.config(group.group_id, HEARTBEAT)
+        interval_ms = self.core.beats(group.group_id)[1]
         return min(SOON_MS, interval_ms) if self.is_computing(group) else interval_ms
 
     def _begin(self, changes: Changes) -> None:

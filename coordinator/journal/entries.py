@@ -256,8 +256,8 @@ class EpochEntry:
     """Until the target was computed."""
     sync_ms: int
     """From then until the last member had what it gives."""
-    moves: tuple[tuple[bytes, int, str | None, str | None, int | None], ...]
-    """Topic id, partition, giver, heir, and how long nobody had it."""
+    moves: Mapping[tuple[bytes, int], tuple[str | None, str | None, int | None]]
+    """By topic id and partition, in no order: giver, heir, and how long nobody had it."""
     waits: tuple[Wait, ...]
     topics: dict[bytes, str]
     """The names of the topics in it that exist."""

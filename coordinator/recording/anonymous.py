@@ -14,7 +14,6 @@ import string
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
-from ringleader.coordinator.consumer_groups.topics import metadata_hash
 from ringleader.coordinator.recording.state import shard_of
 from ringleader.coordinator.recording.tap import HIDDEN, Line
 from ringleader.protocol.embedded import Assignment, Subscription
@@ -259,8 +258,8 @@ def _hash_again(first: Line, masked: Line) -> None:
         before, after = was.groups[written["group_id"]].consumer, now.groups[made["group_id"]].consumer
         if before is None or after is None:
             continue
-        if before.metadata_hash == metadata_hash(was.topics, before.subscribed_topics()):
-            made["consumer"]["metadata_hash"] = metadata_hash(now.topics, after.subscribed_topics())
+        if before.metadata_hash == was.topics.metadata_hash(before.all_topics()):
+            made["consumer"]["metadata_hash"] = now.topics.metadata_hash(after.all_topics())
 
 
 def _named(written: Any, field: str) -> Iterable[str]:

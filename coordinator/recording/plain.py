@@ -35,8 +35,8 @@ from ringleader.coordinator.machine import Notice
 from ringleader.protocol import messages
 from ringleader.protocol.errors import ErrorCode
 
-NOT_KEPT = {"share"}
-"""Fields that belong to the shard, not to the value."""
+NOT_KEPT = {"share", "written"}
+"""Fields that belong to the shard, or are worked out of the others."""
 
 
 class UnreadableError(ValueError):
@@ -216,6 +216,8 @@ class Reader:
             self._objects[number] = made
         for name in names:
             object.__setattr__(made, name, self.get(written[name]))
+        if isinstance(made, described.ConsumerMember):
+            made.written = b""
         if self._fill is not None and isinstance(made, AnyDeadline | group.Group):
             self._fill(made)
         return made

@@ -127,6 +127,17 @@ class HeartbeatCache:
         known.remember(frame[8:], heartbeat, group_id, generation, member_id, instance_id)
         return known
 
+    def request_of(
+        self, session: Answerable, frame: bytes, version: int
+    ) -> ConsumerGroupHeartbeatRequest | None:
+        """The request in a frame (without its size) that `learn_stay` remembered: it needs not be decoded
+        when something is to be done for it. None: it is another one."""
+        found = self._own.get(session, NOTHING).get(frame[8:])
+        if found is None or found[0] != kind_of(STAY_KEY, version):
+            return None
+        _, _, _, group_id, epoch, member_id, last = found
+        return ConsumerGroupHeartbeatRequest(group_id, member_id, epoch, last.instance_id)
+
     def learn_stay(self, call: Call, frame: bytes, response: ConsumerGroupHeartbeatResponse) -> Known | None:
         """Remember a heartbeat of the consumer protocol that was allowed, with its answer. Returns what the
         session knows from now on; None: as before."""

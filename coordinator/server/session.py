@@ -30,6 +30,7 @@ from ringleader.coordinator.server.connection import (
     Connection,
     read_head,
 )
+from ringleader.coordinator.server.heartbeats import STAY_KEY
 from ringleader.coordinator.server.login import HANDSHAKE_KEY, Login, Proof, Reply
 from ringleader.coordinator.server.pace import Pace
 from ringleader.coordinator.server.phases import Phase, check_transition
@@ -297,8 +298,12 @@ class Session:
                 return ""
         try:
             client_id, position = self.read_header(frame, version >= route.flexible)
-            decode = route.decoders[version] or route.decoder(version)
-            request, end = decode(frame, position, route.budget)
+            request, end = None, 0
+            if api_key == STAY_KEY:
+                request = self._server.heartbeats.request_of(self, frame, version)
+            if request is None:
+                decode = route.decoders[version] or route.decoder(version)
+                request, end = decode(frame, position, route.budget)
         except MalformedError as error:
             return str(error)
         self.identified = True

@@ -325,3 +325,40 @@ def test_regular_expressions_over_100_000_topics(tmp_path: Path) -> None:
             assert (None if found is None else len(found.topics)) == count
 
     watched(tmp_path, work)
+
+
+def test_the_journal_entry_of_50_000_moves(tmp_path: Path) -> None:
+    """Members wait for topics that come all at once."""
+    members, names, each = 50, [f"wide-{number}" for number in range(5)], 10_000
+
+    async def work(bench: Bench) -> None:
+        epochs = {f"m{number}": 0 for number in range(members)}
+
+        async def beat_all() -> int:
+            """The partitions that members were given."""
+            given = 0
+            for member_id, epoch in epochs.items():
+                request = m.ConsumerGroupHeartbeatRequest("g", member_id, epoch)
+                if not epoch:
+                    request.rebalance_timeout_ms, request.topic_partitions = 60_000, []
+                    request.subscribed_topic_names = names
+                answer = await bench.client.call(request, 1)
+                assert answer.error_code == 0
+                epochs[member_id] = answer.member_epoch
+                told = () if answer.assignment is None else answer.assignment.topic_partitions
+                given += sum(len(one.partitions) for one in told)
+            bench.ahead(1_000)
+            return given
+
+        while len(set(epochs.values())) > 1 or not all(epochs.values()):
+            await beat_all()
+        rebalances = bench.node.runtime.rebalances
+        before = rebalances.total()
+        for number, name in enumerate(names):
+            bench.node.runtime.topics.put(Topic(name, number.to_bytes(16), each))
+        given = 0
+        while given < len(names) * each:
+            given += await beat_all()
+        await until(lambda: rebalances.total() > before)
+
+    watched(tmp_path, work)

@@ -17,7 +17,7 @@ from ringleader.coordinator.journal.entries import (
     Outcome,
     Present,
 )
-from ringleader.coordinator.journal.record import VALUE_MAX_BYTES, JournalRecords
+from ringleader.coordinator.journal.record import PIECE_ITEMS, VALUE_MAX_BYTES, JournalRecords
 from ringleader.protocol.embedded import Assignment, Subscription
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import GroupMetadataValue, GroupMetadataValueMemberMetadata
@@ -209,3 +209,10 @@ def test_first_commits_and_incidents() -> None:
     )
     assert json.loads(records.row(reset)[2])["partitions"] == [["orders", 1, 5, 2], ["orders", 2, None, 0]]
     assert json.loads(journal_record.stopped(4)[2])["event"] == "stopped"
+
+
+def test_a_long_list_is_the_same_text_in_pieces() -> None:
+    for count in (0, 1, PIECE_ITEMS, PIECE_ITEMS + 1, 2 * PIECE_ITEMS + 7):
+        value = {"moves": tuple((f"ü{number}", number, None) for number in range(count)), "n": 1}
+        _, _, raw = journal_record._row(0, "g", value)
+        assert raw.decode() == json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from ringleader.coordinator import deadlines
-from ringleader.coordinator.consumer_groups.topics import metadata_hash
 from ringleader.coordinator.groups.core import Core
 from ringleader.coordinator.groups.shard import Shard
 from ringleader.coordinator.groups.states import HEARTBEAT_CODES, GroupState
@@ -143,7 +142,7 @@ def _up_to_date(shard: Shard) -> list[bool]:
     """Of each group of the consumer protocol: whether its topics are as it saw them last."""
     core = shard._core
     consumers = [one.consumer for one in core.groups.values() if one.consumer is not None]
-    return [one.metadata_hash == metadata_hash(core.topics, one.subscribed_topics()) for one in consumers]
+    return [one.metadata_hash == core.topics.metadata_hash(one.all_topics()) for one in consumers]
 
 
 _KNOWN = {*CONSTANTS, "User:1"}

@@ -13,6 +13,7 @@ import pytest
 from ringleader.coordinator.consumer_groups.topics import Topic
 from ringleader.coordinator.groups.consumer import ConsumerHandler
 from ringleader.coordinator.server.handlers import consumer_groups
+from ringleader.coordinator.server.heartbeats import HeartbeatCache
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import (
     ConsumerGroupHeartbeatRequest,
@@ -168,3 +169,23 @@ async def test_a_failure_of_the_machine_is_answered(monkeypatch: pytest.MonkeyPa
         served.runtime.stays[served.runtime.partition_of("g")] = fails
         assert (await client.call(beat, 1)).error_code == ErrorCode.UNKNOWN_SERVER_ERROR
         assert served.events("request failed")
+
+
+@VERSIONS
+async def test_news_in_the_answer_to_a_remembered_heartbeat(
+    version: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is not decoded again: that gives the same answers."""
+    said: list[list[bytes]] = []
+    for is_remembered in (True, False):
+        if not is_remembered:
+            monkeypatch.setattr(HeartbeatCache, "request_of", lambda *_: None)
+        async with consumers() as served, served.connect() as client:
+            beat = await joined(client, version, instance_id="i")
+            answers = [await answer_bytes(client, beat, version) for _ in range(2)]
+            assert answers[0] == answers[1]
+            served.runtime.topics.put(Topic("orders", b"o" * 16, 3))
+            answers.append(await answer_bytes(client, beat, version))  # there is another target
+            assert answers[2] != answers[1]
+            said.append(answers)
+    assert said[0] == said[1]

@@ -268,7 +268,7 @@ def test_a_rebalance_of_the_consumer_protocol() -> None:
         4_200,
         100,
         4_100,
-        ((orders, 1, "a-1", "b-1", 90),),
+        {(orders, 1): ("a-1", "b-1", 90)},
         (Wait("b-1", "a-1", ((orders, 1),), T0 - 4_100, T0 - 90),),
         {orders: "orders"},
     )
