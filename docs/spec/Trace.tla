@@ -67,7 +67,7 @@ Step(e) ==
     \/ e.kind = "fetch" /\ Fetch(e.m, e.p) /\ Agrees(disk.off[e.p], e.shows, disk.off[e.p])
     \/ e.kind = "commit" /\ SendCommit(e.m, e.p) /\ Agrees(Asks(e.m), e.ask, Asks(e.m))
     \/ e.kind = "committed" /\ HandleCommit(e.m) /\ Agrees(commit'[e.m].ok, e.ok, Part(mem, e.m))
-                                                 /\ Agrees(mem'.off[commit[e.m].p], e.to, mem'.off)
+                          /\ IF Open[run] THEN TRUE ELSE Agrees(mem'.off[commit[e.m].p], e.to, mem'.off)
     \/ e.kind = "acknowledged" /\ Acknowledged(e.m)
     \/ e.kind = "losecommit" /\ LoseCommit(e.m)
     \/ e.kind = "lose" /\ Lose(e.m)

@@ -40,6 +40,13 @@ class Reader:
     commits: bool = False
     """Whether a commit is on its way."""
 
+    def owns(self, places: set[str]) -> None:
+        """The member has these now: it knows nothing of those that it did not have before."""
+        kept = places & self.owned
+        self.owned = set(places)
+        self.asked = {name: one for name, one in self.asked.items() if one in kept}
+        self.positions = {one: offset for one, offset in self.positions.items() if one in kept}
+
 
 class Offsets:
     """The offsets of the members of one world."""
@@ -51,12 +58,8 @@ class Offsets:
         """The member whose commit is being handled."""
 
     def owns(self, member: ModelMember, places: set[str]) -> None:
-        """A member has these now: it knows nothing of those that it did not have before."""
-        reader = self._readers.setdefault(member, Reader())
-        kept = places & reader.owned
-        reader.owned = set(places)
-        reader.asked = {name: one for name, one in reader.asked.items() if one in kept}
-        reader.positions = {one: offset for one, offset in reader.positions.items() if one in kept}
+        """See `Reader`."""
+        self._readers.setdefault(member, Reader()).owns(places)
 
     def died(self) -> None:
         """The shard is loaded anew: no answer comes."""

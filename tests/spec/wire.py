@@ -12,13 +12,21 @@ from pathlib import Path
 from typing import Any
 
 from ringleader.coordinator.consumer_groups.member import AWAY_EPOCH, LEFT_EPOCH
+from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
     MetadataRequest,
     MetadataRequestTopic,
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
 )
 from tests.simulation.consumer.member import FENCED, ModelMember, Owned
+from tests.spec.commits import Reader
 from tests.spec.recorder import asked, heard
 from tests.spec.traces import Line, Trace, check
 from tests.support.rawclient import RawConnection
@@ -26,6 +34,11 @@ from tests.support.rawclient import RawConnection
 NAMES = ("a", "b", "s")
 STATIC = "s"
 STEPS = 60
+COMMITS = 0.5
+"""How often a member fetches offsets or commits before its heartbeat."""
+OFFSETS_VERSION = 9
+REFUSED = frozenset((ErrorCode.STALE_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID))
+"""Codes of a commit that does not count."""
 
 
 class WireWorld:
@@ -39,6 +52,7 @@ class WireWorld:
         found = self._connection.call(MetadataRequest([MetadataRequestTopic(name=topic)]), 12).topics[0]
         self._partitions = {(found.topic_id, one.partition_index) for one in found.partitions}
         self._members: dict[str, ModelMember] = {}
+        self._readers: dict[str, Reader] = {}
 
     def record(self, path: Path) -> Trace:
         """The trace, which is left in a file, too: members come, beat, lose requests and answers, leave, and
@@ -70,7 +84,7 @@ class WireWorld:
         instance_id = name if name == STATIC else None
         member = ModelMember(world, self._serial, instance_id, frozenset((self._topic,)))
         member.member_id = f"{name}-{self._seed}-{self._serial}"
-        self._members[name] = member
+        self._members[name], self._readers[name] = member, Reader()
 
     def _go(self, name: str) -> None:
         member = self._members.pop(name)
@@ -85,6 +99,9 @@ class WireWorld:
         if member.to_revoke and self.rng.random() < 0.6:
             member.revoke()
             self._line("revoke", name, owned=self._places(member.owned))
+        self._readers[name].owns(self._places(member.owned))
+        if member.epoch > 0 and self.rng.random() < COMMITS:
+            self._read(name, member, self._readers[name])
         if member.instance_id is not None and not member.epoch:
             fate = 0.5  # Kafka would refuse its next join: `static-rejoin` of docs/kafka-differences.md
         request = member.request()
@@ -101,6 +118,31 @@ class WireWorld:
             member.answered(response)
             self._line("receive", name, **heard(member, response, self._places))
 
+    def _read(self, name: str, member: ModelMember, reader: Reader) -> None:
+        """It fetches what it has no offset of, or commits one record more, in the epoch that it knows of."""
+        blind = sorted(reader.owned - reader.positions.keys())
+        if blind:
+            wanted = OffsetFetchRequestTopics(self._topic, partition_indexes=[int(one[1:]) for one in blind])
+            group = OffsetFetchRequestGroup(self.group_id, member.member_id, member.epoch, [wanted])
+            [found] = self._connection.call(OffsetFetchRequest(groups=[group]), OFFSETS_VERSION).groups
+            for one in found.topics[0].partitions if not found.error_code else ():
+                place, shows = f"p{one.partition_index}", max(0, one.committed_offset)
+                self._line("fetch", name, p=place, shows=shows)
+                reader.positions[place] = shows
+        elif reader.positions:
+            place = self.rng.choice(sorted(reader.positions))
+            reader.positions[place] += 1
+            to = reader.positions[place]
+            self._line("commit", name, p=place, ask={"epoch": member.epoch, "to": to})
+            row = OffsetCommitRequestPartition(int(place[1:]), to)
+            request = OffsetCommitRequest(self.group_id, member.epoch, member.member_id, member.instance_id)
+            request.topics = [OffsetCommitRequestTopic(self._topic, partitions=[row])]
+            [answer] = self._connection.call(request, OFFSETS_VERSION).topics[0].partitions
+            assert answer.error_code in (0, *REFUSED), answer
+            self._line("committed", name, ok=not answer.error_code)
+            self._line("landed")
+            self._line("acknowledged", name)
+
     def _ask(self, request: ConsumerGroupHeartbeatRequest) -> ConsumerGroupHeartbeatResponse:
         response: ConsumerGroupHeartbeatResponse = self._connection.call(request, 1)
         assert response.error_code in (0, *FENCED), response
@@ -115,7 +157,8 @@ class WireWorld:
 
 
 def judge_wire(trace: Trace) -> None:
-    """It is what the specification allows, and is not once an answer has another member's partition, too."""
+    """It is what the specification allows, and is not once an answer has another member's partition, too, or
+    a commit that counted is refused."""
     lines = deepcopy(trace.lines)
     place = next(
         place
@@ -125,6 +168,11 @@ def judge_wire(trace: Trace) -> None:
     answer = lines[place]["answer"]
     answer["all"].add(min(trace.partitions - answer["all"]))
     spoiled = replace(trace, title="spoiled", lines=lines[: place + 1])
-    found = check([trace, spoiled])
+    refusing = deepcopy(trace.lines)
+    at = next(at for at, line in enumerate(refusing) if line["kind"] == "committed" and line["ok"])
+    refusing[at]["ok"] = False
+    refused = replace(trace, title="refused", lines=refusing[: at + 1])
+    found = check([trace, spoiled, refused])
     assert f"spoiled: step {place + 1} of {place + 1}, " in found.refused.pop("spoiled")
+    assert f"refused: step {at + 1} of {at + 1}, " in found.refused.pop("refused")
     assert found.refused == {}
