@@ -39,6 +39,8 @@ def advise(past: Past, thresholds: Thresholds = DEFAULT, *, replay: bool = True)
             why_not = "Played again as it was, the record leads to rebalances without end."
     findings = [found for draft in drafts if (found := _with_saving(draft, player, why_not)) is not None]
     findings.sort(key=_worth, reverse=True)
+    if past.left_out:
+        findings = [replace(one, evidence=(*one.evidence, past.left_out)) for one in findings]
     return Advice(past.group, past.since_ms, past.until_ms, tuple(findings), _looked_at(past))
 
 
@@ -89,4 +91,6 @@ def _looked_at(past: Past) -> tuple[str, ...]:
         said.append(f"{count(len(members), 'member')} with {each} partitions")
     if past.behind:
         said.append(f"{past.records_behind:,} records behind")
+    if past.left_out:
+        said.append(past.left_out.rstrip("."))
     return tuple(said)

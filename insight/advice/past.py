@@ -6,10 +6,11 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain, groupby
+from itertools import chain, groupby, takewhile
 from statistics import mean
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
+from ringleader.insight.advice.words import clock
 from ringleader.insight.model import (
     Commit,
     Confidence,
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 
 REBALANCES_MAX = 10_000
 """Rebalances that are looked at: the last ones."""
+PARTS_MAX = 500_000
+"""For findings: members in these rebalances, their partitions, and moves, as far as these are read. Where
+nothing is equal in two rebalances, which is rare, they take some 140 MB."""
 COMMITS_MS = 3_600_000
 HEARTBEAT_MS = 3_000
 """Default of heartbeat.interval.ms: so late a member learns of a rebalance. Where the beginning of one is not
@@ -125,6 +129,8 @@ class Past:
     """The last commit of each partition, of a group without members."""
     retention_ms: int | None = None
     """The brokers' offsets.retention.minutes, where they said so."""
+    left_out: str = ""
+    """One sentence, where older rebalances were not read, though they lie within the time."""
 
     @classmethod
     def read(
@@ -136,16 +142,20 @@ class Past:
         *,
         commits_ms: int = COMMITS_MS,
         counted: bool = False,
+        parts_max: int | None = None,
     ) -> Past:
-        """From a history. At most `REBALANCES_MAX` rebalances; the window begins later then. `commits_ms`:
+        """From a history. At most `REBALANCES_MAX` rebalances, and those with `parts_max` parts (see
+        `PARTS_MAX`; None: however many); the window begins later then (`left_out`). `commits_ms`:
         commits and lags of that last time are read; of many partitions there are very many. `counted`: the
         partitions that members had and that moved are counted only, but for the newest rebalance; enough
         for `advise` without a replay."""
-        each = history.each_rebalance(group, since_ms, until_ms, limit=REBALANCES_MAX, newest_first=True)
+        each = history.each_rebalance(group, since_ms, until_ms, limit=REBALANCES_MAX + 1, newest_first=True)
         newest = next(each, None)
         whole_ms = newest.at_ms if newest is not None and counted else 0
-        found = list(shared(chain([] if newest is None else [newest], each), whole_ms))
-        if len(found) == REBALANCES_MAX:
+        room = _Room(whole_ms, parts_max)
+        some = takewhile(room.has, chain([] if newest is None else [newest], each))
+        found = list(shared(some, whole_ms))
+        if room.full_of:
             since_ms = found[-1].at_ms
         state = history.group(group)
         is_empty = state is not None and state.state == "Empty" and state.since_ms <= until_ms
@@ -162,6 +172,9 @@ class Past:
             state,
             history.offsets_at(group, until_ms) if is_empty else {},
             history.retention_ms,
+            f"Rebalances before {clock(since_ms)} are left out: {room.full_of} are looked at, at most."
+            if room.full_of
+            else "",
         )
 
     @cached_property
@@ -254,6 +267,30 @@ class Past:
     def partitions(self) -> dict[str, int]:
         """Topic -> how many partitions, as far as anything was seen of them."""
         return partition_counts(member for one in self.rebalances for member in (*one.before, *one.members))
+
+
+class _Room:
+    """Takes rebalances, the newest first, until there are too many."""
+
+    def __init__(self, whole_ms: int, parts_max: int | None) -> None:
+        """`whole_ms`: as of `shared`."""
+        self.full_of = ""
+        """The limit that was reached, in words."""
+        self._whole_ms = whole_ms
+        self._parts_max = parts_max
+        self._rebalances = self._parts = 0
+
+    def has(self, one: Rebalance) -> bool:
+        """Whether there is room for it. The newest is always taken."""
+        self._rebalances += 1
+        self._parts += len(one.members)
+        if one.at_ms >= self._whole_ms:
+            self._parts += sum(len(member.assigned) for member in one.members) + len(one.moves)
+        if self._rebalances > REBALANCES_MAX:
+            self.full_of = f"{REBALANCES_MAX:,} rebalances"
+        elif self._parts_max is not None and self._parts > self._parts_max and self._rebalances > 1:
+            self.full_of = f"{self._parts_max:,} members and partitions in rebalances"
+        return not self.full_of
 
 
 def shared(rebalances: Iterable[Rebalance], whole_ms: int = 0) -> Iterator[Rebalance]:

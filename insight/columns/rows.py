@@ -14,6 +14,7 @@ from typing import Any
 
 from ringleader.insight.advice import Past, advise
 from ringleader.insight.advice.cost import PodCost, cost_of, dearest_first
+from ringleader.insight.advice.past import PARTS_MAX
 from ringleader.insight.history.queries import Queries
 from ringleader.insight.model import Gone, Rebalance
 
@@ -207,7 +208,7 @@ def _slices(rebalances: Iterable[Rebalance]) -> Iterator[list[Rebalance]]:
 
 
 def _findings(history: Queries, group: str, since_ms: int, until_ms: int) -> Iterator[Row]:
-    past = Past.read(history, group, since_ms, until_ms, counted=True)
+    past = Past.read(history, group, since_ms, until_ms, counted=True, parts_max=PARTS_MAX)
     for one in advise(past, replay=False).findings:
         yield {
             "day": _day(since_ms),

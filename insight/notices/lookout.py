@@ -7,6 +7,7 @@ from pathlib import Path
 from threading import Event as Flag
 
 from ringleader.insight.advice import Finding, Past, Thresholds, advise
+from ringleader.insight.advice.past import PARTS_MAX
 from ringleader.insight.advice.words import clock
 from ringleader.insight.history import History
 from ringleader.insight.history.history import DEAD
@@ -51,7 +52,8 @@ class Lookout:
             if self._ended.is_set():
                 break
             if group in moved or now_ms - self._looked.get(group, 0) >= self._rarely_ms:
-                past = Past.read(history, group, now_ms - self._window_ms, now_ms)
+                window = (now_ms - self._window_ms, now_ms)
+                past = Past.read(history, group, *window, counted=True, parts_max=PARTS_MAX)
                 self._found[group] = [*problems(past, self._thresholds)]
                 self._looked[group] = now_ms
         found = [one for some in self._found.values() for one in some]

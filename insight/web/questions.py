@@ -9,6 +9,7 @@ from itertools import groupby
 from ringleader.insight.advice import Past, Thresholds, advice_json, advise
 from ringleader.insight.advice.deploys import deploys as deploys_of
 from ringleader.insight.advice.deploys import marks_of
+from ringleader.insight.advice.past import PARTS_MAX
 from ringleader.insight.advice.thresholds import DEFAULT
 from ringleader.insight.history import History
 from ringleader.insight.model import EventKind, Lag, Rebalance, TopicPartition
@@ -238,7 +239,8 @@ def findings(history: History, params: Params, now_ms: int, *, thresholds: Thres
     """The changes that a group needs: see `insight.advice`."""
     name = params.text("group")
     since_ms, until_ms = _day(params, now_ms)
-    return advice_json(advise(Past.read(history, name, since_ms, until_ms), thresholds))
+    past = Past.read(history, name, since_ms, until_ms, parts_max=PARTS_MAX)
+    return advice_json(advise(past, thresholds))
 
 
 def deploys(history: History, params: Params, now_ms: int, *, thresholds: Thresholds = DEFAULT) -> Json:

@@ -95,11 +95,12 @@ def _advise_with(
         fail("Name a group; without one there is advice with --protocol consumer only.", WRONG_INPUT)
     from ringleader.insight.advice import advice_json
     from ringleader.insight.advice import advise as advised
+    from ringleader.insight.advice.past import PARTS_MAX
 
     thresholds = load_or_fail(flags, config).thresholds
     with view_of(ctx) as view:
         view.warn_of_gaps()
-        past = view.past()
+        past = view.past(parts_max=PARTS_MAX)
     found = advised(past, thresholds, replay=replay)
     if as_json:
         print(json.dumps(advice_json(found, plain)))

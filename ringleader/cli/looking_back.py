@@ -98,7 +98,10 @@ class View:
         """The group's history in the window, for advice."""
         from ringleader.insight.advice import Past
 
-        return Past.read(self.history, self.group, self.window.since_ms, self.window.until_ms, **more)
+        past = Past.read(self.history, self.group, self.window.since_ms, self.window.until_ms, **more)
+        if past.left_out:
+            complain(past.left_out)
+        return past
 
     def warn_of_gaps(self) -> None:
         """Print a warning on standard error when the history does not cover the window."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ringleader.insight.advice import Advice, Finding, Past, Pattern, advise
+from ringleader.insight.advice import Advice, Finding, Past, Pattern, advice_json, advise
 from ringleader.insight.advice.past import Behind, Going
 from ringleader.insight.history import History
 from ringleader.insight.model import (
@@ -75,6 +75,14 @@ def static_deploy(made: Made) -> None:
 def flapping(made: Made) -> None:
     group = orders(made)
     for _ in range(4):
+        host = group.members["app-2"].host
+        group.crash("app-2")
+        comes_back(made, group, "app-2", host)
+
+
+def flaps(made: Made) -> None:
+    group = made.groups["orders"]
+    for _ in range(3):
         host = group.members["app-2"].host
         group.crash("app-2")
         comes_back(made, group, "app-2", host)
@@ -221,6 +229,52 @@ def test_without_a_replay_counts_of_partitions_are_enough(tmp_path: Path, patter
             for counted in (False, True)
         )
     assert advise(counted, replay=False) == advise(whole, replay=False)
+
+
+@pytest.mark.parametrize("counted", [False, True])
+def test_findings_look_at_as_many_members_as_there_may_be_and_say_what_is_left_out(
+    tmp_path: Path, counted: bool
+) -> None:
+    with Made(tmp_path / "one.sqlite", exact=True) as made:
+        orders(made).deploy(pause_s=20)
+        flaps(made)
+    with History.open(tmp_path / "one.sqlite", read_only=True) as history:
+
+        def read(parts_max: int | None) -> Past:
+            window = (made.now_ms - DAY_MS, made.now_ms)
+            return Past.read(history, "orders", *window, counted=counted, parts_max=parts_max)
+
+        whole = read(None)
+        newest = whole.rebalances[-1]
+        parts = sum(len(one.members) for one in whole.rebalances)
+        for one in (newest,) if counted else whole.rebalances:
+            parts += sum(len(member.assigned) for member in one.members) + len(one.moves)
+        assert read(parts) == whole
+        assert whole.left_out == ""
+        some, last = read(parts - 1), read(1)
+    assert some.rebalances == whole.rebalances[1:]
+    assert some.since_ms == whole.rebalances[1].at_ms
+    assert last.rebalances == [newest]
+    advice = advise(some, replay=False)
+    assert advice.findings
+    said = f"are left out: {parts - 1} members and partitions in rebalances are looked at, at most."
+    assert said in some.left_out
+    assert all(one["evidence"][-1] == some.left_out for one in advice_json(advice)["findings"])
+    assert advice.looked_at[-1] == some.left_out.rstrip(".")
+
+
+def test_the_newest_rebalances_are_looked_at_and_what_is_left_out_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = past_of(tmp_path, SCRIPTS[Pattern.ROLLING_DEPLOY])
+    assert whole.left_out == ""
+    for most in (len(whole.rebalances), 2):
+        monkeypatch.setattr("ringleader.insight.advice.past.REBALANCES_MAX", most)
+        again = tmp_path / str(most)
+        again.mkdir()
+        found = past_of(again, SCRIPTS[Pattern.ROLLING_DEPLOY])
+        assert len(found.rebalances) == most
+        assert ("left out: 2 rebalances are looked at, at most." in found.left_out) == (most == 2)
 
 
 @pytest.mark.parametrize("script", [healthy, static_deploy], ids=lambda one: one.__name__)
