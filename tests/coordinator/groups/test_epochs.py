@@ -318,3 +318,14 @@ def test_what_an_earlier_life_of_the_group_gave_up_is_nobodys(desk: Desk) -> Non
     desk.wait(5_000)
     desk.beat("b", 0)
     assert entries(desk)[-1]["moves"] == [["orders", one, None, "b", None] for one in range(4)]
+
+
+def test_what_a_member_gets_again_has_not_moved(desk: Desk) -> None:
+    desk.beat("a", 0)
+    desk.beat("b", 0)
+    desk.beat("a", 2, [0, 1, 2, 3])
+    desk.beat("a", 2, [0, 1])  # nobody has the others
+    desk.beat("b", -1)
+    assert desk.beat("a", 3, [0, 1]).member_epoch == 4
+    last = entries(desk)[-1]
+    assert (last["outcome"], last["cause"], last["moves"]) == ("stable", "member left", [])
