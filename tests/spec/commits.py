@@ -61,6 +61,10 @@ class Offsets:
         """See `Reader`."""
         self._readers.setdefault(member, Reader()).owns(places)
 
+    def crashed(self, member: ModelMember) -> None:
+        """Nobody hears what it is answered."""
+        self._readers.pop(member, None)
+
     def died(self) -> None:
         """The shard is loaded anew: no answer comes."""
         for reader in self._readers.values():
@@ -130,7 +134,9 @@ class Offsets:
         self, member: ModelMember, response: OffsetCommitResponse | OffsetFetchResponseGroup
     ) -> None:
         """An answer has left."""
-        reader = self._readers[member]
+        reader = self._readers.get(member)
+        if reader is None:
+            return
         if isinstance(response, OffsetCommitResponse):
             is_lost = self._world.rng.random() < ANSWERS_LOST
             self._acknowledged(member, reader, "losecommit" if is_lost else "acknowledged")

@@ -218,6 +218,7 @@ class RecordedWorld(World):
         name = self._name(member)
         self._lives[name] = self._lives.get(name, 0) + 1
         self._owned[name] = frozenset()
+        self._offsets.crashed(member)
         self._line("crash", member)
 
     def _loaded(self) -> None:
