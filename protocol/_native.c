@@ -5,10 +5,10 @@
    understands, gives None, and the Python way reads it again. So there is one place that says what is wrong,
    and both ways take and refuse the same bytes. A length is compared with what is left before it is used.
 
-   It needs no GIL. There is no state but that of a call: the objects that a call makes are nobody else's until it
-   returns them, what it reads is held by buffers and references of its own, and each byte is compared with its
-   bounds when it is read, so that bytes that another thread writes meanwhile give wrong records and no wrong
-   access. */
+   It needs no GIL. There is hardly any state but that of a call: the objects that a call makes are nobody else's
+   until it returns them, what it reads is held by buffers and references of its own, and each byte is compared with
+   its bounds when it is read, so that bytes that another thread writes meanwhile give wrong records and no wrong
+   access. A writer of records is locked while it is written to, and an entrance takes records of one thread. */
 
 #define PY_SSIZE_T_CLEAN
 #include <pyconfig.h>

@@ -43,6 +43,7 @@ def hold(native: ModuleType, lasts_s: float = LASTS_S) -> int:
     assert end == len(data)
     taken: list[int] = []
     wrong: list[BaseException] = []
+    writer = native.RecordWriter()
     reads = [0] * THREADS
 
     class Outcome(native.Place):  # type: ignore[misc, name-defined]
@@ -65,6 +66,7 @@ def hold(native: ModuleType, lasts_s: float = LASTS_S) -> int:
                 outcome = Outcome(batch, 1)
                 if outcome.done():
                     assert outcome.result() in (("t", 3, 71, 6), "later")
+                writer.write(None, b"v", (), thread)
                 reads[thread] += 1
         except BaseException as error:
             wrong.append(error)
@@ -87,6 +89,10 @@ def hold(native: ModuleType, lasts_s: float = LASTS_S) -> int:
     if wrong:
         raise wrong[0]
     assert sorted(taken) == list(range(RECORDS))
+    assert writer.count == sum(reads)
+    assert sorted(writer.times_ms) == [thread for thread, count in enumerate(reads) for _ in range(count)]
+    records = writer.taken()
+    assert native.read_values(records, 61, 0, sum(reads)) == ([b"v"] * sum(reads), len(records))
     return sum(reads)
 
 
