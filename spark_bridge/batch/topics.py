@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from ringleader.clients.model import TopicPartition
 from ringleader.spark_bridge.batch.starting import listed, subscribed
@@ -15,6 +15,7 @@ from ringleader.spark_bridge.network.ports import Log
 if TYPE_CHECKING:
     from ringleader.spark_bridge.options import StreamOptions
 
+T = TypeVar("T")
 logger = logging.getLogger("ringleader.spark")
 
 # Triggers may follow each other within milliseconds.
@@ -98,8 +99,8 @@ class Topics:
             return LOOK_S
         return max(LOOK_S, min(REST * took_s, self._options.metadata_max_age_ms / 1000))
 
-    def remembered(self, positions: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-        """Those of partitions that are there, or may only be unknown for a moment."""
+    def remembered(self, of: Mapping[TopicPartition, T]) -> dict[TopicPartition, T]:
+        """Of partitions that are there, or may only be unknown for a moment."""
         late_s = time.monotonic() - self._missing_s
         there = self.partitions | {tp for tp, since_s in self._gone_since.items() if since_s > late_s}
-        return {tp: position for tp, position in positions.items() if tp in there}
+        return {tp: value for tp, value in of.items() if tp in there}

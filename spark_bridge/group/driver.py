@@ -396,6 +396,8 @@ class SourceDriver:
         positions: Mapping[TopicPartition, int],
     ) -> OffsetDocument:
         kept = self._topics.remembered({**self._positions.first, **document.positions})
+        # A topic that is made again has nothing to do with what was written of the former one.
+        self._positions.finished = self._topics.remembered(self._positions.finished)
         token = self._positions.token
         return OffsetDocument(
             document.group,
