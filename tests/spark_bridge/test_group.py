@@ -175,7 +175,9 @@ def test_two_queries_share_the_partitions(coordinator: Coordinator) -> None:
         while len(one.owned()) == PARTITIONS:
             seen += one.read()
         starter.join()
-        assert one.owned() | two.owned() == set(range(PARTITIONS))
+        # Partitions that one query gives up come to the other by one more rebalance.
+        while one.owned() | two.owned() != set(range(PARTITIONS)):
+            pass
         assert not one.owned() & two.owned()
         produce(coordinator, 8)
         assert one.plan()
