@@ -65,8 +65,8 @@ kind "event": something else that an operator asks about. `event` is one of the 
 name of the error, "" where there is none; `count`: how often the same happened since the last record of it (a
 client that tries for ever makes one record in 10 seconds); `partitions`: [[topic, partition, before, after],
 ...], offsets, null for none, 1,000 at most; `principal`: who asked, as the daemon knows it (`User:alice`;
-`User:ANONYMOUS` came through a listener without authentication), "" where nobody did; `subject` and `detail`: what
-it was done to and what became of it, "" where the other fields say it.
+`User:ANONYMOUS` came through a listener without authentication), "" where nobody did; `subject` and `detail`:
+what it was done to and what became of it, "" where the other fields say it.
 
 - "join refused": with `error`;
 - "instance fenced": a request of a static member whose place another process has taken; `member_id` is the

@@ -15,7 +15,7 @@ from typing import Any
 from ringleader.coordinator.consumer_groups import records
 from ringleader.coordinator.consumer_groups.group import ConsumerGroup
 from ringleader.coordinator.consumer_groups.member import AWAY_EPOCH, ConsumerMember, Owned, Target
-from ringleader.coordinator.consumer_groups.topics import Topic, metadata_hash
+from ringleader.coordinator.consumer_groups.topics import Topic
 from ringleader.coordinator.groups.records import decode_offset_value
 from ringleader.protocol.messages import (
     ConsumerGroupHeartbeatRequest,
@@ -104,7 +104,7 @@ class RecordedWorld(World):
             former = sum(prefix[0] == topic.name for prefix in self._prefixes.values())
             self._prefixes.setdefault(topic.topic_id, f"{topic.name}{former}_")
             there |= {*self._place_names(topic.topic_id, range(topic.partitions))}
-        self._seen_by[metadata_hash(self.topics, NAMES)] = there
+        self._seen_by[self.topics.metadata_hash(frozenset(NAMES))] = there
         self.partitions |= there
         return there
 
