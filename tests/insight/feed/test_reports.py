@@ -17,6 +17,7 @@ import pytest
 
 from ringleader import GroupConsumer
 from ringleader.insight.feed import watcher as watcher_module
+from ringleader.insight.feed.polls import Polls
 from ringleader.insight.feed.reports import Reports, node_url
 from ringleader.insight.feed.watcher import Watcher
 from ringleader.insight.inference.facts import Told
@@ -103,6 +104,33 @@ async def test_a_departure_is_explained_by_what_its_client_told_a_node(
         assert gone.confidence is Confidence.CERTAIN
         assert any("its client said" in text for text in gone.evidence), gone.evidence
         assert watcher.history.reports("billing")
+
+
+async def test_each_host_that_the_cluster_names_is_asked_where_it_has_nodes(
+    daemon: Daemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watcher_module, "JOURNAL_TOPIC", "__of_no_daemon")
+    monkeypatch.setattr(watcher_module, "REPORTS_EVERY_S", 0.1)
+    said: list[str] = []
+    every = url_of(daemon).replace("127.0.0.1", "*")
+    async with Watcher(
+        daemon.bootstrap,
+        tmp_path / "brokers.sqlite",
+        reports=Reports([every], said.append),
+        on_notice=said.append,
+    ) as watcher:
+        await watcher.caught_up(PATIENCE_S)
+        assert said == ["nobody is asked what clients told: these are no nodes of Ringleader"]
+    monkeypatch.setattr(Polls, "of_nodes", True)
+    reports = Reports([every], pytest.fail)
+    reports._headers = {"Authorization": f"Bearer {TOKEN}"}  # which it refuses to send over http
+    async with (
+        Watcher(daemon.bootstrap, tmp_path / "nodes.sqlite", reports=reports) as watcher,
+        GroupConsumer(daemon.bootstrap, "billing", ["orders"], client_id="teller"),
+    ):
+        async with asyncio.timeout(PATIENCE_S):
+            while not watcher.history.reports("billing"):
+                await watcher.caught_up(PATIENCE_S)
 
 
 async def test_a_cluster_with_a_journal_needs_no_nodes(daemon: Daemon, tmp_path: Path) -> None:
