@@ -72,16 +72,17 @@ def test_every_run_of_one_process_is_played_the_same() -> None:
 @pytest.mark.share
 def test_every_run_of_several_nodes_is_played_the_same() -> None:
     recorded: list[Recorded] = []
-    for _ in range(NODES_RUNS):
+    rare, runs = {"topics", "configs"}, 0
+    while runs < NODES_RUNS or rare:
+        runs += 1
         seed = secrets.randbits(48)
         found = _record(seed, nodes.simulate)
         assert [(seed, _difference(one)) for one in found] == [(seed, None)] * len(found)
         recorded += found
+        rare -= {what for what in rare for one in found for line in loaded(one) if what in line}
     assert all(one.first["state"]["confirms"] for one in recorded)
     assert sum(len(one.lines) for one in recorded) > 1_000
     assert any(group["consumer"] for one in recorded for group in one.first["state"]["groups"])
-    for what in ("topics", "configs"):
-        assert any(what in line for one in recorded for line in loaded(one)), what
 
 
 def _has_members(recorded: Recorded) -> bool:
