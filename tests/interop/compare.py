@@ -15,11 +15,14 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+from ringleader.coordinator.groups.routing import partition_for
 from tests.interop.brokers import OurDaemon, kafka, kafka_again, let_in, warm_up
 from tests.interop.explore import Explorer, play_random_here, random_scenario
+from tests.interop.kafka import FEW
 from tests.interop.language import RESTARTED, Entry, Said, Scenario, ScenarioFile, render_said
 from tests.interop.maven import InteropError
 from tests.interop.play import Player
+from tests.interop.words import Names
 from tests.interop.worlds import COMPARING, RECORDING, WHO, Patience, SocketWorld
 from tests.support.certificates import Certificates
 from tests.support.entrance import LISTENER, Entrance
@@ -194,6 +197,16 @@ async def _warm(target: Target, what: str) -> None:
         raise InteropError(f"{what} did not serve groups in time") from None
 
 
+def _token() -> str:
+    """For the names of one play. Its groups g and h are on different partitions, of 5 as of 50: by the
+    partition the brokers look whether a group is in a transaction."""
+    while True:
+        token = secrets.token_hex(6)
+        places = {partition_for(Names(token).private(group), FEW) for group in ("g", "h")}
+        if len(places) == 2:
+            return token
+
+
 async def play_one(
     play: Play,
     target: Target,
@@ -213,7 +226,7 @@ async def play_one(
     world = SocketWorld(target.host, target.port, patience, restart, target.entrance)
     try:
         async with asyncio.timeout(PLAY_TIMEOUT_S):
-            return await player(scenario, entry, world, secrets.token_hex(6), expected).play()
+            return await player(scenario, entry, world, _token(), expected).play()
     except TimeoutError:
         return f"did not come to its end in {PLAY_TIMEOUT_S} seconds"
     except (OSError, EOFError, RuntimeError, ValueError) as error:

@@ -45,7 +45,10 @@ TEST_PROPERTIES = {
     "group.initial.rebalance.delay.ms": "0",
 }
 
-FEW_PARTITIONS = {"offsets.topic.num.partitions": "5", "transaction.state.log.num.partitions": "5"}
+FEW = 5
+FEW_PARTITIONS = dict.fromkeys(
+    ("offsets.topic.num.partitions", "transaction.state.log.num.partitions"), str(FEW)
+)
 """The first group and the first transaction of a broker wait for all of them, 50 by default."""
 
 KAFKAS_PARTITIONS = dict.fromkeys(FEW_PARTITIONS, "50")
