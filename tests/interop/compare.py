@@ -46,6 +46,9 @@ OF_ONE_PRINCIPAL = {
 }
 """Scenarios that our server answers otherwise where clients are different principals: regex-principals."""
 
+BESIDE = ("h", "i", "other")
+"""Groups of plays with transactions that are in one when g is not, or the other way about."""
+
 T = TypeVar("T")
 
 Play = tuple[Scenario, Entry]
@@ -198,13 +201,13 @@ async def _warm(target: Target, what: str) -> None:
 
 
 def _token() -> str:
-    """For the names of one play. Its groups g and h are on different partitions, of 5 as of 50: by the
+    """For the names of one play. Its group g is on another partition than the others, of 5 as of 50: by the
     partition the brokers look whether a group is in a transaction."""
     while True:
-        token = secrets.token_hex(6)
-        places = {partition_for(Names(token).private(group), FEW) for group in ("g", "h")}
-        if len(places) == 2:
-            return token
+        names = Names(secrets.token_hex(6))
+        first, *others = (partition_for(names.private(group), FEW) for group in ("g", *BESIDE))
+        if first not in others:
+            return names.token
 
 
 async def play_one(
