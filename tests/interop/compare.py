@@ -46,7 +46,7 @@ OF_ONE_PRINCIPAL = {
 }
 """Scenarios that our server answers otherwise where clients are different principals: regex-principals."""
 
-BESIDE = ("h", "i", "other")
+BESIDE = ("h", "other")
 """Groups of plays with transactions that are in one when g is not, or the other way about."""
 
 T = TypeVar("T")
