@@ -80,10 +80,9 @@ bytecode: $(READY) ## Collect the tests, which leaves their byte code for the pr
 	@$(PY) -m pytest --collect-only -qq -p no:cacheprovider >$(VENV)/collected.txt \
 		|| { cat $(VENV)/collected.txt; false; }
 
-# Nothing is measured here, and most of a small benchmark is waiting for a broker or a program: four at a time. In
-# .ci/run they share the processors with `make interop`, and have time.
+# Nothing is measured here, and most of a small benchmark is waiting for a broker or a program: four at a time.
 test-bench: $(READY) ## Run every benchmark in its smallest size; ARGS="-k name" chooses some
-	@CC="$$($(PY) -m tools.c_compiler)" && export CC && $(PY) -m pytest tests/bench -m bench -n 4 --dist loadgroup --timeout 600 $(ARGS)
+	@CC="$$($(PY) -m tools.c_compiler)" && export CC && $(PY) -m pytest tests/bench -m bench -n 4 --dist loadgroup $(ARGS)
 
 small-worlds: $(READY) ## Every state of a small world of the consumer protocol; ARGS="--depth 8 --seconds 600"
 	@$(PY) -m tests.simulation.small $(ARGS)
