@@ -319,8 +319,9 @@ def build_batch(
             raise ValueError(f"offset {record.offset} does not ascend")
         last = delta
         out.append(encode_record(record, delta, record.timestamp_ms - base_timestamp))
-    return sealed(
-        compress(compression, b"".join(out)),
+    body = compress(compression, b"".join(out))
+    header = header_of(
+        body,
         base_offset,
         leader_epoch,
         compression | (TRANSACTIONAL if transactional else 0) | (_CONTROL if control else 0),
@@ -330,6 +331,7 @@ def build_batch(
         (producer_id, producer_epoch, base_sequence),
         len(records),
     )
+    return header + body
 
 
 def build_pairs(
@@ -352,30 +354,16 @@ def build_pairs(
         out += (varint(len(body)), body)
     producer = producer_id, producer_epoch, base_sequence
     body, count = compress(compression, b"".join(out)), len(pairs)
-    return sealed(body, 0, -1, compression, count - 1, timestamp_ms, timestamp_ms, producer, count)
+    header = header_of(body, 0, -1, compression, count - 1, timestamp_ms, timestamp_ms, producer, count)
+    return header + body
 
 
 def empty_batch(first_offset: int, last_offset: int) -> bytes:
     """A batch without records, that leads readers over these offsets: what compaction leaves where nothing is
     left."""
     nobody = NO_PRODUCER_ID, -1, NO_SEQUENCE
-    return sealed(b"", first_offset, -1, 0, last_offset - first_offset, NO_TIMESTAMP, NO_TIMESTAMP, nobody, 0)
-
-
-def sealed(
-    body: bytes | memoryview,
-    base_offset: int,
-    leader_epoch: int,
-    attributes: int,
-    last_offset_delta: int,
-    base_timestamp: int,
-    max_timestamp: int,
-    producer: tuple[int, int, int],
-    count: int,
-) -> bytes:
-    """The batch of these records, compressed as the attributes say: header and checksum before them."""
-    fields = base_offset, leader_epoch, attributes, last_offset_delta, base_timestamp, max_timestamp
-    return b"".join((header_of(body, *fields, producer, count), body))
+    delta = last_offset - first_offset
+    return header_of(b"", first_offset, -1, 0, delta, NO_TIMESTAMP, NO_TIMESTAMP, nobody, 0)
 
 
 def header_of(
@@ -389,7 +377,7 @@ def header_of(
     producer: tuple[int, int, int],
     count: int,
 ) -> bytes:
-    """The header of the batch of these records, with its checksum."""
+    """The header of the batch of these records, compressed as the attributes say, with its checksum."""
     header = _HEADER.pack(
         base_offset,
         HEADER_BYTES - OVERHEAD_BYTES + len(body),

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol, Self
 
 from ringleader.protocol.compression import Compression, compress
 from ringleader.protocol.record_writer import RecordWriter
-from ringleader.protocol.records import HEADER_BYTES, TRANSACTIONAL, Headers, header_of, sealed
+from ringleader.protocol.records import HEADER_BYTES, TRANSACTIONAL, Headers, header_of
 
 FRAME_BYTES = 20
 """The bytes of a record around key, value and headers: 5 at the least; with the time of its batch never
@@ -95,15 +95,15 @@ class Builder(ABC):
         body, base_ms, max_ms = self._taken(timestamp_ms)
         self.count, self.size_bytes, self.full = 0, 0, False
         records = memoryview(body)[HEADER_BYTES:] if isinstance(body, bytearray) else body
+        if codec is not Compression.NONE:
+            records = compress(codec, bytes(records))
         attributes = codec | (TRANSACTIONAL if transactional else 0)
         producer = producer_id, producer_epoch, base_sequence
-        said = 0, -1, attributes, count - 1, base_ms, max_ms, producer, count
-        if codec is not Compression.NONE:
-            return sealed(compress(codec, bytes(records)), *said)
-        if not isinstance(body, bytearray):
-            return sealed(records, *said)
-        body[:HEADER_BYTES] = header_of(records, *said)
-        return memoryview(body)
+        header = header_of(records, 0, -1, attributes, count - 1, base_ms, max_ms, producer, count)
+        if codec is Compression.NONE and isinstance(body, bytearray):
+            body[:HEADER_BYTES] = header
+            return memoryview(body)
+        return b"".join((header, records))
 
 
 class RecordBuilder(RecordWriter, Builder):

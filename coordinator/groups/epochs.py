@@ -325,11 +325,12 @@ class Epochs:
     def _waits(self, running: EpochProgress, consumer: ConsumerGroup, member_id: str, now_ms: int) -> None:
         """Note whose partitions a member waits for now."""
         member = consumer.members.get(member_id)
-        is_free = member is None or member.current.state is not MemberState.UNRELEASED_PARTITIONS
-        if is_free and member_id not in running.awaited:
+        if member is not None and member.current.state is not MemberState.UNRELEASED_PARTITIONS:
+            member = None
+        if member is None and member_id not in running.awaited:
             return
         awaited: dict[str, list[Place]] = {}
-        if member is not None and member.current.state is MemberState.UNRELEASED_PARTITIONS:
+        if member is not None:
             for topic_id, wanted in member.target.items():
                 for partition in wanted.difference(member.current.assigned.get(topic_id, ())):
                     holder = consumer.holder(topic_id, partition)

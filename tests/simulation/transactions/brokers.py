@@ -11,7 +11,7 @@ from ringleader.clients.connection.metadata import ClusterMetadata, PartitionMet
 from ringleader.coordinator.topics.transactional import marker
 from ringleader.protocol import messages as kafka
 from ringleader.protocol.errors import ErrorCode
-from ringleader.protocol.records import BatchView, encode_record, iter_batches, sealed
+from ringleader.protocol.records import BatchView, encode_record, header_of, iter_batches
 from tests.simulation.nodes.kafka import _FOR_NOW, TOPIC, Kafka, Partition
 from tests.simulation.transactions.coordination import STATE_PARTITIONS, STATE_TOPIC, Coordination
 
@@ -81,7 +81,7 @@ def _thinned(view: BatchView, left: list[Any]) -> bytes:
         encode_record(one, one.offset - header.base_offset, one.timestamp_ms - header.base_timestamp)
         for one in left
     )
-    return sealed(
+    before = header_of(
         body,
         header.base_offset,
         header.leader_epoch,
@@ -92,6 +92,7 @@ def _thinned(view: BatchView, left: list[Any]) -> bytes:
         (header.producer_id, header.producer_epoch, header.base_sequence),
         len(left),
     )
+    return before + body
 
 
 class TxnKafka(Kafka):
