@@ -4,10 +4,10 @@ each address, so that a peer that guesses passwords delays itself and no other."
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 
 THREADS = 2
 
@@ -46,16 +46,22 @@ class SlowSteps:
             if outcome.done():
                 continue
             self._free -= 1
-            running = asyncio.get_running_loop().run_in_executor(self._pool, step)
-            running.add_done_callback(partial(self._ended, outcome))
+            self._pool.submit(self._run, asyncio.get_running_loop(), step, outcome)
 
-    def _ended(self, outcome: asyncio.Future[bytes], ended: asyncio.Future[bytes]) -> None:
+    def _run(self, loop: asyncio.AbstractEventLoop, step: Step, outcome: asyncio.Future[bytes]) -> None:
+        result, error = b"", None
+        try:
+            result = step()
+        except Exception as raised:
+            error = raised
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nothing waits any more
+            loop.call_soon_threadsafe(self._ended, outcome, result, error)
+
+    def _ended(self, outcome: asyncio.Future[bytes], result: bytes, error: Exception | None) -> None:
         self._free += 1
-        if ended.cancelled():
-            outcome.cancel()
-        elif (error := ended.exception()) is not None:
-            if not outcome.done():
+        if not outcome.done():
+            if error is None:
+                outcome.set_result(result)
+            else:
                 outcome.set_exception(error)
-        elif not outcome.done():
-            outcome.set_result(ended.result())
         self._begin()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
 from collections.abc import AsyncIterator, Callable
 
@@ -79,3 +80,24 @@ async def test_a_close_waits_for_nothing() -> None:
     gate.go_on.set()
     await until(outcomes[0].done)
     assert gate.ended == ["1.1.1.1"]
+
+
+def test_a_step_that_fails_as_its_loop_ends_is_not_reported(caplog: pytest.LogCaptureFixture) -> None:
+    gate = Gate()
+
+    async def serve() -> None:
+        steps = SlowSteps(threads=1)
+        before = set(threading.enumerate())
+        outcome = steps.add("1.1.1.1", gate.step("bad"))
+        (thread,) = set(threading.enumerate()) - before
+        outcome.cancel()
+        steps.close()
+        gate.go_on.set()
+        thread.join()
+
+    loop = asyncio.new_event_loop()
+    loop.run_until_complete(serve())
+    loop.close()
+    gc.collect()
+    assert gate.ended == ["bad"]
+    assert caplog.records == []
