@@ -6,8 +6,8 @@ import asyncio
 import json
 import re
 import subprocess
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import IO, Any, Literal, NamedTuple
 
@@ -21,11 +21,17 @@ from ringleader.insight.history import HistoryError
 from ringleader.insight.model import Confidence
 from tests.chaos.targets import Node
 from tests.interop.kafka import FEW_PARTITIONS, KafkaBroker
+from tests.support.certificates import Certificates
 from tests.support.command import command_line, environment
 
 PATIENCE_S = 120.0
 TOKEN = "correct-horse-battery"
 POLL_MS = 2_000
+OPTIONS = [
+    *("--cluster-replication-factor", "1", "--group-initial-rebalance-delay-ms", "0"),
+    # Clients tell a node of themselves ten times a second.
+    *("--telemetry-enable", "--telemetry-interval-ms", "100"),
+]
 
 
 class Cast(NamedTuple):
@@ -44,13 +50,8 @@ class Cast(NamedTuple):
 @pytest.fixture(scope="module")
 def _cast(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cast]:
     directory = tmp_path_factory.mktemp("nodes")
-    token = directory / "token"
-    token.write_text(TOKEN)
-    token.chmod(0o600)
-    # Clients tell a node of themselves ten times a second.
-    options = ["--cluster-replication-factor", "1", "--group-initial-rebalance-delay-ms", "0"]
-    options += ["--telemetry-enable", "--telemetry-interval-ms", "100"]
-    options += ["--http-listen", "127.0.0.1:0", "--http-token-file", str(token)]
+    token = _token(directory)
+    options = [*OPTIONS, "--http-listen", "127.0.0.1:0", "--http-token-file", str(token)]
     with ExitStack() as stack:
         broker = stack.enter_context(KafkaBroker(directory / "kafka", properties=FEW_PARTITIONS))
         ids = (1, 2)
@@ -69,6 +70,13 @@ def cast(_cast: Cast) -> Cast:
         if not node.running:
             node.start()
     return _cast
+
+
+def _token(directory: Path) -> Path:
+    token = directory / "token"
+    token.write_text(TOKEN)
+    token.chmod(0o600)
+    return token
 
 
 def _end(node: Node) -> None:
@@ -91,12 +99,19 @@ def url_of(node: Node) -> str:
 @contextmanager
 def watching(cast: Cast, history: Path) -> Iterator[subprocess.Popen[str]]:
     """The command, since it watches."""
-    arguments = ["--no-page", "--json", "--history", str(history), "--node-token-file", str(cast.token)]
+    arguments = ["--history", str(history), "--node-token-file", str(cast.token)]
     for node in cast.nodes.values():
         arguments += ["--node-http", url_of(node)]
+    with watching_with(cast.bootstrap, *arguments) as watch:
+        yield watch
+
+
+@contextmanager
+def watching_with(bootstrap: str, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    """As `watching`, with these arguments."""
     watch = subprocess.Popen(
-        command_line("watch", *arguments),
-        env=environment(cast.bootstrap),
+        command_line("watch", "--no-page", "--json", *arguments),
+        env=environment(bootstrap),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -121,42 +136,61 @@ def first(lines: IO[str] | None, found: Callable[[str], bool]) -> str:
     raise AssertionError("".join(seen))
 
 
-@pytest.mark.parametrize("protocol", ["classic", "consumer"])
-async def test_a_departure_is_certain_by_what_its_client_told_a_node(
-    cast: Cast, tmp_path: Path, protocol: Literal["classic", "consumer"]
-) -> None:
-    """And not without it."""
-    group = f"slow-{protocol}"
+@asynccontextmanager
+async def slow_member(
+    bootstrap: str, group: str, protocol: Literal["classic", "consumer"]
+) -> AsyncIterator[None]:
+    """A member whose application takes longer than its poll interval, until the end."""
     free = asyncio.Event()
 
     async def slow(_partitions: Any) -> None:
         await free.wait()
+
+    async with GroupConsumer(
+        bootstrap,
+        group,
+        ["orders"],
+        group_protocol=protocol,
+        client_id="busy",
+        max_poll_interval_ms=POLL_MS,
+        on_assigned=slow,
+    ):
+        try:
+            yield
+        finally:
+            free.set()
+
+
+async def certain_departure(watch: subprocess.Popen[str], group: str) -> dict[str, Any]:
+    """The rebalance in which that slow member went, as soon as it is certain by its client's report."""
 
     def certain(line: str) -> bool:
         said = json.loads(line)
         left = said["left"].values() if said["type"] == "rebalance" and said["group"] == group else ()
         return any(one["confidence"] == "certain" for one in left)
 
+    said: dict[str, Any] = json.loads(await asyncio.to_thread(first, watch.stdout, certain))
+    [gone] = said["left"].values()
+    assert gone["why"] == "poll interval exceeded"
+    assert any("its client said" in text and "poll timeout" in text for text in gone["evidence"])
+    return said
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+async def test_a_departure_is_certain_by_what_its_client_told_a_node(
+    cast: Cast, tmp_path: Path, protocol: Literal["classic", "consumer"]
+) -> None:
+    """And not without it."""
+    group = f"slow-{protocol}"
     with watching(cast, tmp_path / "told.sqlite") as watch:
         async with (
             Watcher(cast.bootstrap, tmp_path / "untold.sqlite") as untold,
-            GroupConsumer(
-                cast.bootstrap,
-                group,
-                ["orders"],
-                group_protocol=protocol,
-                client_id="busy",
-                max_poll_interval_ms=POLL_MS,
-                on_assigned=slow,
-            ),
+            slow_member(cast.bootstrap, group, protocol),
         ):
-            said = json.loads(await asyncio.to_thread(first, watch.stdout, certain))
+            said = await certain_departure(watch, group)
             await untold.caught_up(PATIENCE_S)
             [known] = [one for one in untold.history.rebalances(group) if one.left]
-            free.set()
-    [(member_id, gone)] = said["left"].items()
-    assert gone["why"] == "poll interval exceeded"
-    assert any("its client said" in text and "poll timeout" in text for text in gone["evidence"])
+    [member_id] = said["left"]
     # The node that coordinates may have been another one since just before.
     assert said["cause"] in ("poll interval exceeded", "coordinator changed")
     assert said["id"] == known.id
@@ -185,6 +219,53 @@ async def test_a_node_that_is_killed_is_said_and_who_coordinates_now(cast: Cast,
             first, watch.stdout, lambda line: '"moved"' in line and '"rebalance"' in line
         )
         assert json.loads(line)["cause"] != "coordinator changed"
+
+
+class Elsewhere(Node):
+    """A node at a second address of this machine, as on a machine of its own."""
+
+    @property
+    def bootstrap(self) -> str:
+        """HOST:PORT for clients."""
+        return f"127.0.0.2:{self.port}"
+
+
+async def test_each_node_that_the_cluster_names_is_asked_over_tls(tmp_path: Path) -> None:
+    """A token goes only to a host whose certificate was issued for it."""
+    certificates = Certificates(tmp_path / "certificates")
+    token = _token(tmp_path)
+    keys = tmp_path / "keys.pem"
+    keys.write_bytes(certificates.issued("node", "127.0.0.2").read_bytes())
+
+    def options(listen: str, certificate: Path) -> list[str]:
+        tls = ("--http-ssl-keystore-location", str(certificate))
+        return [*OPTIONS, "--http-listen", listen, "--http-token-file", str(token), *tls]
+
+    with ExitStack() as stack:
+        broker = stack.enter_context(KafkaBroker(tmp_path / "kafka", properties=FEW_PARTITIONS))
+        here = Node(tmp_path / "1", broker.bootstrap, 1, options("127.0.0.1:0", certificates.server))
+        stack.callback(_end, here.start())
+        port = url_of(here).rpartition(":")[2]
+        there = Elsewhere(tmp_path / "2", broker.bootstrap, 2, options(f"127.0.0.2:{port}", keys))
+        stack.callback(_end, there.start())
+        await _make_topic(here.bootstrap)
+        watch = stack.enter_context(
+            watching_with(
+                here.bootstrap,
+                *("--history", str(tmp_path / "history.sqlite"), "--node-http", f"https://*:{port}"),
+                *("--node-token-file", str(token), "--node-authority", str(certificates.authority)),
+            )
+        )
+        keys.write_bytes(certificates.issued("stranger", "127.0.0.9").read_bytes())
+        line = await asyncio.to_thread(first, watch.stderr, lambda line: "cannot be read" in line)
+        assert f"what clients told https://127.0.0.2:{port} cannot be read: " in line
+        assert "certificate is not valid for '127.0.0.2'" in line
+        keys.write_bytes(certificates.issued("node", "127.0.0.2").read_bytes())
+        line = await asyncio.to_thread(first, watch.stderr, lambda line: "can be read again" in line)
+        assert f"https://127.0.0.2:{port}" in line
+        async with slow_member(there.bootstrap, "secured", "consumer"):
+            said = await certain_departure(watch, "secured")
+        assert said["group"] == "secured"
 
 
 async def test_groups_of_nodes_and_of_their_brokers_are_two_histories(cast: Cast, tmp_path: Path) -> None:
