@@ -26,7 +26,7 @@ from tests.support.shares import share
 
 pytestmark = [pytest.mark.xdist_group("tlc"), pytest.mark.draws, pytest.mark.share]
 
-SEEDS = share(3, whole=200)
+SEEDS = share(3, whole=12)
 
 
 def _wrong_epoch(lines: list[Line]) -> int:
@@ -108,6 +108,7 @@ PLANTED = (
 )
 
 
+@pytest.mark.timeout(400)
 def test_fresh_runs_are_what_the_specification_allows_and_planted_faults_are_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
