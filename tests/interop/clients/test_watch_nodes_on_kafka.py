@@ -244,10 +244,12 @@ async def test_each_node_that_the_cluster_names_is_asked_over_tls(tmp_path: Path
     with ExitStack() as stack:
         broker = stack.enter_context(KafkaBroker(tmp_path / "kafka", properties=FEW_PARTITIONS))
         here = Node(tmp_path / "1", broker.bootstrap, 1, options("127.0.0.1:0", certificates.server))
-        stack.callback(_end, here.start())
+        stack.callback(_end, here)
+        here.start()
         port = url_of(here).rpartition(":")[2]
         there = Elsewhere(tmp_path / "2", broker.bootstrap, 2, options(f"127.0.0.2:{port}", keys))
-        stack.callback(_end, there.start())
+        stack.callback(_end, there)
+        there.start()
         await _make_topic(here.bootstrap)
         watch = stack.enter_context(
             watching_with(
