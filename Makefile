@@ -93,8 +93,9 @@ spec: $(READY) ## TLC checks the specification of the consumer protocol, docs/sp
 traces: $(READY) ## Are the runs of SEEDS fresh seeds what docs/spec allows? One that is not prints how to run it again
 	@JAVA_HOME="$$($(PY) -m tools.java_home)" && export JAVA_HOME && $(PY) -m tests.spec.traces --count $(SEEDS) $(ARGS)
 
-mutants: $(READY) ## Break each promise on purpose: is it caught? ARGS="name" chooses
-	@$(PY) -m tests.mutants $(ARGS)
+mutants: $(READY) ## Break each promise on purpose: is it caught? ARGS="name" chooses (needs a JDK 17+ and Maven)
+	@JAVA_HOME="$$($(PY) -m tools.java_home)" && CC="$$($(PY) -m tools.c_compiler)" \
+		&& export JAVA_HOME CC && $(PY) -m tests.mutants $(ARGS)
 
 SEEDS := 100
 simulate: $(READY) ## Run SEEDS fresh seeds of each simulated world; one that fails prints how to run it again

@@ -26,6 +26,8 @@ WORKERS = min(2, os.cpu_count() or 1)
 """How many mutants are judged side by side."""
 UNBROKEN_TIMEOUT_S = 3_600
 """For the judges of one worker together, before anything is broken."""
+OUTPUT_CHARS = 5_000
+"""Of the output of a judge that fails anyway: its end names the seed."""
 RUNS_MAX = 300
 """Seeds after which a broken group machine has survived."""
 
@@ -87,6 +89,7 @@ def main() -> int:
     with ThreadPoolExecutor(WORKERS) as pool:
         for unbroken in pool.map(lambda some: judge(some, None), _shares(tests)):
             if unbroken.caught_by:
+                print(unbroken.text[-OUTPUT_CHARS:], file=sys.stderr)
                 print(f"{unbroken.caught_by} fails without any mutant", file=sys.stderr)
                 worst = 2
         if worst:

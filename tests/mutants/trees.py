@@ -76,7 +76,7 @@ def run(tree: Path, module: list[str], timeout_s: float = TIMEOUT_S) -> subproce
 
 
 def _copy(tree: Path) -> None:
-    for room in (*ROOMS, "bench", "tests"):
+    for room in (*ROOMS, "bench", "docs/spec", "tests"):
         ignore = shutil.ignore_patterns(*LEFT_OUT)
         shutil.copytree(ROOT / room, tree / room, symlinks=True, ignore=ignore)
     shutil.copy(ROOT / "pyproject.toml", tree)
