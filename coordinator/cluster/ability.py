@@ -39,6 +39,8 @@ class Ability:
         """The partitions that this node could not serve, as of the last look."""
         self.wary = False
         """Whether it should be given nothing more for now."""
+        self._doubted = False
+        """Whether the controller was told that this node is unable or wary."""
         self._not_before_s: dict[int, float] = {}
         """Partitions that could not be taken over."""
         self._refusals: dict[int, int] = {}
@@ -50,6 +52,12 @@ class Ability:
         self._trouble_s = -math.inf
         """When there was trouble last."""
         self._wary_until_s = 0.0
+
+    def report(self) -> tuple[frozenset[int], bool]:
+        """`unable` and `wary`, as this node tells the controller now. May be called in another thread."""
+        unable, wary = self.unable, self.wary
+        self._doubted = wary or bool(unable)
+        return unable, wary
 
     def look(
         self,
@@ -81,8 +89,12 @@ class Ability:
             self._again_s = now_s + self._wait_s
             self._wait_s = min(AGAIN_MAX_S, 2 * self._wait_s)
             return f"it cannot serve {len(needed)} of its partitions"
-        if self.wary and not self._troubled and now_s >= self._wary_until_s:
+        if not self._troubled and now_s >= self._wary_until_s:
             self.wary = False
+        # A controller that was told of a silence, perhaps a short one, gives this node nothing until it hears
+        # that it is over.
+        if self._doubted and not (self.wary or self.unable):
+            self._doubted = False
             return "it can serve all partitions again"
         return ""
 

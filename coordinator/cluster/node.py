@@ -357,16 +357,17 @@ class ClusterNode(ServingNode):
     # ---- what the other nodes decide ----
 
     def _state(self) -> MemberState:
-        """This node's state, for the controller. Called in another thread: it only reads."""
+        """This node's state, for the controller. Called in another thread."""
         serving, loads = self.runtime.serving, self._load.by_partition
         self._told = serving
+        unable, wary = self._ability.report()
         return MemberState(
             node=self._info,
             known=self.map,
             loads={partition: round(loads.get(partition, 0)) for partition in serving},
             leaving=self._leaving,
-            unable=self._ability.unable,
-            wary=self._ability.wary,
+            unable=unable,
+            wary=wary,
         )
 
     def _follow(self, cluster: ClusterMap) -> None:

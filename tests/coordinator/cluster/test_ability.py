@@ -28,7 +28,11 @@ def look(
     late: frozenset[int] = NONE,
     wanted: frozenset[int] = MINE,
 ) -> str:
-    return ability.look(now_s, wanted, wanted - late, silent | lost, lost, late)
+    """The reason for a join, with which the node reports its state."""
+    reason = ability.look(now_s, wanted, wanted - late, silent | lost, lost, late)
+    if reason:
+        ability.report()
+    return reason
 
 
 def test_a_short_silence_is_told_when_somebody_asks_and_is_no_reason_to_say_so() -> None:
@@ -37,6 +41,25 @@ def test_a_short_silence_is_told_when_somebody_asks_and_is_no_reason_to_say_so()
     assert (ability.unable, ability.wary) == (frozenset({1, 9}), False)
     assert look(ability, 1.0) == ""
     assert ability.unable == NONE
+
+
+def test_a_silence_that_the_controller_was_told_of_is_said_to_be_over() -> None:
+    """However short: nothing is given to a node that reported one."""
+    ability = Ability()
+    look(ability, 0.0, silent=frozenset({9}))
+    assert ability.report() == (frozenset({9}), False)
+    assert look(ability, 1.0, silent=frozenset({9})) == ""
+    assert look(ability, 2.0) == AGAIN
+    assert look(ability, 3.0) == ""
+
+
+def test_all_is_well_only_when_no_broker_is_silent() -> None:
+    ability = Ability()
+    assert look(ability, 0.0, lost=frozenset({1}))
+    assert look(ability, CALM_S, silent=frozenset({1})) == ""
+    assert ability.report() == (frozenset({1}), False)
+    assert look(ability, CALM_S + 1) == AGAIN
+    assert ability.report() == (NONE, False)
 
 
 def test_what_is_lost_is_said_at_once_and_again_less_and_less_often() -> None:

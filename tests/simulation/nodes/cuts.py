@@ -73,6 +73,8 @@ class Group:
             self.look()
         elif node.newest is self._map:
             node.confirmed_s = self._world.time_s
+        else:  # the answer to its SyncGroup was lost: it asks again
+            self._world.later(self._world.rng.randint(1, 50), partial(self._tell, node, self._map))
 
     def look(self) -> None:
         """Remove members whose session is over, and note whether all are back."""
@@ -110,6 +112,8 @@ class CutNode(Node):
         """The same, but known a moment before `follow`."""
         self.confirmed_s = 0.0
         """When the group said that this is so."""
+        self._rejoins = False
+        """It is to join again as soon as it reaches the group."""
         self.ability = Ability()
         self.contact = Contact(SESSION_S)
         self.ownership: Ownership
@@ -160,13 +164,19 @@ class CutNode(Node):
             self._rejoin()
 
     def _rejoin(self) -> None:
-        if self.world.group.broker not in self.link.cut_from:
+        self._rejoins = True
+        self._join()
+
+    def _join(self) -> None:
+        if self._rejoins and self.world.group.broker not in self.link.cut_from:
+            self._rejoins = False
             self.world.group.rebalance()
 
     def _beat(self) -> None:
         if not self.alive:
             return
         if self.started and self.world.group.broker not in self.link.cut_from:
+            self._join()
             self.world.group.beat(self)
         self.world.later(int(BEAT_S * 1000), self._beat)
 
@@ -178,7 +188,8 @@ class CutNode(Node):
     def state(self) -> MemberState:
         """The state that it reports to the controller."""
         loads = dict.fromkeys(self.runtime.serving, 0)
-        return MemberState(self.info, self.map, loads, unable=self.ability.unable, wary=self.ability.wary)
+        unable, wary = self.ability.report()
+        return MemberState(self.info, self.map, loads, unable=unable, wary=wary)
 
     def _lost(self, partition: int, error: BaseException) -> None:
         self.world.say("lost", (self, partition, str(error)))
