@@ -30,9 +30,11 @@ SEEDS = share(3, whole=12)
 
 
 def _wrong_epoch(lines: list[Line]) -> int:
-    place = next(place for place, line in enumerate(lines) if line["kind"] == "receive")
-    lines[place]["answer"]["epoch"] += 1
-    return place
+    for place, line in enumerate(lines):
+        if line["kind"] == "receive":
+            line["answer"]["epoch"] += 1
+            return place
+    raise AssertionError("no answer arrived")
 
 
 def _given_twice(lines: list[Line]) -> int:
@@ -51,7 +53,7 @@ def _given_twice(lines: list[Line]) -> int:
 def _revocation_lost(lines: list[Line]) -> int:
     """Partitions that a member has to give up are nobody's at once."""
     for place, line in enumerate(lines):
-        row = line["rows"][line["m"]] if "rows" in line and line["kind"] == "handle" else None
+        row = line.get("rows", {}).get(line["m"]) if line["kind"] == "handle" else None
         if row is not None and row["state"] == "unrevoked":
             row["state"], row["due"], row["prev"], row["at"] = "stable", {}, row["at"], line["aim"]
             return place
