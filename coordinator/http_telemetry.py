@@ -18,8 +18,8 @@ from itertools import islice
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 
-from ringleader.coordinator.journal.entries import ClientTold, Told
-from ringleader.coordinator.journal.record import client_told
+from ringleader.coordinator.journal.entries import ClientReport, ReportEntry
+from ringleader.coordinator.journal.record import report_fields
 from ringleader.coordinator.telemetry import INSTANCES_MAX, MEASURES, Telemetry
 from ringleader.protocol.errors import error_name
 
@@ -35,7 +35,7 @@ class TelemetryFigures:
 
     clients: int
     pushes: Mapping[int, int]
-    told: list[Told] | None
+    told: list[ClientReport] | None
     """Of named groups; None: none are named."""
     left_out: int
     wall_ms: int
@@ -56,7 +56,7 @@ def reports(telemetry: Telemetry, after: int, now_ms: int) -> bytes:
     """JSON: what clients told after the report of that number (`reports`, each as the journal's entry "client
     told"), the number to go on from (`last`), and whether there are `more` now."""
     told, last, more = telemetry.since(after, REPORTS_MAX, now_ms)
-    rows = [client_told(ClientTold(one)) for one in told]
+    rows = [report_fields(ReportEntry(one)) for one in told]
     return json.dumps({"reports": rows, "last": last, "more": more}).encode()
 
 

@@ -90,7 +90,7 @@ class Node(ServingNode):
         )
         self.journal = JournalWriter(wall_ms, self.log, reports=self.telemetry)
         if self.telemetry is not None:
-            self.telemetry.on_told = self.journal.add
+            self.telemetry.on_report = self.journal.add
         self.runtime.on_journal = self.journal.add
         self.server = Server(
             settings,

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from crc32c import crc32c
 
-from ringleader.coordinator.journal.entries import ClientTold, Told
+from ringleader.coordinator.journal.entries import ClientReport, ReportEntry
 from ringleader.protocol.compression import Compression, decompress
 from ringleader.protocol.errors import ErrorCode, KafkaError, MalformedError
 from ringleader.protocol.messages import (
@@ -116,14 +116,14 @@ class _Instance:
     pushed_ms: int | None = None
     terminating: bool = False
     error: int = ErrorCode.NONE
-    told: Told | None = None
+    told: ClientReport | None = None
     number: int = 0
     """Of that report; see `Telemetry.since`."""
-    before: Told | None = None
+    before: ClientReport | None = None
     """Its last report as another member than now."""
     departed: dict[tuple[str, str], int] = field(default_factory=dict)
     """Group and id of members that it was and that went: how many more reports are of interest."""
-    written: Told | None = None
+    written: ClientReport | None = None
     """The report that stands in the journal."""
 
 
@@ -151,7 +151,7 @@ class Telemetry:
         """Of the newest report."""
         self.pushes: Counter[int] = Counter()
         """By error code."""
-        self.on_told: Callable[[ClientTold], None] | None = None
+        self.on_report: Callable[[ReportEntry], None] | None = None
         """Gets what is worth a record of the journal."""
 
     # ---- requests ----
@@ -222,25 +222,25 @@ class Telemetry:
             found = read_metrics(inflated, REQUESTED)
         except MalformedError as error:
             raise KafkaError(ErrorCode.INVALID_RECORD, str(error)) from None
-        told = _told(found, caller, request, at_ms)
+        told = _report(found, caller, request, at_ms)
         if told is None:
             return
         self._remember(request.client_instance_id, instance, told)
         for (group_id, member_id), left in list(instance.departed.items()):
             if group_id == told.group_id:
-                self._say(ClientTold(told, member_id))
+                self._say(ReportEntry(told, member_id))
                 instance.departed[group_id, member_id] = left - 1
                 if left == 1:
                     del instance.departed[group_id, member_id]
         if _is_news(told, instance.written):
             instance.written = told
-            self._say(ClientTold(told))
+            self._say(ReportEntry(told))
 
-    def _say(self, said: ClientTold) -> None:
-        if self.on_told is not None:
-            self.on_told(said)
+    def _say(self, said: ReportEntry) -> None:
+        if self.on_report is not None:
+            self.on_report(said)
 
-    def _remember(self, instance_id: bytes, instance: _Instance, told: Told) -> None:
+    def _remember(self, instance_id: bytes, instance: _Instance, told: ClientReport) -> None:
         last = instance.told
         if last is not None and _member(last) != _member(told):
             self._forget_member(instance_id, instance.before)
@@ -279,7 +279,7 @@ class Telemetry:
         self._forget_member(instance_id, found.told)
         self._forget_member(instance_id, found.before)
 
-    def _forget_member(self, instance_id: bytes, told: Told | None) -> None:
+    def _forget_member(self, instance_id: bytes, told: ClientReport | None) -> None:
         if told is not None and self._members.get(_member(told)) == instance_id:
             del self._members[_member(told)]
 
@@ -290,13 +290,13 @@ class Telemetry:
         self._expire(now_ms)
         return len(self._instances)
 
-    def of_member(self, group_id: str, member_id: str, now_ms: int) -> Told | None:
+    def of_member(self, group_id: str, member_id: str, now_ms: int) -> ClientReport | None:
         """The values that a client told last as this member; None: nothing, or too long ago."""
         self._expire(now_ms)
         instance_id = self._members.get((group_id, member_id))
         return None if instance_id is None else _as(self._instances[instance_id], (group_id, member_id))
 
-    def of_groups(self, group_ids: Collection[str], now_ms: int) -> Iterator[Told]:
+    def of_groups(self, group_ids: Collection[str], now_ms: int) -> Iterator[ClientReport]:
         """The values that clients told last as members of these groups."""
         self._expire(now_ms)
         for key, instance_id in self._members.items():
@@ -304,7 +304,7 @@ class Telemetry:
             if key[0] in group_ids and told is not None and _member(told) == key:
                 yield told
 
-    def since(self, number: int, most: int, now_ms: int) -> tuple[list[Told], int, bool]:
+    def since(self, number: int, most: int, now_ms: int) -> tuple[list[ClientReport], int, bool]:
         """The reports of clients that came after the one with that number (0: all that are known), the oldest
         first, at most `most`; the number of the last of them; and whether there are more."""
         self._expire(now_ms)
@@ -316,9 +316,9 @@ class Telemetry:
         told = [one.told for one in some if one.told is not None]
         return told, some[-1].number if some else number, len(newer) > most
 
-    def gone(self, group_id: str, member_ids: Iterable[str]) -> dict[str, Told]:
+    def departed(self, group_id: str, member_ids: Iterable[str]) -> dict[str, ClientReport]:
         """The last reports of the clients of these members, by member id. They are in the group no more: what
-        their clients tell next is for the journal (`on_told`)."""
+        their clients tell next is for the journal (`on_report`)."""
         found = {}
         for member_id in member_ids:
             instance_id = self._members.get((group_id, member_id))
@@ -334,17 +334,17 @@ class Telemetry:
         return found
 
 
-def _as(instance: _Instance, member: tuple[str, str]) -> Told | None:
+def _as(instance: _Instance, member: tuple[str, str]) -> ClientReport | None:
     """Its last report as this member."""
     both = (instance.told, instance.before)
     return next((one for one in both if one is not None and _member(one) == member), None)
 
 
-def _member(told: Told) -> tuple[str, str]:
+def _member(told: ClientReport) -> tuple[str, str]:
     return told.group_id, told.member_id
 
 
-def _is_news(told: Told, written: Told | None) -> bool:
+def _is_news(told: ClientReport, written: ClientReport | None) -> bool:
     """Whether this is worth a record, after that."""
     if written is None or _member(written) != _member(told) or told.terminating:
         return True
@@ -358,7 +358,7 @@ def _is_news(told: Told, written: Told | None) -> bool:
     )
 
 
-def _told(found: Metrics, caller: Caller, request: PushTelemetryRequest, at_ms: int) -> Told | None:
+def _report(found: Metrics, caller: Caller, request: PushTelemetryRequest, at_ms: int) -> ClientReport | None:
     """None: of no member, or of a group that is not the caller's business."""
     group_id = found.attributes.get("group_id", "")
     member_id = next(filter(None, map(found.attributes.get, MEMBER_ATTRIBUTES)), "")
@@ -372,7 +372,7 @@ def _told(found: Metrics, caller: Caller, request: PushTelemetryRequest, at_ms: 
     of = found.attributes
     left_ago_s = found.values.get(LEFT_AGO, -1.0)
     has_left = 0 <= left_ago_s <= _LEFT_AGO_MAX_S
-    return Told(
+    return ClientReport(
         group_id,
         member_id,
         caller.client_id,

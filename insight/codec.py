@@ -17,7 +17,7 @@ from itertools import groupby
 from types import NoneType, UnionType
 from typing import Any, NamedTuple, Union, get_args, get_origin, get_type_hints
 
-from ringleader.insight.model import Gone, GroupState, Member, Rebalance, TopicPartition
+from ringleader.insight.model import DepartureFinding, GroupState, Member, Rebalance, TopicPartition
 
 _DEFLATE_BYTES = 512
 """Shorter texts stay as they are."""
@@ -174,5 +174,5 @@ def _member_of(row: list[Any]) -> Member:
 
 REBALANCE = codec_of(Rebalance)
 STATE = codec_of(GroupState)
-MEMBER_AND_END = codec_of(tuple[Member, Gone | None])
+MEMBER_AND_END = codec_of(tuple[Member, DepartureFinding | None])
 """A member, and how it went; None: it is there."""

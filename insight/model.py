@@ -126,13 +126,13 @@ class Member(NamedTuple):
         )
 
 
-class Gone(NamedTuple):
-    """How a member went."""
+class DepartureFinding(NamedTuple):
+    """The reason why a member left the group, and how sure it is."""
 
     why: Departure
     confidence: Confidence
     silent_ms: int | None = None
-    """How long it had been silent when it went."""
+    """Time since its last sign of life when it left."""
     evidence: tuple[str, ...] = ()
 
 
@@ -180,7 +180,7 @@ class Rebalance:
     """After it."""
     joined: tuple[str, ...] = ()
     """Member ids."""
-    left: Mapping[str, Gone] = field(default_factory=dict)
+    left: Mapping[str, DepartureFinding] = field(default_factory=dict)
     """By member id."""
     before: tuple[Member, ...] = ()
     """Members before it."""
@@ -218,7 +218,7 @@ class MemberSpan(NamedTuple):
     since_ms: int
     until_ms: int | None
     """None: it is there."""
-    gone: Gone | None
+    gone: DepartureFinding | None
     rebalance_id: str | None
     """In which it went."""
 

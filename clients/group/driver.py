@@ -383,13 +383,13 @@ class Driver:
                     self._revoking[1].cancel()
                     self._revoking = None
             case TellLost():
-                self.offsets.gone(action.lost)
+                self.offsets.forget(action.lost)
                 self.telling.met(action.lost.reason)
                 self._callbacks.lost(action.lost)
             case Say():
                 logger.log(action.level, "%s: %s", self._name, action.text)
             case Over():
-                self.offsets.stored.gone()
+                self.offsets.stored.forget()
                 self._callbacks.over(action.error)
                 self._over.set()
 
@@ -415,7 +415,7 @@ class Driver:
         """The work in hand ends, `on_revoked` runs, commits are made: then the assignment is given up."""
         await self._callbacks.revoked(action, self.now_ms())
         await self.offsets.finish(self.machine.state.hold_until_ms)
-        self.offsets.gone(action.revoked)
+        self.offsets.forget(action.revoked)
         self.machine.revoked(action.round, self.now_ms())
         self.pump()
 

@@ -186,11 +186,11 @@ class MemberOffsets:
         except TimeoutError:
             logger.warning("%s: commits have not ended within %.1f s", self._name, bound_ms / 1000)
 
-    def gone(self, change: Revoked | Lost) -> None:
+    def forget(self, change: Revoked | Lost) -> None:
         """Forget what was stored for that assignment, or part of one: it is not this member's any more."""
         held = self._host.machine.state.held
         partitions = _partitions(change.assignment) if self._settings.protocol_type == CONSUMER else None
-        dropped = self.stored.gone(partitions if change.partial else None)
+        dropped = self.stored.forget(partitions if change.partial else None)
         if change.partial and held is not None:
             self.stored.assigned(held.generation)
         if dropped:

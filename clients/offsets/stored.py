@@ -30,9 +30,9 @@ class StoredOffsets:
         with self._lock:
             self._generation = generation
 
-    def gone(self, partitions: Iterable[TopicPartition] | None = None) -> int:
-        """The assignment is gone (None), or these partitions of it: so are their stored offsets. How many
-        were."""
+    def forget(self, partitions: Iterable[TopicPartition] | None = None) -> int:
+        """Drop the stored offsets of these partitions (None: of the whole assignment), which this member
+        no longer holds. Returns the number of offsets dropped."""
         with self._lock:
             before = len(self._stored)
             if partitions is None:
@@ -59,7 +59,7 @@ class StoredOffsets:
     def replaced(self, offsets: Offsets) -> None:
         """A commit that was asked for now says something newer about these partitions."""
         if self._stored:
-            self.gone(offsets)
+            self.forget(offsets)
 
     def uncommitted(self) -> Stored:
         """The offsets to commit."""

@@ -330,7 +330,7 @@ class Processing:
         running = asyncio.get_running_loop().run_in_executor(self._threads, call, record)
         done, _ = await asyncio.wait((running,), timeout=limit_s)
         if not done:
-            running.add_done_callback(_look_away)
+            running.add_done_callback(_retrieve_error)
             raise self._late(record)
         await _awaited(running.result())
 
@@ -465,6 +465,6 @@ async def _awaited(result: Any) -> None:
         await result
 
 
-def _look_away(late: asyncio.Future[Any]) -> None:
+def _retrieve_error(late: asyncio.Future[Any]) -> None:
     if not late.cancelled():
         late.exception()

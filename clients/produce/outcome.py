@@ -196,12 +196,12 @@ class Outcome(Place):
 
     def add_done_callback(self, fn: Callable[[Any], object], *, context: Context | None = None) -> None:
         """Call it in the producer's loop, with this outcome, when it is known."""
-        self._fate.future(self._index).add_done_callback(_Told(fn, self), context=context)
+        self._fate.future(self._index).add_done_callback(_OutcomeCallback(fn, self), context=context)
 
     def remove_done_callback(self, fn: Callable[[Any], object]) -> int:
         """Do not call it; how many times it would have been."""
         future = self._fate.known(self._index)
-        return 0 if future is None else future.remove_done_callback(_Told(fn, self))
+        return 0 if future is None else future.remove_done_callback(_OutcomeCallback(fn, self))
 
     def __await__(self) -> Generator[Any, None, RecordMetadata]:
         if not self.done():
@@ -227,8 +227,9 @@ if not TYPE_CHECKING and native.compiled is not None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
-    """A callback, that is given the outcome it was given to: equal to another one of both."""
+class _OutcomeCallback:
+    """Calls `callback` with the outcome, not with the future beneath it. Equal to another of the same
+    callback and outcome, so that it can be removed."""
 
     callback: Callable[[Any], object]
     outcome: Outcome

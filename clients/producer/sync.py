@@ -199,7 +199,7 @@ class SyncProducer(InThread[Producer]):
                     if not isinstance(error, Exception):
                         raise
                 else:
-                    sent.add_done_callback(_teller(handed.outcome))
+                    sent.add_done_callback(_result_setter(handed.outcome))
         finally:
             self._accepting = None
 
@@ -249,7 +249,7 @@ async def _confirmed(sent: Future[RecordMetadata]) -> RecordMetadata:
     return await asyncio.shield(asyncio.wrap_future(sent))
 
 
-def _teller(outcome: Future[RecordMetadata]) -> Any:
+def _result_setter(outcome: Future[RecordMetadata]) -> Any:
     def tell(sent: asyncio.Future[RecordMetadata]) -> None:
         if (error := sent.exception()) is not None:
             outcome.set_exception(error)

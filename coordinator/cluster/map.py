@@ -61,8 +61,8 @@ class NodeInfo(NamedTuple):
         found = known.get(listener)
         return None if found is None else NodeAddress(self.node_id, *found, self.rack or None)
 
-    def told(self) -> list[Any]:
-        """For JSON; see `read_node`."""
+    def to_json(self) -> list[Any]:
+        """The form that `read_node` reads."""
         known = [[name, *address] for name, address in self.listeners]
         return [*self[:4], known] if known else [*self[:4]]
 
@@ -118,7 +118,7 @@ class ClusterMap:
                 "format": self.format,
                 "generation": self.generation,
                 "controller": self.controller,
-                "nodes": [node.told() for node in self.nodes],
+                "nodes": [node.to_json() for node in self.nodes],
                 "owners": self.owners,
                 "moving": sorted(self.moving.items()),
                 "drained": sorted(self.drained),

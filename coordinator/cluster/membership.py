@@ -97,7 +97,7 @@ class Membership:
         self._member = GroupMember(
             [str(address) for address in settings.cluster],
             self.group_id,
-            protocols=[MemberProtocol(name, lambda: self._told(state())) for name in offered],
+            protocols=[MemberProtocol(name, lambda: self._metadata(state())) for name in offered],
             protocol_type=PROTOCOL_TYPE,
             assign=partial(assign, settings.offsets_topic_num_partitions, settings.node_id, leaders, log),
             given_up=lambda _before, _after: None,
@@ -160,7 +160,7 @@ class Membership:
         if code not in (ErrorCode.NONE, ErrorCode.UNKNOWN_MEMBER_ID):
             raise ClientError(f"the nodes' group does not remove node {node_id}: {error_name(code)}", code)
 
-    def _told(self, state: MemberState) -> bytes:
+    def _metadata(self, state: MemberState) -> bytes:
         """In the member's thread: the group may be a map ahead of the node, and none may get lost."""
         held = self._member.machine.state.last_held
         newest = None if held is None else ClusterMap.decode(held.assignment)

@@ -236,7 +236,7 @@ class ClusterNode(ServingNode):
         )
         keys = await self._token_keys()
         self.server.sasl = Sasl(security.users, keys, nodes=NodeCredentials(lambda: store.secret))
-        self._info = self._told_of(await self.server.bind())
+        self._info = self._node_info(await self.server.bind())
         self._pings = Pings(self._node_id, self._suspicion, self._greeting(store), self.log)
         await self.server.start(build(services, relay, group_transactions), relay.topology)
 
@@ -256,7 +256,7 @@ class ClusterNode(ServingNode):
             async with asyncio.timeout(LOADED_TIMEOUT_S):
                 await self._until(lambda: self.ownership.settled)
 
-    def _told_of(self, listeners: Sequence[Listener]) -> NodeInfo:
+    def _node_info(self, listeners: Sequence[Listener]) -> NodeInfo:
         """This node as the others see it; it listens there."""
         self.host, self.port = listeners[0].address
         name = self.settings.between_nodes().name
@@ -455,14 +455,14 @@ class ClusterNode(ServingNode):
             return
         if not self._asking:
             self._asking = True
-            self._spawn(None, self._ask_anybody())
+            self._spawn(None, self._ask_any_broker())
         if verdict is Verdict.CUT_OFF:
             silence_s = self._contact.silence_s(now_s)
             self.ownership.give_up(f"no broker of the cluster answered for {silence_s:.1f} s")
         elif verdict is Verdict.PROVE:
             self._prove()
 
-    async def _ask_anybody(self) -> None:
+    async def _ask_any_broker(self) -> None:
         now_s = asyncio.get_running_loop().time
         try:
             deadline_s = now_s() + ASK_TIMEOUT_S

@@ -68,7 +68,7 @@ class MemberState:
         return write_json(
             {
                 "format": PLAIN_FORMAT if self.node is None else self.node.format,
-                "node": None if self.node is None else self.node.told(),
+                "node": None if self.node is None else self.node.to_json(),
                 "rack": None if self.node is None else self.node.rack,
                 "known": known,
                 "loads": sorted(self.loads.items()),

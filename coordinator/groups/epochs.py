@@ -426,7 +426,7 @@ class Epochs:
         entry = self._entry(group, running, outcome, members, now_ms)
         if outcome is Outcome.STABLE:
             group.no_commit_since = running
-        self._reports.told(group, entry, now_ms)
+        self._reports.epoch_entry(group, entry, now_ms)
 
     def _entry(
         self,

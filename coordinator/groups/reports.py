@@ -104,7 +104,7 @@ class Reports:
             first = FirstCommit(group.group_id, progress.generation, member_id, unix_ms, after_ms)
             self._out.report(lambda _: first, position, now_ms)
 
-    def told(self, group: Group, entry: EpochEntry, now_ms: int) -> None:
+    def epoch_entry(self, group: Group, entry: EpochEntry, now_ms: int) -> None:
         """Hand over the journal entry of a group of the consumer protocol, when all of it is durable."""
         if self._is_serving():
             self._out.report(lambda _: entry, group.position, now_ms)

@@ -156,7 +156,7 @@ class JournalEntry:
     """Unix time of the group's last commit before the assignment was stored; -1: none is known."""
     first_commit_ms: int = -1
     """Likewise of the first one after; -1: none by the end."""
-    told: Mapping[str, Told] = field(default_factory=dict)
+    told: Mapping[str, ClientReport] = field(default_factory=dict)
     """The last reports of the clients of those of `gone`."""
 
     def until(self, ended_ms: int, now_ms: int) -> JournalEntry:
@@ -262,7 +262,7 @@ class EpochEntry:
     topics: dict[bytes, str]
     """The names of the topics in it that exist."""
     last_commit_ms: int = -1
-    told: Mapping[str, Told] = field(default_factory=dict)
+    told: Mapping[str, ClientReport] = field(default_factory=dict)
 
     def render(self) -> str:
         """One readable line, as `JournalEntry.render`."""
@@ -351,8 +351,8 @@ class Incident:
     """Of ASSIGNOR_FELL_BACK."""
 
 
-class Told(NamedTuple):
-    """The values that a client told last of itself, as a member of a group (KIP-714)."""
+class ClientReport(NamedTuple):
+    """The last report of a client about itself, as a member of a group (KIP-714)."""
 
     group_id: str
     member_id: str
@@ -366,24 +366,24 @@ class Told(NamedTuple):
     instance_id: str = ""
     """Of the client (KIP-714), in hexadecimal: the same for all its memberships."""
     terminating: bool = False
-    """It said that it ends."""
+    """The client reported that it ends."""
     error: str = ""
-    """The last error that it met. Only this package's clients tell it, as what follows."""
+    """The last error that the client met. Only this package's clients report it and the fields below."""
     left_id: str = ""
-    """The member that it was, and gave up by itself,"""
+    """The member id that the client gave up by itself,"""
     left_reason: str = ""
     """why,"""
     left_ms: int = -1
-    """and when; -1: it told of none."""
+    """and when (Unix time); -1: it reported none."""
 
 
 @dataclass(slots=True, frozen=True)
-class ClientTold:
+class ReportEntry:
     """The report of a client, as an event of its group."""
 
-    told: Told
+    told: ClientReport
     gone_id: str = ""
-    """A member that this client was, and whose departure is in the journal: this came after it."""
+    """Earlier member id of this client, of a departure that is in the journal already; "": none."""
 
     @property
     def group_id(self) -> str:

@@ -107,7 +107,7 @@ from typing import Any
 
 from ringleader.coordinator.journal.entries import (
     ChangeRecord,
-    ClientTold,
+    ClientReport,
     DepartedMember,
     Departure,
     EpochEntry,
@@ -116,8 +116,8 @@ from ringleader.coordinator.journal.entries import (
     JournalEntry,
     Outcome,
     Present,
+    ReportEntry,
     Seated,
-    Told,
 )
 from ringleader.protocol.embedded import Assignment, Subscription
 from ringleader.protocol.errors import MalformedError, error_name
@@ -142,7 +142,7 @@ UNOWNED_MAX = 1_000_000
 Row = tuple[int, bytes, bytes]
 """Timestamp, key and value of a record."""
 
-Message = JournalEntry | EpochEntry | FirstCommit | Incident | ChangeRecord | ClientTold
+Message = JournalEntry | EpochEntry | FirstCommit | Incident | ChangeRecord | ReportEntry
 
 _Partitions = dict[tuple[str, int], str]
 """Partition -> whose it is."""
@@ -187,8 +187,8 @@ class JournalRecords:
                     "after_ms": said.after_ms,
                 },
             )
-        if isinstance(said, ClientTold):
-            value = client_told(said)
+        if isinstance(said, ReportEntry):
+            value = report_fields(said)
         else:
             value = _change(said, count) if isinstance(said, ChangeRecord) else _incident(said, count)
         return _row(said.at_ms, said.group_id, value)
@@ -520,7 +520,7 @@ def _present(one: Present, entry: JournalEntry, is_consumer: bool) -> dict[str, 
     }
 
 
-def client_told(said: ClientTold) -> dict[str, Any]:
+def report_fields(said: ReportEntry) -> dict[str, Any]:
     """The fields of its record."""
     told = said.told
     return {
@@ -529,11 +529,11 @@ def client_told(said: ClientTold) -> dict[str, Any]:
         "client_id": told.client_id,
         "client_host": told.client_host,
         "old_member_id": said.gone_id,
-        "told": _told(told),
+        "told": _report(told),
     }
 
 
-def _told(told: Told | None) -> dict[str, Any] | None:
+def _report(told: ClientReport | None) -> dict[str, Any] | None:
     return None if told is None else {
         "at_ms": told.at_ms,
         "member_id": told.member_id,
@@ -549,12 +549,12 @@ def _told(told: Told | None) -> dict[str, Any] | None:
 
 def _left(entry: JournalEntry | EpochEntry) -> dict[str, Any]:
     return {
-        member_id: {**_gone(gone), "told": _told(entry.told.get(member_id))}
+        member_id: {**_departed(gone), "told": _report(entry.told.get(member_id))}
         for member_id, gone in entry.gone.items()
     }
 
 
-def _gone(gone: DepartedMember) -> dict[str, Any]:
+def _departed(gone: DepartedMember) -> dict[str, Any]:
     return {
         "why": gone.why.value,
         "at_ms": gone.at_ms,

@@ -16,12 +16,12 @@ from ringleader.coordinator.journal import record
 from ringleader.coordinator.journal.entries import (
     ChangeKind,
     ChangeRecord,
-    ClientTold,
+    ClientReport,
     EpochEntry,
     Incident,
     IncidentKind,
     JournalEntry,
-    Told,
+    ReportEntry,
     printable,
 )
 from ringleader.coordinator.journal.record import TOPIC, JournalRecords, Message, Row
@@ -77,7 +77,7 @@ class JournalTopic(Protocol):
 class Reports(Protocol):
     """The reports of clients about themselves (`coordinator.telemetry`)."""
 
-    def gone(self, group_id: str, member_ids: Iterable[str]) -> Mapping[str, Told]:
+    def departed(self, group_id: str, member_ids: Iterable[str]) -> Mapping[str, ClientReport]:
         """The last reports of the clients of these members, which are in the group no more, by member id."""
 
 
@@ -140,7 +140,7 @@ class JournalWriter:
     def add(self, said: Message) -> None:
         """Something to be written."""
         if self._reports is not None and isinstance(said, JournalEntry | EpochEntry) and said.gone:
-            said = replace(said, told=self._reports.gone(said.group_id, said.gone))
+            said = replace(said, told=self._reports.departed(said.group_id, said.gone))
         key = _fold_key(said)
         if key is not None:
             if key in self._folded:
@@ -275,7 +275,7 @@ def _limited(said: Message) -> str | None:
     each departure."""
     if isinstance(said, ChangeRecord):
         return said.kind.value
-    return "client told" if isinstance(said, ClientTold) and not said.gone_id else None
+    return "client told" if isinstance(said, ReportEntry) and not said.gone_id else None
 
 
 def _fold_key(said: Message) -> tuple[object, ...] | None:

@@ -53,17 +53,19 @@ RETRY_S = 0.1
 
 
 def fresh_id(prefix: str) -> str:
-    """A member id that nobody has and nobody can guess: the prefix and a random UUID (RFC 9562 v4)."""
+    """A member id that is unique and cannot be guessed: the prefix and a random UUID (RFC 9562 v4)."""
     digits = os.urandom(16).hex()
     variant = "89ab"[int(digits[16], 16) & 3]
     return f"{prefix}-{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}"
 
 
-def _nobody(group_id: str, generation: int, member_id: str, instance_id: str | None, now_ms: int) -> int:
+def _not_coordinator(
+    group_id: str, generation: int, member_id: str, instance_id: str | None, now_ms: int
+) -> int:
     return ErrorCode.NOT_COORDINATOR
 
 
-def _nobody_stays(group_id: str, epoch: int, member_id: str, last: Last, now_ms: int) -> int:
+def _not_yet(group_id: str, epoch: int, member_id: str, last: Last, now_ms: int) -> int:
     return NOT_YET
 
 
@@ -103,9 +105,11 @@ class GroupRuntime(MovingShards[Shard]):
         """By partition: the shard that counts there."""
         # One for all lives of all shards: what a shard is loaded with may be a clock that jumped.
         self._unix_time = UnixTime(settings.offsets_retention_check_interval_ms)
-        self.heartbeats: list[Callable[[str, int, str, str | None, int], int]] = [_nobody] * partitions
+        self.heartbeats: list[Callable[[str, int, str, str | None, int], int]] = [
+            _not_coordinator
+        ] * partitions
         """By partition: `Shard.heartbeat` of the present life."""
-        self.stays: list[Callable[[str, int, str, Last, int], int]] = [_nobody_stays] * partitions
+        self.stays: list[Callable[[str, int, str, Last, int], int]] = [_not_yet] * partitions
         """By partition: `Shard.stay`, likewise."""
         self.on_served: Callable[[int], None] | None = None
         """Called when a shard begins to serve, in each of its lives."""

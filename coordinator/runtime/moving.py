@@ -30,7 +30,7 @@ RELEASE_S = 2.0
 the next owner."""
 
 
-def _nobody_vouches(_partition: int) -> bool:
+def _not_vouched(_partition: int) -> bool:
     return False
 
 
@@ -58,7 +58,7 @@ class MovingShards(ShardRuntime[M]):
         again at once. `more`: see `ShardRuntime`."""
         super().__init__(storage, partitions, **more)
         self._on_lost = on_lost
-        self.vouch: Callable[[int], bool] = _nobody_vouches
+        self.vouch: Callable[[int], bool] = _not_vouched
         """Whether a partition is this node's for certain, though its log does not answer; asked every second
         meanwhile."""
         self._moving = self._stopping = False

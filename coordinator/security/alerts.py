@@ -23,15 +23,15 @@ PEER: ContextVar[Peer] = ContextVar("PEER")
 """Of the handshake that is about to begin."""
 
 
-class TellingObject(ssl.SSLObject):
-    """See the module."""
+class AlertingObject(ssl.SSLObject):
+    """Sends the alert of a handshake that fails before the connection is closed."""
 
     outgoing: ssl.MemoryBIO
     peer: Peer | None
     begun = False
 
     def do_handshake(self) -> None:
-        """As always, but that the alert leaves."""
+        """As in the base class; before an error is raised, the alert is sent."""
         if self.begun and self.peer is not None:
             self.peer.spoke = True
         self.begun = True
@@ -47,10 +47,10 @@ class TellingObject(ssl.SSLObject):
         self.peer = None
 
 
-class TellingContext(ssl.SSLContext):
-    """Makes these."""
+class AlertingContext(ssl.SSLContext):
+    """Makes `AlertingObject`s."""
 
-    sslobject_class = TellingObject
+    sslobject_class = AlertingObject
 
     def wrap_bio(
         self,
@@ -62,6 +62,6 @@ class TellingContext(ssl.SSLContext):
     ) -> ssl.SSLObject:
         """For the peer of `PEER`."""
         made = super().wrap_bio(incoming, outgoing, server_side, server_hostname, session)
-        assert isinstance(made, TellingObject)
+        assert isinstance(made, AlertingObject)
         made.outgoing, made.peer = outgoing, PEER.get(None)
         return made

@@ -42,6 +42,6 @@ def plain_name(name: str) -> str:
     return name.replace("=2C", ",").replace("=3D", "=")
 
 
-def told_name(name: str) -> str:
-    """A name that anybody may have made up, fit for a log line."""
+def shortened_name(name: str) -> str:
+    """A name as a peer sent it, cut to a length that fits a log line."""
     return name if len(name) <= MAX_NAME_CHARACTERS else f"{name[:MAX_NAME_CHARACTERS]}..."

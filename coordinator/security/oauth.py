@@ -13,7 +13,7 @@ from joserfc import jwt
 from joserfc.errors import JoseError
 from joserfc.jwk import Key, KeySet
 
-from ringleader.coordinator.security.exchange import SaslFailedError, plain_name, told_name
+from ringleader.coordinator.security.exchange import SaslFailedError, plain_name, shortened_name
 
 ALGORITHMS: Final = (
     *("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"),
@@ -76,10 +76,10 @@ def check_token(token: str, keys: Mapping[str, Key], rules: TokenRules, now_s: f
         header = signed.headers()
         kid, algorithm = header.get("kid"), header.get("alg")
         if algorithm not in ALGORITHMS:
-            raise SaslFailedError(f"a token of algorithm {told_name(str(algorithm))!r}")
+            raise SaslFailedError(f"a token of algorithm {shortened_name(str(algorithm))!r}")
         found = next(iter(keys.values())) if kid is None and len(keys) == 1 else keys.get(str(kid))
         if found is None:
-            raise UnknownKeyError(f"a token of the unknown key {told_name(str(kid))!r}")
+            raise UnknownKeyError(f"a token of the unknown key {shortened_name(str(kid))!r}")
         if found.get("alg") not in (None, algorithm):
             raise SaslFailedError(f"a token of algorithm {algorithm}, which is not its key's")
         return found
@@ -101,7 +101,7 @@ def _checked(claims: Mapping[str, Any], rules: TokenRules, now_s: float) -> Clai
     if "nbf" in claims and _time(claims, "nbf") > now_s + skew_s:
         raise SaslFailedError("the token is not valid yet")
     if rules.issuer is not None and claims.get("iss") != rules.issuer:
-        raise SaslFailedError(f"a token of the issuer {told_name(str(claims.get('iss')))!r}")
+        raise SaslFailedError(f"a token of the issuer {shortened_name(str(claims.get('iss')))!r}")
     audience = claims.get("aud", [])
     audiences = audience if isinstance(audience, list) else [audience]
     meant = any(one in rules.audiences for one in audiences if isinstance(one, str))
@@ -168,6 +168,6 @@ def _first_message(data: bytes) -> tuple[str, str]:
         raise SaslFailedError("Invalid OAUTHBEARER client first message")
     if auth["scheme"].lower() != "bearer":
         raise SaslFailedError(
-            f"Invalid scheme in OAUTHBEARER client first message: {told_name(auth['scheme'])}"
+            f"Invalid scheme in OAUTHBEARER client first message: {shortened_name(auth['scheme'])}"
         )
     return plain_name(found["authzid"] or ""), auth["token"]

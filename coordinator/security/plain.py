@@ -39,22 +39,22 @@ class PlainExchange:
             raise SaslFailedError(f"a PLAIN message of {len(data):,} bytes")
         parts = data.split(b"\0", 3)
         if len(parts) != 3:
-            raise _told(f"Invalid SASL/PLAIN response: expected 3 tokens, got {len(parts)}")
+            raise _refused(f"Invalid SASL/PLAIN response: expected 3 tokens, got {len(parts)}")
         try:
             asked_for, self.user = parts[0].decode(), parts[1].decode()
         except UnicodeDecodeError:
             raise SaslFailedError("a user name that is not UTF-8") from None
         if not self.user:
-            raise _told("Authentication failed: username not specified")
+            raise _refused("Authentication failed: username not specified")
         if not parts[2]:
-            raise _told("Authentication failed: password not specified")
+            raise _refused("Authentication failed: password not specified")
         if not self._passwords.any_credential(self.user).is_of(parts[2]):
-            raise _told("Authentication failed: Invalid username or password")
+            raise _refused("Authentication failed: Invalid username or password")
         if asked_for and asked_for != self.user:
-            raise _told(OTHER_ID)
+            raise _refused(OTHER_ID)
         self.done = True
         return b""
 
 
-def _told(text: str) -> SaslFailedError:
+def _refused(text: str) -> SaslFailedError:
     return SaslFailedError(text, text)

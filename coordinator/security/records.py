@@ -46,7 +46,7 @@ def entry_of(key: bytes, value: bytes | None) -> Entry | bytes | None:
         return None if value is None else _secret(_read(key, value))
     section, slash, name = key.decode(errors="surrogateescape").partition("/")
     if not slash or section not in SECTIONS:
-        raise ValueError(f"{_told(key)} is nothing that this version knows")
+        raise ValueError(f"{_record(key)} is nothing that this version knows")
     return Entry(section, name, None if value is None else _read(key, value))
 
 
@@ -59,14 +59,14 @@ def _read(key: bytes, data: bytes) -> Any:
         document = json_text.loads(data)
         version, value = document["format"], document.get("value")
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise ValueError(f"{_told(key)} cannot be read") from None
+        raise ValueError(f"{_record(key)} cannot be read") from None
     if version != FORMAT:
         raise ValueError(
-            f"{_told(key)} has format {version!r:.20}, and this version knows {FORMAT}: run that version on "
-            "all nodes, or a newer one"
+            f"{_record(key)} has format {version!r:.20}, and this version knows {FORMAT}: run that version "
+            "on all nodes, or a newer one"
         )
     if value is None:
-        raise ValueError(f"{_told(key)} has no value")
+        raise ValueError(f"{_record(key)} has no value")
     return value
 
 
@@ -80,5 +80,5 @@ def _secret(value: Any) -> bytes:
     return secret
 
 
-def _told(key: bytes) -> str:
+def _record(key: bytes) -> str:
     return f"the record {key[:100].decode(errors='backslashreplace')!r}"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
-from ringleader.coordinator.security.alerts import TellingContext
+from ringleader.coordinator.security.alerts import AlertingContext
 from ringleader.coordinator.security.settings import CONVERT, TLS_1_2_CIPHERS, TlsSettings
 
 MAX_PEM_BYTES = 16 * 1024 * 1024
@@ -69,7 +69,7 @@ def _stamp(file: Path) -> tuple[int, int, int]:
 
 def context_of(settings: TlsSettings) -> ssl.SSLContext:
     """The context of a listener of these settings. Raises ValueError: one sentence, without a secret."""
-    context = TellingContext(ssl.PROTOCOL_TLS_SERVER)
+    context = AlertingContext(ssl.PROTOCOL_TLS_SERVER)
     _speak(context, settings)
     # Every connection is asked for its certificate anew: who was issued none any more does not come in with a
     # ticket.

@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, cast
 
 from ringleader.coordinator.security import among_nodes
-from ringleader.coordinator.security.exchange import Exchange, SaslFailedError, told_name
+from ringleader.coordinator.security.exchange import Exchange, SaslFailedError, shortened_name
 from ringleader.coordinator.security.principal import Principal
 from ringleader.coordinator.server.call import Answerable, Call, Message
 from ringleader.protocol import messages as kafka
@@ -207,7 +207,7 @@ class Login:
         if asked not in mechanisms and not of_nodes:
             response.error_code = ErrorCode.UNSUPPORTED_SASL_MECHANISM
             answered = (reply, response) if before is None else ()  # as in Kafka
-            self.fail(f"Unsupported SASL mechanism {told_name(asked)}", *answered)
+            self.fail(f"Unsupported SASL mechanism {shortened_name(asked)}", *answered)
             return
         if before is not None and before.mechanism != asked:
             self._wrong_mechanism = (
@@ -306,7 +306,7 @@ class Login:
         self._sasl.failed += 1
         who = self._session.who()
         if self._exchange is not None:
-            who |= {"mechanism": self._mechanism, "user": told_name(self._exchange.user)}
+            who |= {"mechanism": self._mechanism, "user": shortened_name(self._exchange.user)}
         listener = self._session.listener.name
         self._server.log.warning("authentication failed", reason=reason, listener=listener, **who)
 

@@ -123,7 +123,7 @@ def recover(directory: Path, now_ms: int) -> Recovered:
     for name in names:
         alone = name.endswith(".index") and f"{name[:-6]}.log" not in names
         if alone:
-            end = max(end, _told_of(directory / name))
+            end = max(end, _end_of_indexed(directory / name))
         if alone or name.endswith(".new"):
             (directory / name).unlink(missing_ok=True)
     if found.segments:
@@ -142,7 +142,7 @@ def recover(directory: Path, now_ms: int) -> Recovered:
     return found
 
 
-def _told_of(index: Path) -> int:
+def _end_of_indexed(index: Path) -> int:
     """The end of the file of this index, which is gone."""
     try:
         segment, _, _ = Segment.load_index(index.parent, int(index.stem), index.read_bytes())

@@ -15,8 +15,8 @@ from ringleader.insight.model import (
     Commit,
     Confidence,
     Departure,
+    DepartureFinding,
     Event,
-    Gone,
     GroupState,
     Kind,
     Lag,
@@ -66,7 +66,7 @@ class Going:
 
     member: Member
     """As it was last, with its partitions."""
-    gone: Gone
+    gone: DepartureFinding
     rebalance: Rebalance
     at_ms: int
     """When the group noticed."""

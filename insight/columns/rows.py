@@ -16,7 +16,7 @@ from ringleader.insight.advice import Past, advise
 from ringleader.insight.advice.cost import PodCost, cost_of, dearest_first
 from ringleader.insight.advice.past import PARTS_MAX
 from ringleader.insight.history.queries import Queries
-from ringleader.insight.model import Gone, Rebalance
+from ringleader.insight.model import DepartureFinding, Rebalance
 
 DAY_MS = 24 * 3_600_000
 SLICE = 100
@@ -97,7 +97,7 @@ def _rebalances(history: Queries, group: str, asked: Asked) -> Iterator[Row]:
         }
 
 
-def _gone(gone: Gone) -> Row:
+def _gone(gone: DepartureFinding) -> Row:
     return {
         "why": gone.why,
         "confidence": gone.confidence,

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from ringleader.host.http_client import opener
 from ringleader.insight.inference import journal
-from ringleader.insight.inference.facts import Told
+from ringleader.insight.inference.facts import ClientReport
 
 ANSWER_MAX_BYTES = 8 << 20
 """Of one answer; a node's have some 3 MB at most."""
@@ -97,13 +97,13 @@ class Reports:
                 self._after.setdefault(url, 0)
         self._asked = frozenset(asked)
 
-    async def read(self) -> list[Told]:
+    async def read(self) -> list[ClientReport]:
         """The reports since the last call, in the order of time."""
         found = await asyncio.gather(*(self._of(url) for url in sorted(self._asked)))
         return sorted((told for some in found for told in some), key=lambda one: one.at_ms)
 
-    async def _of(self, url: str) -> list[Told]:
-        found: list[Told] = []
+    async def _of(self, url: str) -> list[ClientReport]:
+        found: list[ClientReport] = []
         more = True
         try:
             while more:
@@ -126,7 +126,7 @@ class Reports:
             self._silent.add(url)
             self._on_notice(text)
 
-    def _ask(self, url: str, after: int) -> tuple[list[Told], int, bool]:
+    def _ask(self, url: str, after: int) -> tuple[list[ClientReport], int, bool]:
         """The reports after that number, the number of the last one, and whether there are more."""
         asked = urllib.request.Request(f"{url}/clients?after={after}", headers=self._headers)
         with self._opener.open(asked, timeout=TIMEOUT_S) as answer:
@@ -135,6 +135,10 @@ class Reports:
             raise ValueError(f"the answer has more than {ANSWER_MAX_BYTES} bytes")
         try:
             said: Any = json.loads(body)
-            return [journal.told(one) for one in said["reports"]], int(said["last"]), bool(said["more"])
+            return (
+                [journal.client_report(one) for one in said["reports"]],
+                int(said["last"]),
+                bool(said["more"]),
+            )
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise ValueError(f"the answer is of another kind ({error!r})") from None

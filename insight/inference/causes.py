@@ -15,7 +15,7 @@ from typing import NamedTuple
 from ringleader.insight.inference.changes import Change, back_at_once, place
 from ringleader.insight.inference.words import count, listed, members, seconds
 from ringleader.insight.inference.world import change_text
-from ringleader.insight.model import Cause, Confidence, Departure, Gone, Member
+from ringleader.insight.model import Cause, Confidence, Departure, DepartureFinding, Member
 
 _RUN_MS = 20_000
 """Generations in a row, each within this of the one before, belong to one change."""
@@ -226,7 +226,7 @@ def _sure_of_restart(change: Change) -> Confidence:
     return Confidence.LIKELY if sure else Confidence.POSSIBLE
 
 
-def _as_if_ended(old: Member, gone: Gone) -> bool:
+def _as_if_ended(old: Member, gone: DepartureFinding) -> bool:
     """Whether it was silent no longer than until its session ended, if it did not leave before."""
     session_ms = old.session_timeout_ms
     if gone.silent_ms is None or session_ms is None:

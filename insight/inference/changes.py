@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
-from ringleader.insight.model import Confidence, Departure, Gone, Kind, Member, TopicPartition
+from ringleader.insight.model import Confidence, Departure, DepartureFinding, Kind, Member, TopicPartition
 
 RETURN_MS = 60_000
 """A member that comes within this after one of the same client id and host left has restarted."""
@@ -27,7 +27,7 @@ class Departed(NamedTuple):
     sure: bool
 
 
-def departed(gone: Mapping[str, Gone], some: Sequence[Member], at_ms: int) -> list[Departed]:
+def departed(gone: Mapping[str, DepartureFinding], some: Sequence[Member], at_ms: int) -> list[Departed]:
     """These members, as what `returned` looks for."""
     return [
         Departed(
@@ -68,7 +68,7 @@ class Change:
     members: Sequence[Member]
     joined: Sequence[Member]
     missing: Sequence[Member]
-    left: Mapping[str, Gone]
+    left: Mapping[str, DepartureFinding]
     changed: Sequence[tuple[Member, Member]]
     """Members with another subscription: before, after."""
     topic_changes: Mapping[str, tuple[int, int]]
@@ -127,7 +127,7 @@ class Change:
         return min(self.missing, key=key)
 
     @property
-    def gone(self) -> Gone:
+    def gone(self) -> DepartureFinding:
         """How the first one went."""
         return self.left[self.went_first.member_id]
 

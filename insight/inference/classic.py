@@ -13,8 +13,8 @@ from dataclasses import replace
 from ringleader.insight.inference.causes import departures_alone, verdict
 from ringleader.insight.inference.changes import RETURN_MS, Change, Departed, departed, returned
 from ringleader.insight.inference.commits import Commits, Slot, newest_ms, usual_gap_ms
-from ringleader.insight.inference.departures import Absence, why_gone
-from ringleader.insight.inference.facts import ClassicGroup, Described, Output, Source, Told
+from ringleader.insight.inference.departures import Absence, departure_of
+from ringleader.insight.inference.facts import ClassicGroup, ClientReport, Described, Output, Source
 from ringleader.insight.inference.heard import Heard, Went
 from ringleader.insight.inference.hindsight import Hindsight
 from ringleader.insight.inference.holders import Holders
@@ -27,9 +27,9 @@ from ringleader.insight.inference.world import World
 from ringleader.insight.model import (
     Cause,
     Departure,
+    DepartureFinding,
     Event,
     EventKind,
-    Gone,
     GroupState,
     Kind,
     Member,
@@ -93,7 +93,7 @@ class Classic(Restorable):
 
     # ---- facts ----
 
-    def told(self, fact: ClassicGroup) -> None:
+    def record(self, fact: ClassicGroup) -> None:
         """A record with a value."""
         value = fact.value
         assert value is not None
@@ -140,9 +140,9 @@ class Classic(Restorable):
         changes = self._world.topic_changes(at_ms, at_ms)
         return self._corrected(self._hindsight.topics_changed(at_ms, changes))
 
-    def client_told(self, told: Told) -> None:
-        """A client told of itself."""
-        self._corrected(self._hindsight.told_later(self._heard.add(told)))
+    def client_reported(self, told: ClientReport) -> None:
+        """A client reported on itself."""
+        self._corrected(self._hindsight.reported_later(self._heard.add(told)))
 
     def _corrected(self, found: Mapping[str, Rebalance]) -> bool:
         if self._last is not None:
@@ -205,7 +205,9 @@ class Classic(Restorable):
             said = self._takeovers.judge(said, change)
             why = Departure.FENCED if said.cause is Cause.INSTANCE_FENCED else Departure.RESTARTED
             came = ("another process came with its instance id",)
-            left |= {one.member_id: Gone(why, said.confidence, None, came) for one, _ in change.taken}
+            left |= {
+                one.member_id: DepartureFinding(why, said.confidence, None, came) for one, _ in change.taken
+            }
         self._remember(change, said.cause)
         stayed = [old[one] for one in old if one in new]
         began_ms, join_ms, leader_ms = self._phases(at_ms)
@@ -262,7 +264,7 @@ class Classic(Restorable):
         )
         other_cause = bool(joined or changed or taken)
 
-        def left(one: Member) -> Gone:
+        def left(one: Member) -> DepartureFinding:
             seen = self._absence(one, at_ms, since_ms, stayed, len(missing) == 1, other_cause)
             seen = seen._replace(coordinator_changed=coordinator_ms is not None)
             return self._heard.went(
@@ -271,7 +273,7 @@ class Classic(Restorable):
                     self._holders.there_since_ms(one.member_id),
                     seen.earliest_ms,
                     seen.latest_ms,
-                    why_gone(seen),
+                    departure_of(seen),
                     f"offsets-{source.partition}-{source.offset}",
                     at_ms,
                 )

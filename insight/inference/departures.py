@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from ringleader.insight.inference.words import count, seconds
-from ringleader.insight.model import Confidence, Departure, Gone
+from ringleader.insight.model import Confidence, Departure, DepartureFinding
 
 SLACK_MS = 60
 """The difference between records and timers of one broker."""
@@ -205,16 +205,16 @@ class _Rule(NamedTuple):
     text: Callable[[_Silence], Sequence[str | None]]
 
 
-def why_gone(seen: Absence) -> Gone:
+def departure_of(seen: Absence) -> DepartureFinding:
     """How it went, how sure that is, and the evidence."""
     return _decide(_Silence(seen), RULES)
 
 
-def _decide(silence: _Silence, rules: Sequence[_Rule]) -> Gone:
+def _decide(silence: _Silence, rules: Sequence[_Rule]) -> DepartureFinding:
     rule = next(one for one in rules if one.when(silence))
     sure = rule.confidence if isinstance(rule.confidence, Confidence) else rule.confidence(silence)
     evidence = tuple(one for one in rule.text(silence) if one)
-    return Gone(rule.why, sure, None if _revoked(silence) else silence.silent_ms, evidence)
+    return DepartureFinding(rule.why, sure, None if _revoked(silence) else silence.silent_ms, evidence)
 
 
 # ---- conditions ----

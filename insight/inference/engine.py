@@ -19,19 +19,19 @@ from ringleader.insight.inference.commits import Commits, Slot
 from ringleader.insight.inference.exact import Exact
 from ringleader.insight.inference.facts import (
     ClassicGroup,
+    ClientReport,
     CoordinatorSeen,
     Described,
     Fact,
     FirstCommit,
     GroupEpoch,
     Journalled,
+    LaterReport,
     OffsetCommitted,
     OffsetDeleted,
     Output,
     SessionTimeouts,
     StaticReturned,
-    Told,
-    ToldLater,
     TopicsSeen,
 )
 from ringleader.insight.inference.modern import MODERN, Modern
@@ -118,9 +118,9 @@ class Inference:
             self._journalled(fact)
         elif not fact.group:
             return
-        elif isinstance(fact, Told):
+        elif isinstance(fact, ClientReport):
             if (teller := self._groups.get(fact.group)) is not None:
-                teller.client_told(fact)
+                teller.client_reported(fact)
                 self._changed.add(fact.group)
         elif isinstance(fact, OffsetCommitted):
             commits = self._commits_of(fact.group)
@@ -273,7 +273,7 @@ class Inference:
                 found.ended(fact.at_ms)
             found = self._make(fact.group, "classic")
             assert isinstance(found, Classic)
-        found.told(fact)
+        found.record(fact)
 
     def _modern(self, fact: Any) -> None:
         found = self._groups.get(fact.group)
@@ -301,7 +301,7 @@ class Inference:
             made = self._make(fact.group, kind)
             assert isinstance(made, Modern)
             found = made
-        found.told(fact)
+        found.record(fact)
 
     def _journalled(self, fact: Journalled) -> None:
         said = fact.said
@@ -319,9 +319,9 @@ class Inference:
             self._groups[said.group] = found
         self._changed.add(said.group)
         if isinstance(said, Rebalance):
-            found.told(said, fact.told, fact.left_ms)
-        elif isinstance(said, Told | ToldLater):
-            found.client_told(said)
+            found.rebalance(said, fact.told, fact.left_ms)
+        elif isinstance(said, ClientReport | LaterReport):
+            found.client_reported(said)
         elif isinstance(said, FirstCommit):
             found.committed(said)
         elif isinstance(said, StaticReturned):

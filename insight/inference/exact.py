@@ -7,13 +7,13 @@ from dataclasses import replace
 
 from ringleader.insight.inference.commits import Commits
 from ringleader.insight.inference.facts import (
+    ClientReport,
     FirstCommit,
     InstanceFenced,
+    LaterReport,
     Output,
     Source,
     StaticReturned,
-    Told,
-    ToldLater,
 )
 from ringleader.insight.inference.heard import Heard, Went
 from ringleader.insight.inference.hindsight import Hindsight, with_departure
@@ -24,7 +24,7 @@ from ringleader.insight.model import (
     Cause,
     Confidence,
     Departure,
-    Gone,
+    DepartureFinding,
     GroupState,
     Kind,
     Move,
@@ -55,10 +55,11 @@ class Exact(Restorable):
         self._taken = {}
         self._heard, self._hindsight = Heard(group, out), Hindsight(out)
 
-    def told(
-        self, said: Rebalance, reports: Iterable[Told] = (), left_ms: Mapping[str, int] | None = None
+    def rebalance(
+        self, said: Rebalance, reports: Iterable[ClientReport] = (), left_ms: Mapping[str, int] | None = None
     ) -> None:
-        """An entry, with what clients of members that went had told, and when those went."""
+        """A rebalance of the journal, with the last reports of the clients of departed members, and when
+        those members left."""
         said = self._with_reports(said, {one.member_id: one for one in reports}, left_ms or {})
         self._commits.generation((one.topic, one.partition) for one in said.moves)
         self._last = said
@@ -90,18 +91,18 @@ class Exact(Restorable):
             self._hindsight.add(self._last)
             self._out.append(self._last)
 
-    def client_told(self, said: Told | ToldLater) -> None:
-        """A client told of itself."""
-        if isinstance(said, Told):
+    def client_reported(self, said: ClientReport | LaterReport) -> None:
+        """A client reported on itself."""
+        if isinstance(said, ClientReport):
             found = self._heard.add(said)
         else:
             found = self._heard.later(said.gone_id, said.told)
-        corrected = self._hindsight.told_later(found)
+        corrected = self._hindsight.reported_later(found)
         if self._last is not None:
             self._last = corrected.get(self._last.id, self._last)
 
     def _with_reports(
-        self, said: Rebalance, reports: Mapping[str, Told], left_ms: Mapping[str, int]
+        self, said: Rebalance, reports: Mapping[str, ClientReport], left_ms: Mapping[str, int]
     ) -> Rebalance:
         members = {one.member_id: one for one in (*said.before, *said.members)}
         for member_id, gone in said.left.items():
@@ -146,7 +147,7 @@ class Exact(Restorable):
             leader=new.member_id if last.leader == old.member_id else last.leader,
             members=tuple(new if one is old else one for one in last.members),
             joined=(new.member_id,),
-            left={old.member_id: Gone(Departure.RESTARTED, Confidence.EXACT, silent_ms, heard)},
+            left={old.member_id: DepartureFinding(Departure.RESTARTED, Confidence.EXACT, silent_ms, heard)},
             before=last.members,
             began_ms=at_ms,
             moves=tuple(
@@ -159,7 +160,7 @@ class Exact(Restorable):
         self._taken[old.member_id] = made
         while len(self._taken) > _TAKEN_MAX:
             del self._taken[next(iter(self._taken))]
-        self.told(made)
+        self.rebalance(made)
 
     def fenced(self, said: InstanceFenced) -> None:
         """The member that lost its place is still there: it was no restart."""

@@ -181,7 +181,7 @@ class InstanceFenced(NamedTuple):
     times: int
 
 
-class Told(NamedTuple):
+class ClientReport(NamedTuple):
     """A report of a client about itself, as a member of a group (KIP-714): from Ringleader's journal, or from
     what a Kafka's reporter exports."""
 
@@ -189,7 +189,7 @@ class Told(NamedTuple):
     """When the broker got it."""
     group: str
     member_id: str
-    """That it was then."""
+    """The member id at that time."""
     values: Mapping[str, float]
     """By the names of the journal, which end in the unit: `poll_interval_max_seconds`."""
     instance_id: str = ""
@@ -197,9 +197,9 @@ class Told(NamedTuple):
     client_id: str = ""
     host: str = ""
     terminating: bool = False
-    """It said that it ends."""
+    """The client reported that it ends."""
     error: str = ""
-    """The last one that it met; only this package's clients say so, as what follows."""
+    """The last error that it met; only this package's clients report it and the fields below."""
     left_id: str = ""
     """The membership that it gave up by itself,"""
     left_reason: str = ""
@@ -208,12 +208,12 @@ class Told(NamedTuple):
     """and when."""
 
 
-class ToldLater(NamedTuple):
-    """A report of a client after the departure of a member that it was."""
+class LaterReport(NamedTuple):
+    """A report that a client sent after one of its memberships had ended."""
 
     group: str
     gone_id: str
-    told: Told
+    told: ClientReport
 
 
 class Journalled(NamedTuple):
@@ -221,13 +221,13 @@ class Journalled(NamedTuple):
 
     source: Source
     at_ms: int
-    said: Rebalance | Event | FirstCommit | StaticReturned | InstanceFenced | Told | ToldLater
+    said: Rebalance | Event | FirstCommit | StaticReturned | InstanceFenced | ClientReport | LaterReport
     topic: str = ""
     """That an event is about: polls see what becomes of topics, too."""
-    told: tuple[Told, ...] = ()
-    """With a rebalance: what the clients of members that went told last, as these members."""
+    told: tuple[ClientReport, ...] = ()
+    """With a rebalance: the last reports of the clients of departed members, as these members."""
     left_ms: Mapping[str, int] = {}
-    """With a rebalance: when each member went."""
+    """With a rebalance: when each member left."""
 
 
 class DescribedMember(NamedTuple):
@@ -299,4 +299,4 @@ RecordFact = (
     | RegexResolved
     | Journalled
 )
-Fact = RecordFact | Told | Described | TopicsSeen | CoordinatorSeen | SessionTimeouts
+Fact = RecordFact | ClientReport | Described | TopicsSeen | CoordinatorSeen | SessionTimeouts

@@ -17,15 +17,15 @@ from collections.abc import Callable, Collection
 from typing import NamedTuple
 
 from ringleader.insight.inference.departures import EXPIRY_LATE_MS, POLL_LATE_MS
-from ringleader.insight.inference.facts import Output, Told
+from ringleader.insight.inference.facts import ClientReport, Output
 from ringleader.insight.inference.kept import Kept, Restorable
 from ringleader.insight.inference.words import seconds
 from ringleader.insight.model import (
     Confidence,
     Departure,
+    DepartureFinding,
     Event,
     EventKind,
-    Gone,
     Member,
     MemberSpan,
     report_id,
@@ -63,12 +63,12 @@ class Went(NamedTuple):
     """It went not before,"""
     latest_ms: int
     """and not after."""
-    gone: Gone
+    gone: DepartureFinding
     """As it was concluded without its client's words."""
     rebalance_id: str
     at_ms: int
     """Of that rebalance."""
-    reports: tuple[Told, ...] = ()
+    reports: tuple[ClientReport, ...] = ()
     """The reports of its client: the last as this member, and one after."""
     alone: bool = False
     """Nothing else can have begun the rebalance."""
@@ -77,7 +77,7 @@ class Went(NamedTuple):
 class _Case:
     """A departure, and one report."""
 
-    def __init__(self, went: Went, told: Told) -> None:
+    def __init__(self, went: Went, told: ClientReport) -> None:
         self.went, self.told = went, told
         self.at_ms = told.at_ms
         self.as_member = told.member_id == went.member.member_id
@@ -120,10 +120,10 @@ class _Case:
 
 class _Rule(NamedTuple):
     when: Callable[[_Case], bool]
-    gone: Callable[[_Case], Gone]
+    gone: Callable[[_Case], DepartureFinding]
 
 
-def judge(went: Went) -> Gone:
+def judge(went: Went) -> DepartureFinding:
     """How it went, with what its client told."""
     cases = [_Case(went, told) for told in reversed(went.reports)]
     for rule in RULES:
@@ -136,7 +136,7 @@ def judge(went: Went) -> Gone:
     return _and(went.gone, f"its client told {fresh.when}: {said}")
 
 
-def figures(told: Told) -> str:
+def figures(told: ClientReport) -> str:
     """The report in words; "": nothing that these words are for."""
     values = told.values
     some = []
@@ -165,7 +165,7 @@ _WORDS = (
 # ---- conditions ----
 
 
-def _said_it_left(case: _Case) -> bool:
+def _reported_leaving(case: _Case) -> bool:
     told = case.told
     gone = case.went.gone
     if told.left_id != case.went.member.member_id or told.left_ms is None or not told.left_reason:
@@ -211,7 +211,7 @@ def _by_itself(case: _Case) -> bool:
     return gone.why in (Departure.LEFT, Departure.POLL_INTERVAL_EXCEEDED, Departure.UNKNOWN)
 
 
-def _said_it_ends(case: _Case) -> bool:
+def _reported_terminating(case: _Case) -> bool:
     went, session_ms = case.went, case.session_ms
     if not (case.told.terminating and case.as_member and not case.static):
         return False
@@ -257,7 +257,7 @@ def _heartbeat_was_sent_in_time(case: _Case) -> bool:
 # ---- conclusions ----
 
 
-def _own_words(case: _Case) -> Gone:
+def _own_words(case: _Case) -> DepartureFinding:
     reason = case.told.left_reason
     busy = reason.startswith(POLL_EXPIRED)
     why = Departure.POLL_INTERVAL_EXCEEDED if busy else Departure.LEFT
@@ -270,7 +270,7 @@ def _own_words(case: _Case) -> Gone:
     )
 
 
-def _busy_now(case: _Case) -> Gone:
+def _busy_now(case: _Case) -> DepartureFinding:
     text = (
         f"its client told {case.when} that it had not called poll() for {seconds(case.polled_ms or 0)}; "
         f"its poll interval is {seconds(case.limit_ms or 0)}"
@@ -278,7 +278,7 @@ def _busy_now(case: _Case) -> Gone:
     return _busy(case, Confidence.CERTAIN, text)
 
 
-def _busy_then(case: _Case) -> Gone:
+def _busy_then(case: _Case) -> DepartureFinding:
     gone = case.went.gone
     text = (
         f"its client told {case.when} that {seconds(case.gap_ms or 0)} had been between two calls of poll(); "
@@ -288,7 +288,7 @@ def _busy_then(case: _Case) -> Gone:
     return _busy(case, Confidence.CERTAIN if same else Confidence.LIKELY, text)
 
 
-def _busy_perhaps(case: _Case) -> Gone:
+def _busy_perhaps(case: _Case) -> DepartureFinding:
     text = (
         f"its client told {case.when} that it had not called poll() for {seconds(case.polled_ms or 0)}: "
         f"its poll interval of {seconds(case.limit_ms or 0)} would be over when it went"
@@ -296,19 +296,19 @@ def _busy_perhaps(case: _Case) -> Gone:
     return _busy(case, Confidence.LIKELY, text)
 
 
-def _busy(case: _Case, sure: Confidence, text: str) -> Gone:
+def _busy(case: _Case, sure: Confidence, text: str) -> DepartureFinding:
     gone = case.went.gone
-    return Gone(Departure.POLL_INTERVAL_EXCEEDED, sure, gone.silent_ms, (*gone.evidence, text))
+    return DepartureFinding(Departure.POLL_INTERVAL_EXCEEDED, sure, gone.silent_ms, (*gone.evidence, text))
 
 
-def _closed(case: _Case) -> Gone:
+def _closed(case: _Case) -> DepartureFinding:
     gone = case.went.gone
     polled = seconds(case.polled_ms or 0)
     text = f"its client said {case.when} that it ends, and had called poll() {polled} before"
-    return Gone(Departure.LEFT, Confidence.CERTAIN, gone.silent_ms, (*gone.evidence, text))
+    return DepartureFinding(Departure.LEFT, Confidence.CERTAIN, gone.silent_ms, (*gone.evidence, text))
 
 
-def _held_up(case: _Case) -> Gone:
+def _held_up(case: _Case) -> DepartureFinding:
     gone = case.went.gone
     sure = gone.confidence if gone.confidence is Confidence.EXACT else Confidence.CERTAIN
     text = (
@@ -318,13 +318,13 @@ def _held_up(case: _Case) -> Gone:
     return _and(gone._replace(confidence=sure), text)
 
 
-def _refuted(case: _Case) -> Gone:
+def _refuted(case: _Case) -> DepartureFinding:
     gone = case.went.gone
     text = f"but its client told {case.when}: {figures(case.told)}: its poll interval was not over"
-    return Gone(Departure.UNKNOWN, Confidence.UNKNOWN, gone.silent_ms, (*gone.evidence, text))
+    return DepartureFinding(Departure.UNKNOWN, Confidence.UNKNOWN, gone.silent_ms, (*gone.evidence, text))
 
 
-def _doubted(case: _Case) -> Gone:
+def _doubted(case: _Case) -> DepartureFinding:
     text = (
         f"but its client told {case.when} that it had sent a heartbeat {seconds(case.heartbeat_ms or 0)} "
         "before: if that came, its session was not over"
@@ -332,15 +332,15 @@ def _doubted(case: _Case) -> Gone:
     return _and(case.went.gone._replace(confidence=Confidence.POSSIBLE), text)
 
 
-def _and(gone: Gone, text: str) -> Gone:
+def _and(gone: DepartureFinding, text: str) -> DepartureFinding:
     return gone._replace(evidence=(*gone.evidence, text))
 
 
 RULES = (
-    _Rule(_said_it_left, _own_words),
+    _Rule(_reported_leaving, _own_words),
     _Rule(_not_polled_for_too_long, _busy_now),
     _Rule(_had_not_polled_for_too_long, _busy_then),
-    _Rule(_said_it_ends, _closed),
+    _Rule(_reported_terminating, _closed),
     _Rule(_callback_was_too_long, _held_up),
     _Rule(_polled_in_time, _refuted),
     _Rule(_heartbeat_was_sent_in_time, _doubted),
@@ -355,7 +355,7 @@ def _ms(value_s: float | None) -> int | None:
 class Heard(Restorable):
     """The reports of the clients of one group, and the members that went."""
 
-    _last: Kept[dict[str, Told]]
+    _last: Kept[dict[str, ClientReport]]
     """By member id."""
     _went: Kept[dict[str, Went]]
     """By member id, lately."""
@@ -365,7 +365,7 @@ class Heard(Restorable):
         self._out = out
         self._last, self._went = {}, {}
 
-    def add(self, told: Told) -> list[tuple[Went, Gone]]:
+    def add(self, told: ClientReport) -> list[tuple[Went, DepartureFinding]]:
         """A report: the departures of which more is known now, as they were and as they are told now."""
         found = [
             self._later(went, told)
@@ -383,13 +383,13 @@ class Heard(Restorable):
             self._out.append(Event(event_id, self.group, told.at_ms, EventKind.CLIENT_TOLD, text))
         return [one for one in found if one is not None]
 
-    def later(self, gone_id: str, told: Told) -> list[tuple[Went, Gone]]:
+    def later(self, gone_id: str, told: ClientReport) -> list[tuple[Went, DepartureFinding]]:
         """A report of a client that was this member, which is in the group no more."""
         went = self._went.get(gone_id)
         found = None if went is None or not _same_place(went, told) else self._later(went, told)
         return [] if found is None else [found]
 
-    def went(self, went: Went, told: Told | None = None) -> Gone:
+    def went(self, went: Went, told: ClientReport | None = None) -> DepartureFinding:
         """A member went: how, with what its client told last as this member."""
         told = told or self._last.get(went.member.member_id)
         if told is not None and _same_place(went, told):
@@ -406,7 +406,7 @@ class Heard(Restorable):
             if one in self._went:
                 self._went[one] = self._went[one]._replace(alone=True)
 
-    def _later(self, went: Went, told: Told) -> tuple[Went, Gone] | None:
+    def _later(self, went: Went, told: ClientReport) -> tuple[Went, DepartureFinding] | None:
         before = judge(went)
         went = went._replace(reports=(*went.reports[:1], told))
         now = judge(went)
@@ -428,7 +428,7 @@ class Heard(Restorable):
         return went, now
 
 
-def _is_of(went: Went, told: Told) -> bool:
+def _is_of(went: Went, told: ClientReport) -> bool:
     """Whether the client that told was this member."""
     if not _same_place(went, told):
         return False
@@ -437,6 +437,6 @@ def _is_of(went: Went, told: Told) -> bool:
     return told.left_id == went.member.member_id or told.member_id == went.member.member_id
 
 
-def _same_place(went: Went, told: Told) -> bool:
+def _same_place(went: Went, told: ClientReport) -> bool:
     member = went.member
     return told.client_id in ("", member.client_id) and told.host in ("", member.host)

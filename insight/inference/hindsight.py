@@ -12,7 +12,7 @@ from ringleader.insight.inference.heard import Went
 from ringleader.insight.inference.kept import Kept, Restorable
 from ringleader.insight.inference.words import seconds
 from ringleader.insight.inference.world import change_text
-from ringleader.insight.model import Cause, Confidence, Departure, Gone, Rebalance
+from ringleader.insight.model import Cause, Confidence, Departure, DepartureFinding, Rebalance
 
 _REMEMBERED = 5
 
@@ -30,7 +30,7 @@ class Hindsight(Restorable):
         self._told = []
 
     def add(self, told: Rebalance) -> None:
-        """A rebalance was told, or told again."""
+        """Remember a rebalance that was reported, or its corrected form."""
         self._told = [one for one in self._told if one.id != told.id]
         self._told.append(told)
         del self._told[:-_REMEMBERED]
@@ -56,7 +56,7 @@ class Hindsight(Restorable):
         for one in self._told:
             if back_at_once(change) and one.cause is Cause.MEMBER_LEFT and not one.members:
                 text = f"all were back after {seconds(change.at_ms - one.at_ms)}: no process had ended"
-                gone = Gone(Departure.REMOVED, Confidence.POSSIBLE, None, (text,))
+                gone = DepartureFinding(Departure.REMOVED, Confidence.POSSIBLE, None, (text,))
                 found[one.id] = replace(
                     one,
                     cause=Cause.MEMBER_REMOVED,
@@ -66,8 +66,8 @@ class Hindsight(Restorable):
                 )
         return self._correct(found)
 
-    def told_later(self, found: Iterable[tuple[Went, Gone]]) -> dict[str, Rebalance]:
-        """Clients told how members went: by id, the rebalances in which these did, corrected."""
+    def reported_later(self, found: Iterable[tuple[Went, DepartureFinding]]) -> dict[str, Rebalance]:
+        """Clients reported how members left: the rebalances in which these left, by id, corrected."""
         told = {one.id: one for one in self._told}
         now: dict[str, Rebalance] = {}
         for went, gone in found:
@@ -82,8 +82,8 @@ class Hindsight(Restorable):
         return found
 
 
-def with_departure(told: Rebalance, went: Went, gone: Gone) -> Rebalance:
-    """The same, with a member that went otherwise than was told."""
+def with_departure(told: Rebalance, went: Went, gone: DepartureFinding) -> Rebalance:
+    """The same rebalance, with another reason for the departure of one member."""
     member_id = went.member.member_id
     exact = told.confidence is Confidence.EXACT
     by_it = told.cause_members == (member_id,) and told.cause in BY_DEPARTURE.values()

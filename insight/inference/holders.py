@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from ringleader.insight.inference.facts import Output
 from ringleader.insight.inference.kept import Kept, Restorable
-from ringleader.insight.model import Gone, Member, MemberSpan, Ownership, Rebalance, TopicPartition
+from ringleader.insight.model import (
+    DepartureFinding,
+    Member,
+    MemberSpan,
+    Ownership,
+    Rebalance,
+    TopicPartition,
+)
 
 _FREE_MAX = 100_000
 
@@ -72,6 +79,6 @@ class Holders(Restorable):
         self._spans, self._held, self._free = {}, {}, {}
 
     def _span(
-        self, member: Member, since_ms: int, until_ms: int, gone: Gone | None, rebalance_id: str
+        self, member: Member, since_ms: int, until_ms: int, gone: DepartureFinding | None, rebalance_id: str
     ) -> MemberSpan:
         return MemberSpan(self.group, member._replace(assigned=()), since_ms, until_ms, gone, rebalance_id)

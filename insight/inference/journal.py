@@ -11,13 +11,13 @@ from enum import StrEnum
 from typing import Any, TypeVar
 
 from ringleader.insight.inference.facts import (
+    ClientReport,
     FirstCommit,
     InstanceFenced,
     Journalled,
+    LaterReport,
     Source,
     StaticReturned,
-    Told,
-    ToldLater,
 )
 from ringleader.insight.inference.heard import POLL_EXPIRED
 from ringleader.insight.inference.words import count, listed, seconds
@@ -25,9 +25,9 @@ from ringleader.insight.model import (
     Cause,
     Confidence,
     Departure,
+    DepartureFinding,
     Event,
     EventKind,
-    Gone,
     Kind,
     Member,
     Move,
@@ -178,9 +178,9 @@ def _first_commit(source: Source, said: Mapping[str, Any]) -> FirstCommit:
     return FirstCommit(said["group"], said["generation"], said["at_ms"])
 
 
-def _report(told: Mapping[str, Any], group: str, who: Mapping[str, Any]) -> Told:
+def _report(told: Mapping[str, Any], group: str, who: Mapping[str, Any]) -> ClientReport:
     left_ms = told["left_ms"]
-    return Told(
+    return ClientReport(
         int(told["at_ms"]),
         group,
         str(told["member_id"]),
@@ -196,7 +196,7 @@ def _report(told: Mapping[str, Any], group: str, who: Mapping[str, Any]) -> Told
     )
 
 
-def told(said: Mapping[str, Any]) -> Told:
+def client_report(said: Mapping[str, Any]) -> ClientReport:
     """A report of a client, as a node tells it over HTTP: in the words of the entry "client told". Raises
     ValueError, KeyError, TypeError or AttributeError for what is none."""
     return _report(said["told"], said["group"], said)
@@ -204,11 +204,11 @@ def told(said: Mapping[str, Any]) -> Told:
 
 def _event(
     source: Source, said: Mapping[str, Any]
-) -> Event | StaticReturned | InstanceFenced | Told | ToldLater | None:
+) -> Event | StaticReturned | InstanceFenced | ClientReport | LaterReport | None:
     word = said["event"]
     if word == "client told":
-        report, gone_id = told(said), said["old_member_id"]
-        return ToldLater(report.group, gone_id, report) if gone_id else report
+        report, gone_id = client_report(said), said["old_member_id"]
+        return LaterReport(report.group, gone_id, report) if gone_id else report
     who = Member(said["member_id"], said["client_id"], said["client_host"], said["group_instance_id"])
     if word == "static member returned":
         principal = _principal(said)
@@ -291,21 +291,23 @@ def _member(one: Mapping[str, Any]) -> Member:
     )
 
 
-def _gone(said: Mapping[str, Any], member: Member | None) -> Gone:
+def _gone(said: Mapping[str, Any], member: Member | None) -> DepartureFinding:
     why = _word(Departure, said["why"])
     silent_ms = said["silent_ms"]
     text = f"{said['why']}, last request {seconds(silent_ms)} before"
     if why is Departure.SESSION_EXPIRED and member is not None and member.session_timeout_ms is not None:
         text += f"; its session timeout is {seconds(member.session_timeout_ms)}"
-    return Gone(why, Confidence.EXACT, silent_ms, (text,))
+    return DepartureFinding(why, Confidence.EXACT, silent_ms, (text,))
 
 
-def _busy(gone: Gone, member: Member | None) -> Gone:
+def _busy(gone: DepartureFinding, member: Member | None) -> DepartureFinding:
     """The same of a member that left because its application did not call poll(), as it said itself."""
     limit_ms = None if member is None else member.rebalance_timeout_ms
     interval = "" if limit_ms is None else f" of {seconds(limit_ms)}"
     text = f"its client said that its poll interval{interval} was over: its application had not called poll()"
-    return Gone(Departure.POLL_INTERVAL_EXCEEDED, Confidence.CERTAIN, gone.silent_ms, (*gone.evidence, text))
+    return DepartureFinding(
+        Departure.POLL_INTERVAL_EXCEEDED, Confidence.CERTAIN, gone.silent_ms, (*gone.evidence, text)
+    )
 
 
 def _word(words: type[_Word], text: str) -> _Word:
@@ -315,7 +317,7 @@ def _word(words: type[_Word], text: str) -> _Word:
         return words("unknown")
 
 
-_Said = Rebalance | Event | FirstCommit | StaticReturned | InstanceFenced | Told | ToldLater
+_Said = Rebalance | Event | FirstCommit | StaticReturned | InstanceFenced | ClientReport | LaterReport
 _TOLD: dict[str, Callable[[Source, Mapping[str, Any]], _Said | None]] = {
     "rebalance": _rebalance,
     "first-commit": _first_commit,

@@ -15,8 +15,9 @@ from typing import Any
 from ringleader.insight.inference.causes import departures_alone, verdict
 from ringleader.insight.inference.changes import RETURN_MS, Change, Departed, departed, returned
 from ringleader.insight.inference.commits import Commits, usual_gap_ms
-from ringleader.insight.inference.departures import Absence, why_gone
+from ringleader.insight.inference.departures import Absence, departure_of
 from ringleader.insight.inference.facts import (
+    ClientReport,
     CurrentAssignment,
     GroupEpoch,
     ModernMember,
@@ -25,7 +26,6 @@ from ringleader.insight.inference.facts import (
     RegexResolved,
     Source,
     TargetEpoch,
-    Told,
 )
 from ringleader.insight.inference.heard import Heard, Went
 from ringleader.insight.inference.hindsight import Hindsight
@@ -36,7 +36,7 @@ from ringleader.insight.model import (
     Cause,
     Confidence,
     Departure,
-    Gone,
+    DepartureFinding,
     GroupState,
     Kind,
     Member,
@@ -114,7 +114,7 @@ class Modern(Restorable):
 
     # ---- facts ----
 
-    def told(self, fact: Any) -> None:
+    def record(self, fact: Any) -> None:
         """A record of this group."""
         if isinstance(fact, GroupEpoch):
             self._begin(fact)
@@ -215,7 +215,7 @@ class Modern(Restorable):
             )
         )
         came = ("another process came with its instance id",)
-        gone = Gone(Departure.RESTARTED, said.confidence, None, came)
+        gone = DepartureFinding(Departure.RESTARTED, said.confidence, None, came)
         self._end_span(old, at_ms, gone, rebalance_id)
         self._out.append(
             Rebalance(
@@ -238,15 +238,15 @@ class Modern(Restorable):
         )
         self._last_id = rebalance_id
 
-    def _end_span(self, member: Member, at_ms: int, gone: Gone, rebalance_id: str) -> None:
+    def _end_span(self, member: Member, at_ms: int, gone: DepartureFinding, rebalance_id: str) -> None:
         since_ms = self._since.pop(member.member_id, at_ms)
         self._out.append(
             MemberSpan(self.group, member._replace(assigned=()), since_ms, at_ms, gone, rebalance_id)
         )
 
-    def client_told(self, told: Told) -> None:
-        """A client told of itself."""
-        found = self._hindsight.told_later(self._heard.add(told))
+    def client_reported(self, told: ClientReport) -> None:
+        """A client reported on itself."""
+        found = self._hindsight.reported_later(self._heard.add(told))
         if self._open is not None:
             self._open = found.get(self._open.id, self._open)
         if self._closed is not None:
@@ -322,7 +322,9 @@ class Modern(Restorable):
             members=now,
             joined=joined,
             missing=missing,
-            left={one: self._why_gone(member, fact, since) for one, (member, since) in self._gone.items()},
+            left={
+                one: self._departure_of(member, fact, since) for one, (member, since) in self._gone.items()
+            },
             changed=changed,
             topic_changes=self._world.topic_changes(at_ms - 10 * 60_000, at_ms + 30_000),
             returned=returned(joined, self._lately, at_ms),
@@ -345,13 +347,15 @@ class Modern(Restorable):
             found[topic] = max(found.get(topic, 0), number + 1)
         return found
 
-    def _why_gone(self, member: Member, fact: GroupEpoch, revoking_since_ms: int | None) -> Gone:
+    def _departure_of(
+        self, member: Member, fact: GroupEpoch, revoking_since_ms: int | None
+    ) -> DepartureFinding:
         at_ms = fact.at_ms
         slots = list(self._commits.of(member.assigned))
         others = [slot for one in self._members.values() for slot in self._commits.of(one.assigned)]
         gap_ms = usual_gap_ms(slots)
         session_ms = member.session_timeout_ms or self._world.session_timeout_ms(self.kind)
-        gone = why_gone(
+        gone = departure_of(
             Absence(
                 at_ms=at_ms,
                 since_ms=self._since.get(member.member_id, at_ms),

@@ -116,7 +116,7 @@ def _acls(
         fail(f"{error}.", WRONG_INPUT)
 
 
-def _told(acl: Acl) -> str:
+def _text(acl: Acl) -> str:
     pattern = f" {acl.pattern_type.lower()}" if acl.pattern_type != "LITERAL" else ""
     host = "" if acl.host == "*" else f" from {acl.host}"
     what = f"{acl.resource_type}{pattern} {acl.resource_name}"
@@ -146,7 +146,7 @@ def add(
 
     ask(bootstrap_server, question, command_config)
     for acl in acls:
-        print(f"Added {_told(acl)}.")
+        print(f"Added {_text(acl)}.")
 
 
 @app.command("list", help=LIST_HELP)
@@ -214,6 +214,6 @@ def remove(
 
     missing = ask(bootstrap_server, question, command_config)
     if missing:
-        fail(f"There is no ACL {', '.join(map(_told, missing))}; none was removed.")
+        fail(f"There is no ACL {', '.join(map(_text, missing))}; none was removed.")
     for acl in acls:
-        print(f"Removed {_told(acl)}.")
+        print(f"Removed {_text(acl)}.")

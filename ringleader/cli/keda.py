@@ -58,7 +58,7 @@ def keda(
     allow_anyone: AnyoneOption = False,
 ) -> None:
     """See `HELP`."""
-    from ringleader.cli.watch import until_told
+    from ringleader.cli.watch import until_signalled
     from ringleader.clients.connection.cluster import parse_bootstrap
     from ringleader.coordinator.security.listeners import is_loopback
     from ringleader.insight.history import History, HistoryError
@@ -90,6 +90,6 @@ def keda(
         complain(f"KEDA's external scaler listens on {host}:{port}; it answers from {history}")
 
     try:
-        asyncio.run(until_told(lambda: serve(history, host, port, tls=tls, started=started)))
+        asyncio.run(until_signalled(lambda: serve(history, host, port, tls=tls, started=started)))
     except ScalerError as error:
         fail(f"{error}.")

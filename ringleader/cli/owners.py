@@ -96,7 +96,7 @@ def owners(
             and (spans := history.ownership(one.group, topic=topic, partition=number))
         }
         if not all_of:
-            _nobody(history, topic, number, group)
+            _fail_without_owner(history, topic, number, group)
         if at is not None:
             _must_reach(history, at_ms, times, f"{topic}:{number}")
         rows = [_row(history, name, spans, topic, number, at_ms) for name, spans in all_of.items()]
@@ -229,7 +229,7 @@ def _row(
     }
 
 
-def _nobody(history: History, topic: str, number: int, group: str | None) -> None:
+def _fail_without_owner(history: History, topic: str, number: int, group: str | None) -> None:
     names = [one.group for one in history.groups()]
     if group is not None and group not in names:
         near = nearest(group, names)

@@ -66,20 +66,20 @@ class Printer:
         self._left = options.max_records
 
     async def run(self) -> None:
-        """Print until it is over, or until SIGTERM. Raises ClientError; BrokenPipeError when nobody reads any
-        more."""
+        """Print until it is over, or until SIGTERM. Raises ClientError; BrokenPipeError when the reader
+        of standard output has gone."""
         printing = asyncio.create_task(self._run())
-        nobody_reads = _nobody_reads()
+        reader_gone = _reader_gone()
         # A member leaves its group, as on Ctrl-C: the others need not wait for its session to end.
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, printing.cancel)
         try:
-            await asyncio.wait([printing, nobody_reads], return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait([printing, reader_gone], return_when=asyncio.FIRST_COMPLETED)
         finally:
             printing.cancel()
             await asyncio.wait([printing])
         if not printing.cancelled():
             printing.result()
-        elif nobody_reads.done():
+        elif reader_gone.done():
             raise BrokenPipeError
 
     async def _run(self) -> None:
@@ -220,7 +220,7 @@ class Printer:
         sys.stdout.buffer.flush()
 
 
-def _nobody_reads() -> asyncio.Future[None]:
+def _reader_gone() -> asyncio.Future[None]:
     """Done when standard output is a pipe whose reader has gone, which else the next write would show."""
     loop = asyncio.get_running_loop()
     found: asyncio.Future[None] = loop.create_future()

@@ -229,7 +229,7 @@ def _watch_with(
 
     watch_all = _Watch(clusters, watcher_of, show_of, settings, groups, served)
     try:
-        asyncio.run(until_told(watch_all.run))
+        asyncio.run(until_signalled(watch_all.run))
     except (ClientError, HistoryError, OSError) as error:
         if isinstance(error, BrokenPipeError):
             raise
@@ -374,8 +374,8 @@ def _progress(progress: Progress) -> str:
     return f"reading what the cluster still has: {share} % of {progress.total:,} records"
 
 
-async def until_told(work: Callable[[], Any]) -> None:
-    """Until Ctrl-C or SIGTERM, which end it in order, or until nobody reads what is printed."""
+async def until_signalled(work: Callable[[], Any]) -> None:
+    """Until Ctrl-C or SIGTERM, which end it in order, or until the reader of standard output has gone."""
     loop = asyncio.get_running_loop()
     task = asyncio.ensure_future(work())
     told = [False]

@@ -97,10 +97,10 @@ class PartitionWriter:
                 await oldest.answer
             except RetriableError as error:
                 if loop.time() >= until_s:
-                    raise self._told(error) from None
+                    raise self._write_error(error) from None
                 await self._again()
             except ClientError as error:
-                raise self._told(error) from None
+                raise self._write_error(error) from None
             else:
                 break
         self._sent.popleft()
@@ -113,7 +113,7 @@ class PartitionWriter:
         for one in self._sent:
             one.answer = self._begin(one.data)
 
-    def _told(self, error: ClientError) -> ClientError:
+    def _write_error(self, error: ClientError) -> ClientError:
         batch = self._sent[0].batch
         text = f"{self._topic}-{self._partition}: records at offset {batch.offset} cannot be written: {error}"
         return type(error)(text, error.code)

@@ -60,7 +60,7 @@ class OffsetDocument:
     def to_json(self) -> dict[str, Any]:
         """The document as Spark wants it: nested dicts in one fixed order of keys."""
         number, query = ({"n": self.number}, {"q": self.query}) if self.number else ({}, {})
-        looked = {} if self.subscription is None else {"s": _said(self.subscription)}
+        looked = {} if self.subscription is None else {"s": _subscribed(self.subscription)}
         return {
             "g": self.group,
             **number,
@@ -126,7 +126,7 @@ def _of_the_connector(document: dict[str, Any]) -> bool:
     )
 
 
-def _said(subscription: Subscription) -> Any:
+def _subscribed(subscription: Subscription) -> Any:
     """Names of topics, a pattern, or numbers of partitions by topic."""
     if subscription.partitions:
         numbers: dict[str, list[int]] = {}

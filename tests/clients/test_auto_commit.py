@@ -44,9 +44,9 @@ def test_stored_offsets_are_forgotten_when_committed_or_lost() -> None:
     stored.store({("t", 2): 5}, None)
     stored.replaced({PLACE: 9})
     assert stored.uncommitted() == {("t", 2): 5}
-    assert stored.gone([("t", 2), ("t", 3)]) == 1
+    assert stored.forget([("t", 2), ("t", 3)]) == 1
     stored.store({PLACE: 3}, None)
-    assert stored.gone() == 1
+    assert stored.forget() == 1
     with pytest.raises(CommitFailedError):
         stored.store({PLACE: 4}, 3)
     assert stored.uncommitted() == {}

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ringleader.coordinator import telemetry
-from ringleader.coordinator.journal.entries import ClientTold
+from ringleader.coordinator.journal.entries import ReportEntry
 from ringleader.coordinator.telemetry import REQUESTED, Caller, Telemetry, subscription_id
 from ringleader.protocol.compression import Compression, compress
 from ringleader.protocol.errors import ErrorCode
@@ -280,10 +280,10 @@ def test_the_one_that_was_silent_for_longest_gives_way(monkeypatch: pytest.Monke
     ]
 
 
-def journal_of(client: Client) -> list[ClientTold]:
+def journal_of(client: Client) -> list[ReportEntry]:
     """All that is for the journal, as it comes."""
-    said: list[ClientTold] = []
-    client.telemetry.on_told = said.append
+    said: list[ReportEntry] = []
+    client.telemetry.on_report = said.append
     return said
 
 
@@ -306,7 +306,7 @@ def test_a_departure_has_the_last_report_as_that_member_and_some_that_come_later
     assert client.tells({POLLED: 100.0}) == 0
     client.now_ms = INTERVAL_MS
     assert client.tells({POLLED: 200.0}, {**MEMBER, "group_member_id": "m-2"}) == 0
-    told = client.telemetry.gone("billing", ["m-1", "m-9"])
+    told = client.telemetry.departed("billing", ["m-1", "m-9"])
     assert {one: it.values for one, it in told.items()} == {"m-1": {"poll_interval_max_seconds": 0.1}}
     assert told["m-1"].instance_id == AN_ID.hex()
     said.clear()
@@ -319,7 +319,7 @@ def test_a_departure_has_the_last_report_as_that_member_and_some_that_come_later
 def test_a_member_of_another_group_is_not_explained() -> None:
     client = Client()
     assert client.tells({POLLED: 100.0}) == 0
-    client.telemetry.gone("billing", ["m-1"])
+    client.telemetry.departed("billing", ["m-1"])
     said = journal_of(client)
     client.now_ms = INTERVAL_MS
     assert client.tells({POLLED: 100.0}, {"group_id": "other", "group_member_id": "m-1"}) == 0

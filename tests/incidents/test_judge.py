@@ -8,9 +8,9 @@ from ringleader.insight.model import (
     Cause,
     Confidence,
     Departure,
+    DepartureFinding,
     Event,
     EventKind,
-    Gone,
     Kind,
     Member,
     Rebalance,
@@ -34,8 +34,8 @@ def rebalance(cause: Cause, confidence: Confidence, **what: Any) -> Rebalance:
     return Rebalance("offsets-1-1", "g", Kind.CLASSIC, 2, cause=cause, confidence=confidence, **given | what)
 
 
-def gone(why: Departure, confidence: Confidence) -> dict[str, Gone]:
-    return {"b-id": Gone(why, confidence)}
+def gone(why: Departure, confidence: Confidence) -> dict[str, DepartureFinding]:
+    return {"b-id": DepartureFinding(why, confidence)}
 
 
 EXPIRED = gone(Departure.SESSION_EXPIRED, Confidence.LIKELY)

@@ -11,8 +11,8 @@ from ringleader.insight.model import (
     Commit,
     Confidence,
     Departure,
+    DepartureFinding,
     EventKind,
-    Gone,
     GroupState,
     Kind,
     Lag,
@@ -252,17 +252,17 @@ class Group:
 
     def _go(
         self, names: Iterable[str], why: Departure, silent_ms: int | None, evidence: str
-    ) -> dict[str, Gone]:
+    ) -> dict[str, DepartureFinding]:
         confidence = Confidence.EXACT if self._made.exact else Confidence.LIKELY
         members = [self.members.pop(name) for name in names]
-        return {one.member_id: Gone(why, confidence, silent_ms, (evidence,)) for one in members}
+        return {one.member_id: DepartureFinding(why, confidence, silent_ms, (evidence,)) for one in members}
 
     def _rebalance(
         self,
         cause: Cause,
         cause_members: tuple[str, ...],
         evidence: list[str],
-        gone: Mapping[str, Gone] | None = None,
+        gone: Mapping[str, DepartureFinding] | None = None,
         *,
         join_s: float = 0.2,
         leader_s: float = 0.02,

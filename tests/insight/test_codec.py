@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from ringleader.insight.codec import codec_of
-from ringleader.insight.model import Confidence, Departure, Gone, Member, Move
+from ringleader.insight.model import Confidence, Departure, DepartureFinding, Member, Move
 
 
 class _Row(NamedTuple):
@@ -42,8 +42,8 @@ VALUES: list[tuple[Any, Any, Any]] = [
     (Move, Move("t", 0, None, "m", 3), ["t", 0, None, "m", 3]),
     (Member, MEMBER, ["m", "c", "/h", None, ["a", "b"], [["a", [0, 7]], ["b", [1]]], 45_000, None]),
     (
-        tuple[Member, Gone | None],
-        (MEMBER, Gone(Departure.LEFT, Confidence.LIKELY, 3, ("why",))),
+        tuple[Member, DepartureFinding | None],
+        (MEMBER, DepartureFinding(Departure.LEFT, Confidence.LIKELY, 3, ("why",))),
         [
             ["m", "c", "/h", None, ["a", "b"], [["a", [0, 7]], ["b", [1]]], 45_000, None],
             ["left", "likely", 3, ["why"]],

@@ -108,7 +108,7 @@ class _Quotas:
                 try:
                     if twice:
                         # As in Kafka: what the entity's first entry asked for stays asked for.
-                        raise _invalid(f"Ignoring duplicate entity {_told(entity)}")
+                        raise _invalid(f"Ignoring duplicate entity {_entity_text(entity)}")
                     values = self._changed(entity, asked)
                     if values != self._security.quotas.values(entity):
                         changed[key] = values or None
@@ -248,7 +248,7 @@ def _altered(
     return kafka.AlterClientQuotasResponse(entries=entries)
 
 
-def _told(entity: Entity) -> str:
+def _entity_text(entity: Entity) -> str:
     """As Kafka prints it."""
     names = ", ".join(f"{kind}={'null' if name is None else name}" for kind, name in entity.items())
     return f"ClientQuotaEntity(entries={{{names}}})"

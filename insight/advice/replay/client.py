@@ -73,7 +73,7 @@ class Surroundings(Protocol):
     def hand_over(self, request: Any, call: Call) -> None:
         """Send a request to the machine."""
 
-    def somebody_joins(self) -> None:
+    def join_received(self) -> None:
         """A rebalance may begin."""
 
     def admits(self, client: Client) -> bool:
@@ -149,7 +149,7 @@ class Client:
         """LeaveGroup."""
         who = LeaveGroupRequestMemberIdentity(member_id=self.member_id, group_instance_id=self.instance_id)
         request = LeaveGroupRequest(group_id=self.world.group, members=[who])
-        self.world.hand_over(request, Call(self, _LEAVE_VERSION, _nobody))
+        self.world.hand_over(request, Call(self, _LEAVE_VERSION, _discard))
 
     def fall_silent(self) -> None:
         """Its last heartbeat for now."""
@@ -235,7 +235,7 @@ class Client:
     def join(self) -> None:
         """JoinGroup. An eager member gives up what it has."""
         world = self.world
-        world.somebody_joins()
+        world.join_received()
         self.stable = False
         if not world.assignor.cooperative:
             self.read(frozenset())
@@ -347,7 +347,7 @@ class Client:
             self.join()
 
 
-def _nobody(response: Any) -> None:
+def _discard(response: Any) -> None:
     """Nobody waits for the answer."""
 
 

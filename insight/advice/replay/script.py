@@ -15,7 +15,16 @@ from statistics import median
 
 from ringleader.insight.advice.past import HEARTBEAT_MS, Past, partition_counts, place
 from ringleader.insight.advice.replay.policy import Policy
-from ringleader.insight.model import Cause, Departure, Gone, Kind, Member, Outcome, Rebalance, TopicPartition
+from ringleader.insight.model import (
+    Cause,
+    Departure,
+    DepartureFinding,
+    Kind,
+    Member,
+    Outcome,
+    Rebalance,
+    TopicPartition,
+)
 
 REBALANCES_MAX = 500
 """Rebalances that are played: the last ones."""
@@ -270,7 +279,7 @@ class _Writer:
         ):
             self.asks.append(began_ms)
 
-    def _go(self, process: Process, gone: Gone, rebalance: Rebalance, began_ms: int) -> None:
+    def _go(self, process: Process, gone: DepartureFinding, rebalance: Rebalance, began_ms: int) -> None:
         waiting = self.away.setdefault(process.place, [])
         silent_ms = gone.silent_ms or 0
         dead = silent_ms >= DEAD_SHARE * process.session_timeout_ms

@@ -241,7 +241,7 @@ class World:
                 in_it[0].learns = True
                 self.later(0, in_it[0].learn)
             return
-        self.somebody_joins()
+        self.join_received()
         join_ms, slowest = self.script.join_ms(self._began_ms)
         quick_ms = min(join_ms, HEARTBEAT_MS)
         for number, client in enumerate(in_it, 1):
@@ -273,7 +273,7 @@ class World:
 
     # ---- what clients ask of it ----
 
-    def somebody_joins(self) -> None:
+    def join_received(self) -> None:
         """Perhaps a rebalance begins."""
         if not self._rebalancing:
             self._rebalancing = True

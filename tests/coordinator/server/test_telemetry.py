@@ -13,7 +13,7 @@ import pytest
 
 from ringleader.coordinator import http_telemetry
 from ringleader.coordinator.config import Settings
-from ringleader.coordinator.journal.entries import Told
+from ringleader.coordinator.journal.entries import ClientReport
 from ringleader.coordinator.node import Node
 from ringleader.coordinator.telemetry import REQUESTED, subscription_id
 from ringleader.protocol import messages as kafka
@@ -28,15 +28,15 @@ AN_ID = b"an-instance-id-1"
 OF_LIBRDKAFKA = {"poll_idle_ratio", "rebalance_latency_max_seconds", "fetch_latency_max_seconds"}
 
 
-def told(node: Node, group_id: str) -> list[Told]:
+def told(node: Node, group_id: str) -> list[ClientReport]:
     assert node.telemetry is not None
     return list(node.telemetry.of_groups({group_id}, 0))
 
 
-async def until_told(node: Node, group_id: str) -> Told:
+async def until_told(node: Node, group_id: str) -> ClientReport:
     """The values of the one member of the group, of polls and fetches."""
 
-    def found() -> Told | None:
+    def found() -> ClientReport | None:
         return next((one for one in told(node, group_id) if one.values.get("poll_idle_ratio")), None)
 
     async with asyncio.timeout(60):
@@ -143,7 +143,7 @@ async def test_members_of_groups_that_are_not_named_are_not_shown(settings: Sett
 
 async def test_no_more_members_are_shown_than_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_telemetry, "MEMBERS_MAX", 2)
-    telling = [Told("billing", f"m-{one}", "", "", 0, {"poll_idle_ratio": 1.0}) for one in range(5)]
+    telling = [ClientReport("billing", f"m-{one}", "", "", 0, {"poll_idle_ratio": 1.0}) for one in range(5)]
 
     telemetry: Any = SimpleNamespace(
         pushes={}, of_groups=lambda *_: iter(telling), count=lambda _: len(telling)

@@ -14,7 +14,16 @@ from ringleader.coordinator.journal.record import JournalRecords
 from ringleader.insight.advice import Finding, Past, Pattern, advise
 from ringleader.insight.history import History
 from ringleader.insight.inference import journal
-from ringleader.insight.model import Commit, Confidence, Departure, Event, EventKind, Gone, Kind, Lag
+from ringleader.insight.model import (
+    Commit,
+    Confidence,
+    Departure,
+    DepartureFinding,
+    Event,
+    EventKind,
+    Kind,
+    Lag,
+)
 from ringleader.protocol.errors import ErrorCode
 from tests.insight.made import Made
 from tests.insight.made_group import Group
@@ -218,7 +227,9 @@ def test_a_static_member_that_stood_still_and_was_replaced_is_found(
 
     past = past_of(tmp_path, script)
     *before, fenced = past.rebalances
-    gone = {one: Gone(Departure.FENCED, Confidence.EXACT, silent_ms, ("x",)) for one in fenced.left}
+    gone = {
+        one: DepartureFinding(Departure.FENCED, Confidence.EXACT, silent_ms, ("x",)) for one in fenced.left
+    }
     found = found_in(replace(past, rebalances=[*before, replace(fenced, left=gone)]))
     assert (found is not None) == is_found
     if found is not None:

@@ -15,8 +15,8 @@ from ringleader.insight.model import (
     Cause,
     Confidence,
     Departure,
+    DepartureFinding,
     EventKind,
-    Gone,
     Kind,
     Lag,
     Member,
@@ -479,5 +479,5 @@ def test_a_deploy_is_found_after_its_members_are_gone(tmp_path: Path) -> None:
 def test_a_member_whose_session_ended_was_silent_for_all_of_it() -> None:
     member = Member("a-1", "a", "/h", session_timeout_ms=6_000)
     told = Rebalance("r", "g", Kind.CLASSIC, 2, 10_000, Cause.SESSION_EXPIRED, Confidence.LIKELY)
-    gone = Gone(Departure.SESSION_EXPIRED, Confidence.LIKELY, 3_200)
+    gone = DepartureFinding(Departure.SESSION_EXPIRED, Confidence.LIKELY, 3_200)
     assert Going(member, gone, told, 10_000, None).silent_since_ms == 4_000

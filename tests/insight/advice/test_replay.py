@@ -13,7 +13,15 @@ from ringleader.insight.advice.replay import NothingToReplayError, Policy, Repla
 from ringleader.insight.advice.replay.policy import AS_IT_WAS
 from ringleader.insight.advice.replay.script import script_of
 from ringleader.insight.advice.replay.world import World
-from ringleader.insight.model import Cause, Confidence, Departure, Gone, Member, Outcome, Rebalance
+from ringleader.insight.model import (
+    Cause,
+    Confidence,
+    Departure,
+    DepartureFinding,
+    Member,
+    Outcome,
+    Rebalance,
+)
 from tests.insight.advice.test_patterns import (
     NAMES,
     comes_back,
@@ -105,7 +113,7 @@ def test_a_static_member_that_takes_its_place_makes_no_rebalance(tmp_path: Path)
         cause=Cause.STATIC_MEMBER_REPLACED,
         cause_members=(old.member_id, new.member_id),
         joined=(new.member_id,),
-        left={old.member_id: Gone(Departure.RESTARTED, Confidence.EXACT)},
+        left={old.member_id: DepartureFinding(Departure.RESTARTED, Confidence.EXACT)},
         before=last.members,
         members=tuple(new if one is old else one for one in last.members),
     )

@@ -20,8 +20,8 @@ from ringleader.insight.feed import watcher as watcher_module
 from ringleader.insight.feed.polls import Polls
 from ringleader.insight.feed.reports import Reports, node_url
 from ringleader.insight.feed.watcher import Watcher
-from ringleader.insight.inference.facts import Told
-from ringleader.insight.model import Confidence, Departure, Gone
+from ringleader.insight.inference.facts import ClientReport
+from ringleader.insight.model import Confidence, Departure, DepartureFinding
 from tests.support.daemon import Daemon
 
 PATIENCE_S = 60.0
@@ -46,7 +46,7 @@ def url_of(daemon: Daemon) -> str:
     return f"http://{found[1]}"
 
 
-async def read_until(reports: Reports) -> list[Told]:
+async def read_until(reports: Reports) -> list[ClientReport]:
     """The next that come."""
     async with asyncio.timeout(PATIENCE_S):
         while not (found := await reports.read()):
@@ -142,7 +142,7 @@ async def test_a_cluster_with_a_journal_needs_no_nodes(daemon: Daemon, tmp_path:
         assert said == ["nodes are not asked what clients told: it stands in the cluster's journal"]
 
 
-def _busy(watcher: Watcher) -> Gone | None:
+def _busy(watcher: Watcher) -> DepartureFinding | None:
     for one in watcher.history.rebalances("billing"):
         for gone in one.left.values():
             if gone.why is Departure.POLL_INTERVAL_EXCEEDED and gone.confidence is Confidence.CERTAIN:

@@ -13,9 +13,9 @@ from ringleader.insight.model import (
     Commit,
     Confidence,
     Departure,
+    DepartureFinding,
     Event,
     EventKind,
-    Gone,
     GroupState,
     Kind,
     Lag,
@@ -31,7 +31,7 @@ ANNA = Member(
     "anna-1", "anna", "/10.0.0.1", "a", ("orders",), (("orders", 0), ("orders", 7)), 45_000, 300_000
 )
 BERT = Member("bert-1", "bert", "/10.0.0.2")
-GONE = Gone(Departure.SESSION_EXPIRED, Confidence.LIKELY, 45_300, ("its partitions stood still",))
+GONE = DepartureFinding(Departure.SESSION_EXPIRED, Confidence.LIKELY, 45_300, ("its partitions stood still",))
 FULL = Rebalance(
     id="offsets-3-17",
     group="billing",

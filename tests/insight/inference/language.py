@@ -13,6 +13,7 @@ from pathlib import Path
 from ringleader.insight.inference.engine import Inference
 from ringleader.insight.inference.facts import (
     ClassicGroup,
+    ClientReport,
     CoordinatorSeen,
     CurrentAssignment,
     Described,
@@ -27,7 +28,6 @@ from ringleader.insight.inference.facts import (
     SessionTimeouts,
     Source,
     TargetEpoch,
-    Told,
     Topic,
     TopicsSeen,
 )
@@ -215,7 +215,7 @@ class World:
         values = {full: _ms(options[short]) / 1000 for short, full in _MEASURES.items() if short in options}
         left_ago = options.get("left-ago")
         self._tell(
-            Told(
+            ClientReport(
                 self._now_ms,
                 GROUP,
                 name,
