@@ -137,7 +137,7 @@ class DepartureFinding(NamedTuple):
 
 
 class Move(NamedTuple):
-    """A partition that changed hands in a rebalance. None: nobody."""
+    """A partition that changed hands in a rebalance. `giver`, `heir` None: no member."""
 
     topic: str
     partition: int
@@ -145,7 +145,7 @@ class Move(NamedTuple):
     """Member id."""
     heir: str | None
     unowned_ms: int | None = None
-    """How long nobody had it."""
+    """Time during which no member owned it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +214,7 @@ class MemberSpan(NamedTuple):
 
     group: str
     member: Member
-    """As it was last; nobody's partitions once it is gone."""
+    """Its last known state; without partitions once it has left."""
     since_ms: int
     until_ms: int | None
     """None: it is there."""
@@ -289,12 +289,12 @@ class EventKind(StrEnum):
     HISTORY_GAP = "history gap"
     """Records were gone before they were read: the history of that time is not known."""
     DEPLOY_BEGAN = "deploy began"
-    """Somebody said so (`ringleader deploy`), likewise of DEPLOY_ENDED; the text is the label."""
+    """Marked by an operator (`ringleader deploy`), as DEPLOY_ENDED is; the text is the label."""
     DEPLOY_ENDED = "deploy ended"
     CLIENT_TOLD = "client told"
     """The last report of a member's client about itself (KIP-714). One event for each member."""
     INCIDENT = "incident"
-    """A problem that is told to people (`insight.notices`)."""
+    """A problem of which people are notified (`insight.notices`)."""
 
 
 class Event(NamedTuple):
@@ -314,7 +314,7 @@ class Event(NamedTuple):
 
 
 def report_id(group: str, member_id: str) -> str:
-    """The id of the event that has what the client of a member told last."""
+    """The id of the event that has the last report of a member's client."""
     return f"told-{group}-{member_id}"
 
 

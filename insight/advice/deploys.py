@@ -26,7 +26,7 @@ class Deploy(NamedTuple):
     label: str
     """"" for one that is recognised."""
     marked: bool
-    """Somebody said when it began; else it is recognised by members that were replaced one after another."""
+    """An operator marked it; else it is recognised by members that were replaced one after another."""
     since_ms: int
     until_ms: int | None
     """None: it goes on."""

@@ -128,7 +128,7 @@ class Past:
     offsets: Mapping[TopicPartition, Commit] = field(default_factory=dict)
     """The last commit of each partition, of a group without members."""
     retention_ms: int | None = None
-    """The brokers' offsets.retention.minutes, where they said so."""
+    """The brokers' offsets.retention.minutes, in milliseconds; None: not known."""
     left_out: str = ""
     """One sentence, where older rebalances were not read, though they lie within the time."""
 
@@ -386,7 +386,7 @@ def least_sure(found: Iterable[Confidence]) -> Confidence:
 
 
 def partition_counts(members: Iterable[Member]) -> dict[str, int]:
-    """Topic -> how many partitions it has at least, since somebody has them."""
+    """Topic -> the least number of partitions it can have, by those that members own."""
     found: dict[str, int] = {}
     for member in members:
         for topic, partition in member.assigned:

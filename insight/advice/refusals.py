@@ -1,4 +1,4 @@
-"""Patterns of refusals, which Ringleader's own journal tells alone: static members after a crash."""
+"""Patterns of refusals, which only Ringleader's own journal contains: static members after a crash."""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ def two_applications(past: Past, at: Thresholds) -> Iterator[Draft]:
 
 
 def _components(subscriptions: Sequence[tuple[str, ...]]) -> list[frozenset[str]]:
-    """Topics that hang together, since somebody reads both."""
+    """Sets of topics that are connected, as one member reads both."""
     found: list[frozenset[str]] = []
     for topics in subscriptions:
         together = frozenset(topics)

@@ -35,9 +35,9 @@ class Table(NamedTuple):
     meaning: str
     columns: tuple[Column, ...]
     ends: str = "at"
-    """The column that tells until when a row is of interest; null: it still is."""
+    """The column with the time until which a row is of interest; null: it still is."""
     begins: str = "at"
-    """The column that tells from when on."""
+    """The column with the time from which a row is of interest."""
 
 
 TEXT, INT, LONG, TIME, DAY = Scalar

@@ -151,7 +151,7 @@ _EACH: dict[str, Callable[[Queries, str, Asked], Iterator[Row]]] = {
 
 
 def _days(history: Queries, asked: Asked) -> Iterator[tuple[int, int]]:
-    """The days that the history tells of, as far as they are asked for: the first and the last moment."""
+    """The days that the history covers, as far as they are asked for: the first and the last moment."""
     oldest_ms, newest_ms = history.oldest_ms, history.newest_ms
     if oldest_ms is None or newest_ms is None:
         return

@@ -25,7 +25,7 @@ async def of_first_broker(
     ask: Callable[[Node, Request], Awaitable[Any]],
     read: Callable[[dict[str, str | None]], T],
 ) -> T | None:
-    """These settings of the first broker that tells them, as `read` makes them; None: none does. A broker
+    """These settings of the first broker that reports them, as `read` makes them; None: none does. A broker
     that may not be asked, or is older, is passed over, as is one for which `read` raises KeyError, TypeError
     or ValueError."""
     for broker in brokers:

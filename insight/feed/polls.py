@@ -1,5 +1,5 @@
 """Asks a cluster for what its records do not say: how groups move just now, topics, who coordinates, how much
-there is to read. Nothing is changed by it, and nobody is kept waiting."""
+there is to read. It changes nothing and keeps no client waiting."""
 
 from __future__ import annotations
 
@@ -133,8 +133,8 @@ class Polls:
         return None if said is None or said[0] is None else said[0] * 60_000
 
     async def _settings(self, *names: str) -> list[int | None] | None:
-        """These settings, of the first broker that tells one of them: None for those that it does not have.
-        None: none tells any."""
+        """These settings, of the first broker that reports one of them, each None where it does not have it.
+        None: no broker reports any."""
         assert self._metadata is not None
 
         def read(said: dict[str, Any]) -> list[int | None]:

@@ -44,11 +44,11 @@ def node_url(text: str) -> str:
 
 
 class Reports:
-    """The nodes of a cluster, and how far each was read. A node that does not answer is said once, and asked
-    again; it holds up no other.
+    """The nodes of a cluster, and how far each was read. A node that does not answer is reported once, and
+    asked again; it delays no other.
 
     Hosts of nodes come from the cluster, which is no reason to give them a secret: where there is a token,
-    they are asked over https alone, and only with a context of authorities that somebody chose."""
+    they are asked over https alone, and only with authorities that the operator chose."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class Reports:
     ) -> None:
         """`urls`: see `node_url`. `token`: of their `http.token.file`. `context`: for https; default: the
         authorities that the machine trusts. `on_notice` gets sentences for people. Raises ValueError, one
-        sentence, for what is no address, and for `EVERY_HOST` where a token could go to anybody."""
+        sentence, for what is no address, and for `EVERY_HOST` where a token could go to any host."""
         given = [urlsplit(node_url(one)) for one in urls]
         self._every = [one for one in given if one.hostname == EVERY_HOST]
         for one in self._every:
@@ -84,7 +84,7 @@ class Reports:
 
     def know(self, hosts: Iterable[str]) -> None:
         """The hosts of the nodes that there are now, for `EVERY_HOST`. A text that is no host,
-        and nodes beyond `NODES_MAX`, are passed over, and said once."""
+        and nodes beyond `NODES_MAX`, are skipped, and reported once."""
         asked = set(self._named)
         for host, one in itertools.product(sorted({*hosts}), self._every):
             url = f"{one.scheme}://{f'[{host}]' if ':' in host else host}:{one.port}"

@@ -39,7 +39,7 @@ STEPS = 50
 DEAD = "Dead"
 """The state of a group that is gone."""
 PRUNE_ROWS = 20_000
-"""Of each table, in one transaction: so that nobody waits for long."""
+"""Rows deleted of each table in one transaction, so that other users of the file wait only briefly."""
 
 _TIMES = {
     "rebalance": "at_ms",
@@ -169,8 +169,8 @@ class History(Queries):
             connection.execute("INSERT OR REPLACE INTO fact VALUES ('retention_ms', ?)", (retention_ms,))
 
     def prune(self, now_ms: int) -> int:
-        """Delete rows that are too old, or too many; their number. To be called now and then: it does a bit
-        each time, so that nobody waits."""
+        """Delete rows that are too old, or too many; their number. To be called now and then: each call
+        does a part, so that other users of the file wait only briefly."""
         forgotten = self._forget(_TIMES, now_ms - self._max_age_ms)
         if forgotten or self._bytes() <= self._max_bytes:
             return forgotten

@@ -30,7 +30,7 @@ ALTER TABLE event ADD COLUMN reason TEXT NOT NULL DEFAULT '';
 """Format -> what makes the next one of it."""
 
 _WAL_BYTES = 16 << 20
-"""A log that grew beyond while somebody read for long is cut back to this."""
+"""A write-ahead log that outgrew this during a long read is cut back to it."""
 
 _TABLES = f"""
 BEGIN IMMEDIATE;

@@ -136,7 +136,7 @@ class Classic(Restorable):
             self._out.append(self.state)
 
     def topics_changed(self, at_ms: int) -> bool:
-        """Topics were seen to change: whether that explains what was told before."""
+        """Topics were seen to change: whether that explains rebalances that were reported before."""
         changes = self._world.topic_changes(at_ms, at_ms)
         return self._corrected(self._hindsight.topics_changed(at_ms, changes))
 
@@ -462,7 +462,7 @@ class Classic(Restorable):
         return tuple(moves), total
 
     def _idle_ms(self, partition: TopicPartition, at_ms: int, gave_up_ms: int | None) -> int | None:
-        """How long nobody read it: since the rebalance began, or since its commits ceased to come."""
+        """How long no member read it: since the rebalance began, or since its commits ceased to come."""
         found: int | None = None if gave_up_ms is None else at_ms - gave_up_ms
         slots = list(self._commits.of((partition,)))
         gap_ms = usual_gap_ms(slots)

@@ -80,7 +80,7 @@ class Absence(NamedTuple):
     commits_count: bool = True
     """A commit keeps a session alive, as in the classic protocol; else only heartbeats do."""
     coordinator_changed: bool = False
-    """The coordinator was seen away or replaced: nobody could commit meanwhile."""
+    """The coordinator was seen away or replaced: no member could commit meanwhile."""
     revoking_ms: int | None = None
     """How long it had been asked to give partitions up, without doing so."""
     can_commit: bool = True

@@ -231,7 +231,7 @@ class Inference:
     # ---- inside ----
 
     def _look_back(self, at_ms: int) -> None:
-        """Topics were seen to change: that may explain what was told before."""
+        """Topics were seen to change: that may explain rebalances that were reported before."""
         for name, group in self._groups.items():
             if isinstance(group, Classic) and group.topics_changed(at_ms):
                 self._changed.add(name)

@@ -34,9 +34,9 @@ from ringleader.insight.model import (
 POLL_EXPIRED = "consumer poll timeout has expired"
 """How the reason begins with which clients leave when their poll interval is over (KIP-800)."""
 FRESH_MS = 180_000
-"""A report that is older than this when its member goes is told no more: three intervals of a minute."""
+"""A report that is older than this when its member leaves explains nothing: three intervals of a minute."""
 LATER_MS = 600_000
-"""A report within this time after its member went can explain it."""
+"""A report within this time after its member left can explain the departure."""
 REPORTS_MAX = 10_000
 """Members of one group whose last report is remembered."""
 WENT_MAX = 100
@@ -101,7 +101,7 @@ class _Case:
 
     @property
     def when(self) -> str:
-        """When it was told."""
+        """The time of the report, relative to the departure."""
         apart_ms = self.at_ms - self.went.latest_ms
         return f"{seconds(abs(apart_ms))} {'later' if apart_ms >= 0 else 'before'}"
 
@@ -124,7 +124,7 @@ class _Rule(NamedTuple):
 
 
 def judge(went: Went) -> DepartureFinding:
-    """How it went, with what its client told."""
+    """The reason of a departure, in the light of the client's reports."""
     cases = [_Case(went, told) for told in reversed(went.reports)]
     for rule in RULES:
         for case in cases:
@@ -187,7 +187,7 @@ def _had_not_polled_for_too_long(case: _Case) -> bool:
     if gap_ms is None or limit_ms is None or gap_ms < limit_ms or not _by_itself(case):
         return False
     if case.at_ms < case.went.latest_ms:
-        return False  # it may have been told before: of a time without poll() that had ended
+        return False  # it may be of an earlier time without poll() that had ended
     last_ms = case.at_ms - gap_ms + limit_ms
     # The time without poll() began in this membership.
     long_enough = since_ms is not None and case.went.latest_ms - since_ms >= limit_ms - _CLOCK_MS
@@ -366,7 +366,7 @@ class Heard(Restorable):
         self._last, self._went = {}, {}
 
     def add(self, told: ClientReport) -> list[tuple[Went, DepartureFinding]]:
-        """A report: the departures of which more is known now, as they were and as they are told now."""
+        """Take a report; returns the departures that it explains better, each with its new finding."""
         found = [
             self._later(went, told)
             for went in list(self._went.values())
@@ -390,7 +390,7 @@ class Heard(Restorable):
         return [] if found is None else [found]
 
     def went(self, went: Went, told: ClientReport | None = None) -> DepartureFinding:
-        """A member went: how, with what its client told last as this member."""
+        """A member left: why, in the light of the last report of its client as this member."""
         told = told or self._last.get(went.member.member_id)
         if told is not None and _same_place(went, told):
             went = went._replace(reports=(told,))
@@ -401,7 +401,7 @@ class Heard(Restorable):
         return judge(went)
 
     def alone(self, member_ids: Collection[str]) -> None:
-        """Nothing else than the departure of these, told just now, can have begun the rebalance."""
+        """Only the departure of these members, reported just now, can have begun the rebalance."""
         for one in member_ids:
             if one in self._went:
                 self._went[one] = self._went[one]._replace(alone=True)
@@ -429,7 +429,7 @@ class Heard(Restorable):
 
 
 def _is_of(went: Went, told: ClientReport) -> bool:
-    """Whether the client that told was this member."""
+    """Whether the client that sent this report was the member that left."""
     if not _same_place(went, told):
         return False
     if told.instance_id and went.reports:

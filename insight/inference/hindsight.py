@@ -1,4 +1,4 @@
-"""Corrections of what was told of a classic group, by what is seen soon after."""
+"""Corrections of rebalances already reported, by what is seen soon after."""
 
 from __future__ import annotations
 

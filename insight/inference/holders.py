@@ -37,7 +37,7 @@ class Holders(Restorable):
         return None if found is None else found[1]
 
     def free_since_ms(self, partition: TopicPartition) -> int | None:
-        """Since when nobody has a partition that somebody had; None if somebody has it, or never had."""
+        """The time since which no member has this partition; None if a member has it, or none ever had."""
         return self._free.get(partition)
 
     def hold(self, rebalance: Rebalance) -> None:

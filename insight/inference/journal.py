@@ -197,7 +197,7 @@ def _report(told: Mapping[str, Any], group: str, who: Mapping[str, Any]) -> Clie
 
 
 def client_report(said: Mapping[str, Any]) -> ClientReport:
-    """A report of a client, as a node tells it over HTTP: in the words of the entry "client told". Raises
+    """A report of a client, as a node serves it over HTTP, with the fields of the entry "client told". Raises
     ValueError, KeyError, TypeError or AttributeError for what is none."""
     return _report(said["told"], said["group"], said)
 
@@ -301,7 +301,7 @@ def _gone(said: Mapping[str, Any], member: Member | None) -> DepartureFinding:
 
 
 def _busy(gone: DepartureFinding, member: Member | None) -> DepartureFinding:
-    """The same of a member that left because its application did not call poll(), as it said itself."""
+    """The finding for a member that left because its application did not call poll(), as it reported."""
     limit_ms = None if member is None else member.rebalance_timeout_ms
     interval = "" if limit_ms is None else f" of {seconds(limit_ms)}"
     text = f"its client said that its poll interval{interval} was over: its application had not called poll()"

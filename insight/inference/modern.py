@@ -74,7 +74,7 @@ class Modern(Restorable):
     _held: Kept[dict[tuple[str, int, str], tuple[int, str]]]
     """Partition and member id -> since when, and by which rebalance."""
     _free: Kept[dict[TopicPartition, tuple[int, str]]]
-    """Partition nobody has -> since when, and its last owner."""
+    """Partition without an owner -> since when, and its last owner."""
     _regexes: Kept[dict[str, tuple[str, ...]]]
     """Pattern -> the topics that it matches."""
     _came: Kept[dict[str, Member]]
@@ -526,7 +526,7 @@ class Modern(Restorable):
             self._close(at_ms, Outcome.STABLE)
 
     def _all_given(self) -> bool:
-        # A topic without subscribers is given to nobody.
+        # A topic without subscribers is not assigned.
         wanted = {topic for member in self._members.values() for topic in member.topics}
         free = any(giver is not None and topic in wanted for (topic, _), (_, giver) in self._free.items())
         return not free or self.kind is Kind.SHARE

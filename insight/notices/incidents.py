@@ -1,4 +1,4 @@
-"""Which problems are told, and when. Pure: the time is an argument."""
+"""The problems of which people are notified, and when. Pure: the time is an argument."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class _Open:
 
 
 class Incidents:
-    """A problem becomes an incident when it has been there for `quiet_ms`; it is told then, and not again
-    until it has been away for `again_ms`."""
+    """A problem becomes an incident when it has been there for `quiet_ms`; people are notified then, and
+    not again until it has been away for `again_ms`."""
 
     def __init__(self, quiet_ms: int, again_ms: int) -> None:
         self._quiet_ms = quiet_ms
@@ -40,14 +40,14 @@ class Incidents:
         self._open: dict[Key, _Open] = {}
 
     def restore(self, told: Iterable[Event]) -> None:
-        """Take events of `look` as told already, of a watcher before this one, too."""
+        """Take these events of `look` as notified already, those of an earlier watcher included."""
         for one in told:
             title, _, since_ms = one.id.removeprefix(_prefix(one.group)).rpartition("-")
             if one.kind is EventKind.INCIDENT and title and since_ms.isdecimal():
                 self._open[one.group, title] = _Open(int(since_ms), one.at_ms, told=True)
 
     def look(self, found: Mapping[Key, Problem], now_ms: int) -> list[Event]:
-        """The incidents that are to be told, of all problems that are there now."""
+        """The incidents to notify people of now, of all current problems."""
         for key, one in [*self._open.items()]:
             if key not in found and (not one.told or now_ms - one.seen_ms >= self._again_ms):
                 del self._open[key]
@@ -62,7 +62,7 @@ class Incidents:
         return told
 
     def waiting(self) -> set[str]:
-        """Groups with a problem that is not told yet."""
+        """Groups with a problem of which people have not been notified yet."""
         return {group for (group, _), one in self._open.items() if not one.told}
 
 

@@ -21,7 +21,7 @@ _NAME = "notice "
 
 class KeptNotice(NamedTuple):
     """A notice to one target. `over`: it was sent or given up, and is kept until its incident is in the
-    history, as what was told already."""
+    history, which then shows that people were notified."""
 
     target: str
     incident: Event
@@ -33,7 +33,7 @@ class Kept:
     order of the calls, on a connection of its own."""
 
     def __init__(self, path: Path, on_trouble: Callable[[str], object]) -> None:
-        """`on_trouble` gets a sentence, on that thread, when a notice cannot be said to be over."""
+        """`on_trouble` gets a sentence, on that thread, when a notice cannot be marked as over."""
         self._path = path
         self._on_trouble = on_trouble
         self._connection: sqlite3.Connection | None = None

@@ -118,7 +118,7 @@ def _text(finding: Finding) -> str:
 
 
 def _unread(past: Past) -> tuple[int, int] | None:
-    """Since when nobody reads, of a group that had members, and its lag in records."""
+    """The time since which a group that had members has none, and its lag in records."""
     if not past.rebalances or past.rebalances[-1].members or not past.rebalances[-1].before:
         return None
     behind = past.records_behind

@@ -52,7 +52,7 @@ _TLS_WORDS = {
 
 def read_token(file: Path | None = None, environ: Mapping[str, str] | None = None) -> str | None:
     """The token of `file`, else of RINGLEADER_PAGE_TOKEN, else None. Raises ValueError for one that is too
-    short to keep anybody out, and for a file that cannot be read."""
+    short to be safe, and for a file that cannot be read."""
     if file is not None:
         return http_server.read_token(file)
     found = (os.environ if environ is None else environ).get(TOKEN_VARIABLE, "").strip()

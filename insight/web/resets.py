@@ -61,7 +61,7 @@ class Resets:
     """The plans of a page, for clients with the token of resets."""
 
     def __init__(self, *, on: bool) -> None:
-        """`on`: the page has such a token; without one nobody may reset."""
+        """`on`: the page has such a token; without one resets are refused."""
         self._on = on
         self._plans: OrderedDict[str, _Kept] = OrderedDict()
         self._turn = asyncio.Lock()

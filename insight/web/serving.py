@@ -70,7 +70,7 @@ async def page(
     """The page while the block lasts; its address. `histories`: one, or those of several clusters.
     `names`: host names that it may be asked for, beside localhost, `host`, this machine's own and addresses.
     `tls`: see `page_tls`. `thresholds`: of findings. `token`: to look; `reset_token`: to look and to
-    reset offsets of clusters that have an `admin`; without it nobody may reset.
+    reset offsets of clusters that have an `admin`; without it resets are refused.
     `note` puts marks into the only history; without it nothing can be written there.
 
     A history need not be there yet. Raises ValueError for an address beyond this machine without a token

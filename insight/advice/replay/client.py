@@ -348,7 +348,7 @@ class Client:
 
 
 def _discard(response: Any) -> None:
-    """Nobody waits for the answer."""
+    """Ignore an answer that no client waits for."""
 
 
 def _by_topic(partitions: frozenset[TopicPartition]) -> dict[str, list[int]]:

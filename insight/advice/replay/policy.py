@@ -12,7 +12,7 @@ class Policy:
     words: str
     """The difference, in words."""
     static: bool = False
-    """Every process has a group.instance.id, and its successor takes it over; nobody leaves when it ends."""
+    """Every process has a group.instance.id, and a successor takes it over: none leaves at its end."""
     session_timeout_ms: int | None = None
     max_poll_interval_ms: int | None = None
     assignor: str | None = None

@@ -284,7 +284,7 @@ class World:
         return self.policy.members is None or sum(one.up for one in self.clients) < self.policy.members
 
     def look_at_running(self) -> None:
-        """While nobody runs, nothing counts."""
+        """Nothing counts while no process runs."""
         self.readers.counting = any(one.up for one in self.clients)
 
     def metadata(self, topics: tuple[str, ...]) -> bytes:
