@@ -9,6 +9,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+FAST_START = (
+    "-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote -XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+)
+"""Options of a JVM that is not for measuring. An archive of its classes, as Kafka's JVMs have one in
+tests/interop, would spare five CPU seconds of each session, but takes 31 to make: a run on a new machine
+has hardly more sessions than pay for that. Not to verify Spark's classes spares two, and takes nothing."""
+
 
 def worker_python(base: Path) -> str:
     """The command `ringleader-spark-python` of this tree, whatever is installed beside this Python."""
@@ -26,8 +33,9 @@ def spark_session(base: Path, master: str = "local[2]") -> Iterator[Any]:
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
-    java = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-    os.environ["PYSPARK_SUBMIT_ARGS"] = f'--driver-memory 1g --driver-java-options "{java}" pyspark-shell'
+    os.environ["PYSPARK_SUBMIT_ARGS"] = (
+        f'--driver-memory 1g --driver-java-options "{FAST_START}" pyspark-shell'
+    )
     # Workers run what PATH calls python3 otherwise, which may know none of the packages.
     os.environ["PYSPARK_PYTHON"] = worker_python(base)
     builder = SparkSession.builder.master(master).appName("ringleader-tests")

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.spark_bridge.applications.ledger import Ledger, ranges_of
+from tests.support.spark_session import FAST_START
 
 SETTINGS = {
     "spark.ui.enabled": "false",
@@ -33,7 +34,7 @@ def main() -> int:
     parser.add_argument("--master", default="local[2]")
     args = parser.parse_args()
     os.environ["PYSPARK_PYTHON"] = sys.executable
-    java = f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Djava.io.tmpdir={args.out}"
+    java = f"{FAST_START} -Djava.io.tmpdir={args.out}"
     os.environ["PYSPARK_SUBMIT_ARGS"] = f'--driver-memory 512m --driver-java-options "{java}" pyspark-shell'
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
