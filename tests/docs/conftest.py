@@ -12,12 +12,21 @@ from tests.docs.environment import Environment, build_wheel
 from tests.docs.fences import ROOT
 from tests.docs.process import Process
 from tests.docs.reading import SAID
+from tests.interop.maven import kept
 
 
 @pytest.fixture(scope="session")
 def ours(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with what the wheel of this tree installs."""
-    return build_wheel(tmp_path_factory.mktemp("wheel"))
+    """A folder with what the wheel of this tree installs. The first process of the run that needs it builds
+    it for all."""
+    base = tmp_path_factory.getbasetemp()
+    run = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+
+    def make(fresh: Path) -> None:
+        fresh.mkdir()
+        build_wheel(fresh)
+
+    return kept(run / "wheel", make) / "site"
 
 
 @pytest.fixture(scope="module")
