@@ -6,7 +6,9 @@ import os
 import subprocess
 import sys
 import textwrap
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +17,7 @@ from ringleader.spark_bridge.options.cores import cores_of, master_of, quotas, u
 from ringleader.spark_bridge.values import OffsetRange
 from ringleader.testing.coordinator import Coordinator
 from tests.support.shares import WHOLE
+from tests.support.spark_session import CORES
 
 SUBMIT = ["java", "-cp", "x", "org.apache.spark.deploy.SparkSubmit"]
 
@@ -85,37 +88,39 @@ def test_where_cores_are_not_known_tasks_are_as_many_as_partitions() -> None:
     assert max(rows) < 300_000, "a big partition is cut"
 
 
+@pytest.fixture
+def coordinator() -> Iterator[Coordinator]:
+    """Sixteen thousand records, in eight partitions of a topic."""
+    with Coordinator(topics={"t": 8}) as found:
+        for partition in range(8):
+            found.produce("t", *[b"x"] * 2_000, partition=partition)
+        yield found
+
+
 @pytest.mark.spark
-@pytest.mark.xdist_group("spark")
-@pytest.mark.parametrize(
-    ("master", "tasks"),
-    [
-        ("local[3]", 3),
-        pytest.param(
-            "local-cluster[1,1,1024]",
-            8,
-            marks=[
-                pytest.mark.share,
-                pytest.mark.skipif(not WHOLE, reason="its three JVMs are for `make nightly`"),
-            ],
-        ),
-    ],
-)
-def test_tasks_follow_what_spark_was_given(master: str, tasks: int, tmp_path: Path) -> None:
-    """In a process of its own: the session of the other tests has two cores, as this machine may."""
+def test_tasks_follow_what_spark_was_given(spark: Any, coordinator: Coordinator) -> None:
+    assert spark.sparkContext.master == f"local[{CORES}]"
+    reader = spark.read.format("ringleader").option("kafka.bootstrap.servers", coordinator.bootstrap)
+    frame = reader.option("subscribe", "t").load()
+    assert (frame.rdd.getNumPartitions(), frame.count()) == (CORES, 16_000)
+
+
+@pytest.mark.spark
+@pytest.mark.share
+@pytest.mark.skipif(not WHOLE, reason="its three JVMs are for `make nightly`")
+def test_tasks_are_as_many_as_partitions_where_executors_are_processes(
+    coordinator: Coordinator, tmp_path: Path
+) -> None:
     script = """
         import sys
         from pathlib import Path
         from tests.support.spark_session import spark_session
 
-        with spark_session(Path(sys.argv[1]), sys.argv[3]) as spark:
+        with spark_session(Path(sys.argv[1]), "local-cluster[1,1,1024]") as spark:
             reader = spark.read.format("ringleader").option("kafka.bootstrap.servers", sys.argv[2])
             frame = reader.option("subscribe", "t").load()
             print("tasks", frame.rdd.getNumPartitions(), "rows", frame.count())
     """
-    with Coordinator(topics={"t": 8}) as coordinator:
-        for partition in range(8):
-            coordinator.produce("t", *[b"x"] * 2_000, partition=partition)
-        command = [sys.executable, "-c", textwrap.dedent(script), str(tmp_path), coordinator.bootstrap]
-        done = subprocess.run([*command, master], capture_output=True, text=True, check=False, timeout=240)
-    assert f"tasks {tasks} rows 16000\n" in done.stdout, done.stderr
+    command = [sys.executable, "-c", textwrap.dedent(script), str(tmp_path), coordinator.bootstrap]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=240)
+    assert "tasks 8 rows 16000\n" in done.stdout, done.stderr

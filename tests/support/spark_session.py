@@ -16,6 +16,9 @@ FAST_START = (
 tests/interop, would spare five CPU seconds of each session, but takes 31 to make: a run on a new machine
 has hardly more sessions than pay for that. Not to verify Spark's classes spares two, and takes nothing."""
 
+CORES = 3
+"""Of the session of all tests. Few machines have as many: tasks that follow the machine instead show."""
+
 
 def worker_python(base: Path) -> str:
     """The command `ringleader-spark-python` of this tree, whatever is installed beside this Python."""
@@ -28,7 +31,7 @@ def worker_python(base: Path) -> str:
 
 
 @contextmanager
-def spark_session(base: Path, master: str = "local[2]") -> Iterator[Any]:
+def spark_session(base: Path, master: str = f"local[{CORES}]") -> Iterator[Any]:
     """A session on loopback with the settings that start fastest. Its files go to ``base``."""
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
