@@ -13,7 +13,7 @@ ENTRY_BYTES = 128
 """The memory of an entry in the dictionary itself, when that has just grown."""
 
 LARGEST_SHARE = 1_024
-"""An entry larger than the bound divided by this is not remembered: nobody empties the cache by a few."""
+"""An entry larger than the bound divided by this is not remembered: a few entries cannot empty the cache."""
 
 
 class BoundedCache(dict[_Key, _Value]):

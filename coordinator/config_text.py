@@ -18,7 +18,7 @@ FILE_MAX_BYTES = 1_048_576
 """A settings file larger than this is a mistake."""
 
 SECRETS = ("_key", "_password", "_token", "webhook_url", "slack_url")
-"""Ends of names of settings whose values nobody is shown."""
+"""Endings of names of settings whose values are never shown."""
 
 DEPRECATED = {
     "request_max_elements": "the default keeps every request below 25 ms of CPU time",

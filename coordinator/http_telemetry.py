@@ -53,7 +53,7 @@ class TelemetryFigures:
 
 
 def reports(telemetry: Telemetry, after: int, now_ms: int) -> bytes:
-    """JSON: what clients told after the report of that number (`reports`, each as the journal's entry "client
+    """JSON: the reports of clients after that number (`reports`, each as the journal's entry "client
     told"), the number to go on from (`last`), and whether there are `more` now."""
     told, last, more = telemetry.since(after, REPORTS_MAX, now_ms)
     rows = [report_fields(ReportEntry(one)) for one in told]

@@ -9,7 +9,7 @@ append fails, the shard's life ends, and the next one is loaded from the log.
 
 Where another process may have taken the log over unnoticed, memory may be out of date, though all of it is
 durable. There the rule is stricter (confirmed ownership): an answer waits for an append that was handed over
-after the answer was made, one that is due anyway, or a read barrier. If that append is durable, nobody else
+after the answer was made, one that is due anyway, or a read barrier. If it is durable, no other process
 owned the log by then (Raft's ReadIndex); if it is fenced, the shard's life ends and nothing was answered. The
 exceptions are listed in `groups.core`.
 """
@@ -58,7 +58,7 @@ class Ticket(Hashable, Protocol):
 
     @property
     def principal(self) -> str:
-        """The caller's principal, for the journal: text without a meaning here; "": nobody."""
+        """The caller's principal, for the journal: text without a meaning here; "": none."""
 
     @property
     def connection(self) -> object:
@@ -182,7 +182,7 @@ class Outbox:
 
     def __init__(self, read_barrier: Records | None = None) -> None:
         """`read_barrier`: records that change nothing; their append confirms that the log is still ours.
-        None: nobody else can have it."""
+        None: no other process can own it."""
         self.dirty = False
         self.changes = 0
         """Number of calls that handed something over; see `Machine.changes`."""

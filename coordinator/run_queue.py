@@ -28,7 +28,7 @@ AT_A_TIME = 50
 
 Slices = Generator[None, None, Any]
 """Work that gives way to others at each `yield`; as a handler it returns what a handler returns. A slice is a
-whole: nobody sees it half done."""
+whole: it is never seen half done."""
 
 Work = Callable[[], object]
 

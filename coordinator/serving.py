@@ -56,7 +56,7 @@ def quotas_of(settings: Settings) -> ClientQuotas:
 
 
 def telemetry_of(settings: Settings) -> Telemetry | None:
-    """Nothing is told yet."""
+    """Nothing has been reported yet."""
     if not settings.telemetry_enable:
         return None
     return Telemetry(settings.telemetry_interval_ms, settings.telemetry_max_bytes)
@@ -201,7 +201,7 @@ class ServingNode(ABC):
     # ---- certificates ----
 
     def reread_certificates(self) -> None:
-        """New TLS handshakes get what the files hold now; nobody is cut off. Returns at once."""
+        """New TLS handshakes get what the files hold now; open connections stay. Returns at once."""
         server: Server | None = getattr(self, "server", None)
         if server is not None and self._started:
             self._spawn(None, asyncio.to_thread(server.reload_certificates, unchanged=True))

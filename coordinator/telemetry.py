@@ -42,10 +42,10 @@ NEWS_RATIO: Final = 2.0
 NEWS_LEAST_S: Final = 1.0
 """A time counts as new if it is this many times as long as in the journal, and at least this long."""
 LATER_REPORTS: Final = 3
-"""Reports of a client after its member went that stand in the journal: a gap between polls is told only when
-it is over."""
+"""Number of reports journalled after a client's member has left: a gap between polls is reported only
+when it is over."""
 DEPARTED_MAX: Final = 8
-"""Members of one client whose departure is waited for to be explained."""
+"""Members of one client whose departure later reports may still explain."""
 _OPEN_TO_GET: Final = (ErrorCode.UNKNOWN_SUBSCRIPTION_ID, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
 """After these errors a client may ask for its subscription at once."""
 
@@ -54,9 +54,9 @@ class Measure(NamedTuple):
     """A metric that is kept."""
 
     name: str
-    """Of the metric, as clients tell it."""
+    """Of the metric, as clients report it."""
     per: float
-    """Units of the told number in one of ours: 1,000 where clients tell milliseconds, and we seconds."""
+    """Units of the reported number in one of ours: 1,000 where clients report milliseconds and we seconds."""
     text: str
 
 
@@ -122,7 +122,7 @@ class _Instance:
     before: ClientReport | None = None
     """Its last report as another member than now."""
     departed: dict[tuple[str, str], int] = field(default_factory=dict)
-    """Group and id of members that it was and that went: how many more reports are of interest."""
+    """Group and id of its former members -> how many more reports are of interest."""
     written: ClientReport | None = None
     """The report that stands in the journal."""
 
@@ -133,7 +133,7 @@ class Caller(NamedTuple):
     client_id: str
     client_host: str
     may_read: Callable[[str], bool]
-    """Whether it may be a member of this group: what it tells of another one is dropped."""
+    """Whether it may be a member of this group: what it reports of another one is dropped."""
 
 
 class Telemetry:
@@ -146,7 +146,7 @@ class Telemetry:
         self._instances: dict[bytes, _Instance] = {}
         """By client instance id, the one that was silent for longest first."""
         self._members: dict[tuple[str, str], bytes] = {}
-        """Group and member id -> the instance that told of it last."""
+        """Group and member id -> the instance that last reported as it."""
         self._number = 0
         """Of the newest report."""
         self.pushes: Counter[int] = Counter()
@@ -183,7 +183,7 @@ class Telemetry:
     def push(
         self, request: PushTelemetryRequest, caller: Caller, now_ms: int, at_ms: int
     ) -> PushTelemetryResponse:
-        """Keep what is told."""
+        """Keep the metrics of a push."""
         code: int = ErrorCode.INVALID_REQUEST
         if request.client_instance_id not in RESERVED:
             instance = self._instance(request.client_instance_id, now_ms)
@@ -291,13 +291,13 @@ class Telemetry:
         return len(self._instances)
 
     def of_member(self, group_id: str, member_id: str, now_ms: int) -> ClientReport | None:
-        """The values that a client told last as this member; None: nothing, or too long ago."""
+        """The last report of a client as this member; None: none, or too long ago."""
         self._expire(now_ms)
         instance_id = self._members.get((group_id, member_id))
         return None if instance_id is None else _as(self._instances[instance_id], (group_id, member_id))
 
     def of_groups(self, group_ids: Collection[str], now_ms: int) -> Iterator[ClientReport]:
-        """The values that clients told last as members of these groups."""
+        """The last reports of clients as members of these groups."""
         self._expire(now_ms)
         for key, instance_id in self._members.items():
             told = self._instances[instance_id].told
@@ -317,8 +317,8 @@ class Telemetry:
         return told, some[-1].number if some else number, len(newer) > most
 
     def departed(self, group_id: str, member_ids: Iterable[str]) -> dict[str, ClientReport]:
-        """The last reports of the clients of these members, by member id. They are in the group no more: what
-        their clients tell next is for the journal (`on_report`)."""
+        """The last reports of the clients of these members, by member id. They have left the group: the next
+        reports of their clients are for the journal (`on_report`)."""
         found = {}
         for member_id in member_ids:
             instance_id = self._members.get((group_id, member_id))

@@ -25,7 +25,7 @@ class UnixTime:
 
     def tell(self, now_ms: int, wall_ms: int) -> None:
         """The current Unix time."""
-        # Until now the clock was what was told last: a jump is there from now on only.
+        # Until now the last given time held: a jump counts from now on only.
         difference = self.difference_ms = wall_ms - now_ms
         while self._earliest and self._earliest[-1][1] >= difference:
             self._earliest.pop()

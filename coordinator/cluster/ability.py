@@ -1,7 +1,7 @@
 """The partitions that this node cannot serve, and when the controller has to know of it. Pure: no clock, no
 socket.
 
-A node that does not reach one broker keeps its session, but nobody serves the partitions that this broker
+A node that does not reach one broker keeps its session, but no node serves the partitions that this broker
 leads. So it reports them to the controller, which places them elsewhere. Two rules keep that from doing harm:
 
 - A broker that answers no node is Kafka's to replace: every node reports at each join the brokers that it

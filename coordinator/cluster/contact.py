@@ -19,7 +19,7 @@ class Verdict(Enum):
 
 class Contact:
     """A node that the nodes' group does not hear is in doubt: while other brokers answer, the store's fence
-    tells what is still this node's; when none does, it serves nothing any more, before its session can have
+    decides what is still this node's; when none does, it serves nothing any more, before its session can have
     ended. All times are of one clock, in seconds."""
 
     def __init__(self, session_s: float) -> None:
@@ -44,7 +44,7 @@ class Contact:
         return now_s - self._heard_s
 
     def look(self, silence_s: float, now_s: float) -> Verdict:
-        """`silence_s`: how long ago the nodes' group said that this node is a member."""
+        """`silence_s`: time since the nodes' group confirmed that this node is a member."""
         if silence_s < self.doubt_s:
             self._heard_s = now_s
             was_cut_off, self.cut_off = self.cut_off, False

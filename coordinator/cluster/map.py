@@ -28,7 +28,7 @@ MAX_PARTITIONS = 1_000
 MAX_TEXT_CHARACTERS = 255
 
 PLAINTEXT = "PLAINTEXT"
-"""The listener of a node that tells none by name."""
+"""The listener of a node that names none."""
 
 NOBODY = -1
 """The owner of a partition that no node has."""
@@ -81,11 +81,11 @@ class ClusterMap:
     moving: Mapping[int, int] = field(default_factory=dict)
     """Planned moves that are still to come: partition -> its next owner."""
     drained: frozenset[int] = frozenset()
-    """Nodes that are to own nothing, as an operator said."""
+    """Nodes that are to own nothing, by an operator's request."""
     leaving: frozenset[int] = frozenset()
     """Nodes that hand over everything, as they are about to stop."""
     pinned: Mapping[int, int] = field(default_factory=dict)
-    """Partition -> node that is to own it, as an operator said."""
+    """Partition -> node that is to own it, by an operator's request."""
 
     def node(self, node_id: int) -> NodeInfo | None:
         """The node of that id, if it is there."""

@@ -126,7 +126,7 @@ class Membership:
         await self._member.leave(reason, timeout_s=LEAVE_TIMEOUT_S)
 
     async def rejoin(self, reason: str) -> None:
-        """Have the controller look at what this node tells now."""
+        """Have the controller look at what this node reports now."""
         try:
             await self._member.rejoin(reason)
         except MembershipError as error:

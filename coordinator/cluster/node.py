@@ -388,8 +388,8 @@ class ClusterNode(ServingNode):
         if own is None:
             self.log.error("the controller leaves this node out", controller=cluster.controller)
         elif own not in (self._info, self._info._replace(rack=None)):
-            # The group knows an earlier process of this node. An older controller tells no
-            # racks, however often it is told of them.
+            # The group knows an earlier process of this node. An older controller reports no
+            # racks, even when nodes send them.
             self._spawn(None, self._membership.rejoin("it has restarted"))
         self._changed.set()
 
@@ -402,7 +402,7 @@ class ClusterNode(ServingNode):
 
     def _removed(self, reason: str) -> None:
         """The nodes' group goes on without this node, which joins it again. Others may have its partitions
-        by now: which ones the store tells."""
+        by now: the store shows which ones."""
         self.log.warning("removed from the nodes", reason=reason)
         self._prove()
 

@@ -62,7 +62,7 @@ class Greeting:
 
 
 class Pings:
-    """Pings all other nodes of the map, and tells `suspicion` what came of it."""
+    """Pings all other nodes of the map, and reports the results to `suspicion`."""
 
     def __init__(
         self, node_id: int, suspicion: Suspicion, greeting: Greeting | None = None, log: Log | None = None

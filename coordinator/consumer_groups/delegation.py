@@ -1,4 +1,4 @@
-"""The computation of a target by a member of the group: what its leader is told, and how its answer is read.
+"""The computation of a target by a member of the group: what its leader is sent, and how its answer is read.
 
 Ours, not Kafka's: KIP-848 planned assignors of the client and left them out of what was built.
 """

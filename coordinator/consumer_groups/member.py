@@ -70,7 +70,7 @@ class Current:
     pending_revocation: Owned = field(default_factory=dict)
 
     def held(self) -> Iterator[tuple[bytes, Mapping[int, int]]]:
-        """By topic id, the partitions that it has or still has to give up: nobody else may have them."""
+        """By topic id, the partitions that it has or still has to give up: no other member may have them."""
         yield from self.assigned.items()
         yield from self.pending_revocation.items()
 

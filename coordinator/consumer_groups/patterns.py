@@ -37,7 +37,7 @@ REASONS: Final = {
     "trailing \\": "trailing backslash at end of expression",
     "invalid named capture group": "invalid named capture",
 }
-"""In RE2's words, and in RE2/J's: members are told what Kafka tells them."""
+"""In RE2's words, and in RE2/J's: members get the texts that Kafka sends."""
 SLICE_COST: Final = 5_000
 """Instructions times names that are matched in one go: a few milliseconds at the worst."""
 

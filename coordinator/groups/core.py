@@ -184,7 +184,7 @@ class Core:
         return group
 
     def forget_if_absent(self, group: Group) -> None:
-        """Drop a group of which nothing is left, once that is durable: what is said of it waits for it."""
+        """Drop a group of which nothing is left, once that is durable: answers about it wait for that."""
         if not group.is_absent or group.reserved_generation or self.groups.get(group.group_id) is not group:
             return
         self.begin_change()

@@ -35,7 +35,7 @@ class EpochProgress(GroupDeadline):
     unsettled: set[str] = field(default_factory=set)
     """Members that have not reached the target."""
     moves: dict[Place, tuple[str | None, str | None, int | None]] = field(default_factory=dict)
-    """Giver, heir, how long nobody had it."""
+    """Giver, heir, and the time during which no member had it."""
     waits: dict[tuple[str, str], Wait] = field(default_factory=dict)
     """By the member that waits and the one that it waits for."""
     awaited: dict[str, list[str]] = field(default_factory=dict)
@@ -54,7 +54,7 @@ class Notes:
     unplaced: list[str] = field(default_factory=list)
     """Members that joined without another epoch: their regular expression is not resolved yet."""
     free: dict[Place, tuple[str, int]] = field(default_factory=dict)
-    """Partitions that somebody had and nobody has: who, and since when (Unix time)."""
+    """Partitions without an owner -> their last owner, and since when (Unix time)."""
     principals: dict[str, str] = field(default_factory=dict)
     away: dict[str, int] = field(default_factory=dict)
     """Static members that left for a while: since when (Unix time)."""

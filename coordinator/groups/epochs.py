@@ -41,7 +41,7 @@ from ringleader.coordinator.machine import Ticket
 from ringleader.coordinator.unix_time import UnixTime
 
 AWAITED_MAX = 10
-"""The members that hold others up, of which one look at a rebalance tells."""
+"""The most members reported, at one look at a rebalance, as those that hold others up."""
 AWAITED_PARTITIONS_MAX = 1_000
 
 _CAUSES = {

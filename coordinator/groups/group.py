@@ -214,7 +214,7 @@ class Group:
         return False
 
     def add(self, member: Member, protocol_type: str) -> None:
-        """A new member. The first one sets the protocol type; it leads if nobody does (join order, not id
+        """A new member. The first one sets the protocol type; it leads if no member does (join order, not id
         order)."""
         if not self.members:
             self.protocol_type = protocol_type

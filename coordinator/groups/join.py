@@ -175,7 +175,7 @@ class JoinHandler(Membership):
     def _join_anew(
         self, group: Group, request: JoinGroupRequest, protocols: Protocols, ticket: Ticket, now_ms: int
     ) -> JoinGroupResponse | None:
-        """Without a member id, and not in anybody's place."""
+        """Without a member id, and not in place of another member."""
         core, version = self.core, ticket.api_version
         fresh = core.ids(_id_prefix(request, ticket))
         held = _held_bytes(request, fresh, protocols, ticket)
@@ -213,7 +213,7 @@ class JoinHandler(Membership):
             self.rebalances.remove(group, member, Departure.GROUP_FULL, now_ms)
         elif not self.core.take_back(group, member_id):
             return
-        # Kafka leaves the phase to its timer here; nobody else is waited for, so it may end.
+        # Kafka leaves the phase to its timer here; no other member is waited for, so it may end.
         self.rebalances.try_complete(group, now_ms)
 
     def _give_out_id(

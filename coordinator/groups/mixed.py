@@ -1,7 +1,7 @@
 """Members of the classic protocol in a group of the consumer protocol (KIP-848): their JoinGroup, SyncGroup,
 Heartbeat and LeaveGroup.
 
-Nobody waits for the others here, and nobody leads: JoinGroup is a step of the reconciliation, SyncGroup gives
+No member waits for others here, and none leads: JoinGroup is a step of the reconciliation, SyncGroup gives
 out what that came to, and a heartbeat's REBALANCE_IN_PROGRESS asks for the next step. The checks and their
 order are Kafka's (GroupMetadataManager.classicGroupJoinToConsumerGroup and the like, 4.3).
 """

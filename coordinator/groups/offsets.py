@@ -39,7 +39,7 @@ _FIRST_WITH_EPOCHS = 9
 """Members of the consumer protocol have to commit with this version or a later one."""
 
 INCIDENT_PARTITIONS = 1_000
-"""Of how many partitions the journal tells that an operator reset or deleted their offsets."""
+"""The most partitions that one journal entry names whose offsets an operator reset or deleted."""
 
 Wanted = Sequence[tuple[str, Sequence[int]]]
 """(topic, partitions) pairs."""

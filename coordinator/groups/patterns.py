@@ -123,8 +123,8 @@ class Patterns(Part):
         self.core.out.report(lambda _: asked, group.position, now_ms)
 
     def resolved(self, group_id: str, number: int, found: Mapping[str, Regex], now_ms: int) -> None:
-        """The answer to a question: by expression, what it matches. One that is missing could not be told and
-        stays as it was; without any it is asked again, later."""
+        """The answer to a question: by expression, what it matches. One that is missing could not be resolved
+        and stays as it was; without any it is asked again, later."""
         group = self.core.groups.get(group_id)
         current = None if group is None else group.resolution
         if group is None or current is None or not current.waits or current.number != number:

@@ -127,7 +127,7 @@ class Rebalances(Part):
             self._enter_empty(group, now_ms)
 
     def _leader_has_joined(self, group: Group) -> bool:
-        """An absent leader is replaced by the longest-standing member that joined; False if nobody joined."""
+        """An absent leader is replaced by the longest-standing member that joined; False if none joined."""
         if group.awaiting_joins == 0:
             return False
         if not group.members[group.leader or ""].awaiting_join:

@@ -212,7 +212,7 @@ def offset_tail(topic_id: bytes, *, expires: bool) -> bytes:
 
 
 def is_plain_offset(value: bytes) -> bool:
-    """Whether the value of an offset's record can be read, told without reading it: it has no metadata."""
+    """Whether the value of an offset's record can be read, without reading it: it has no metadata."""
     size = len(value)
     if size == _OFFSET_V4_NO_METADATA.size:
         return value[14] == 1 and value[:2] == b"\0\4" and value[23:26] == _ID_TAG

@@ -30,7 +30,7 @@ _TOLD_OF_JOINS = frozenset(
         ErrorCode.UNKNOWN_SERVER_ERROR,
     )
 )
-"""Refusals of members that join by the consumer protocol, of which the journal tells."""
+"""Refusals of members that join by the consumer protocol that are journalled."""
 _TOLD = {
     int(ErrorCode.FENCED_INSTANCE_ID): IncidentKind.INSTANCE_FENCED,
     int(ErrorCode.FENCED_MEMBER_EPOCH): IncidentKind.EPOCH_REFUSED,
@@ -148,7 +148,7 @@ class Reports:
         )
 
     def refused_heartbeat(self, request: Any, ticket: Ticket, error: int, now_ms: int) -> None:
-        """A heartbeat of the consumer protocol was refused: the journal tells if an operator may ask."""
+        """A heartbeat of the consumer protocol was refused: the journal has it if an operator may need it."""
         joins = request.member_epoch == 0 and error in _TOLD_OF_JOINS
         kind = IncidentKind.JOIN_REFUSED if joins else _TOLD.get(error)
         if kind is not None:

@@ -1,7 +1,7 @@
-"""Retention: offsets that nobody needs any more go, and so do empty groups without offsets (KIP-211).
+"""Retention: offsets that no group needs are deleted, and so do empty groups without offsets (KIP-211).
 
 When the clock of an offset starts: for a simple group at its commit; for a group that was managed when it
-became empty; in a stable consumer group at the commit, for topics that nobody subscribes to any more.
+became empty; in a stable consumer group at the commit, for topics that no member subscribes to any more.
 Anything else keeps its offsets: a rebalancing group (KAFKA-13636), other protocol types with members,
 unreadable subscriptions.
 """

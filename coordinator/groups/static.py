@@ -1,6 +1,6 @@
 """Static members (KIP-345): one that comes back without its member id takes its own place.
 
-The new member id is in the group's record before anybody hears of it, in whatever state the group is; from
+The new member id is in the group's record before a client learns of it, in whatever state the group is; from
 then on the old one is fenced, restarts included. (Kafka stores it only for a stable group, so that after a
 crash in mid-rebalance the old process may be let in again.) That holds for a member that has gone since the
 last sync as well: the record still knows it.

@@ -89,7 +89,7 @@ class Targets(Part):
         return min(SOON_MS, interval_ms) if self.is_computing(group) else interval_ms
 
     def _begin(self, changes: Changes) -> None:
-        """The first target comes later: the epoch before gives nobody anything, so that members may be in
+        """The first target comes later: the epoch before assigns nothing, so that members may be in
         one."""
         consumer = changes.consumer
         if not consumer.assignment_epoch:

@@ -257,7 +257,7 @@ class EpochEntry:
     sync_ms: int
     """From then until the last member had what it gives."""
     moves: Mapping[tuple[bytes, int], tuple[str | None, str | None, int | None]]
-    """By topic id and partition, in no order: giver, heir, and how long nobody had it."""
+    """By topic id and partition, in no order: giver, heir, and how long no member had it."""
     waits: tuple[Wait, ...]
     topics: dict[bytes, str]
     """The names of the topics in it that exist."""

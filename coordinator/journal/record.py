@@ -35,8 +35,8 @@ rebalance begins, or 10 seconds after the assignment was stored, whichever comes
   `coordinator.telemetry.MEASURES`), `error` (the last one that it met; "": none), `left_member_id`,
   `left_reason`, `left_ms` (the membership that it gave up last by itself: "", "", null: none)};
 - `moves`: [[topic, partition, giver, heir, unowned_ms], ...], sorted: every partition that another member has
-  than in the last stored generation. Giver and heir are member ids, or null for nobody. `unowned_ms`: how
-  long nobody had it when the heir got its share; null where there is no heir, or its beginning is not known;
+  than in the last stored generation. Giver and heir are member ids, or null for no member. `unowned_ms`: how
+  long no one had it when the heir got its share; null where there is no heir, or its beginning is not known;
 - `unowned_ms`: partition-milliseconds: the same summed over all partitions that were without an owner and
   have one again by `at_ms`, those that did not move too (an eager member gives up all it has).
   A partition is without an owner from when its member gives it up until a member's share with it is sent. An
@@ -84,7 +84,7 @@ what it was done to and what became of it, "" where the other fields say it.
 - "client told": a client told of itself as `member_id`, in `told` as in `left`: the first time, when
   something in it is new, and every ten minutes. `old_member_id`, where it is not "": the member that this
   client was, and that is in `left` of an earlier record; then `told` is what the client told after that;
-- "offsets reset": somebody who is no member committed for a group that had members and has none now;
+- "offsets reset": a client that is no member committed for a group that had members and has none now;
 - "offsets deleted", "group deleted": by a tool; "offsets expired", "group expired": by retention;
 - "refused": the ACLs did not let the `principal` do that. `subject`: the resource ("TOPIC orders"), `detail`:
   the operation ("READ"). Of a JoinGroup it is a "join refused", with both. At most 1,000 records an hour, the

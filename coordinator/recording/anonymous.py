@@ -90,7 +90,7 @@ class Masks:
         return made[:length]
 
     def opaque(self, data: bytes) -> bytes:
-        """Bytes that nobody here can read: others of the same length."""
+        """Bytes of an unknown format: others of the same length."""
         return self._noise(data, len(data))
 
     def subscription(self, data: bytes) -> bytes:

@@ -17,7 +17,7 @@ from ringleader.coordinator.recording.tap import CALLS, Line, outbox
 OUTCOMES = ("gave", "raised", "ids", "next")
 """Of a line: what came of the call."""
 BROKEN = (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, RecursionError)
-"""Errors that a file which somebody made up leads to."""
+"""Errors that an invalid file leads to."""
 NO_ID = "no-id-left"
 """The member id for a machine that asks for more of them than it did when it was recorded."""
 

@@ -1,6 +1,6 @@
 """Listens to a shard machine: what it is asked from now on, and what it gives back, line by line.
 
-Costs nothing where nobody listens: the machine's methods are wrapped for as long as somebody does."""
+Costs nothing without listeners: the machine's methods are wrapped only as long as there is one."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """`__consumer_offsets` as a topic to read: the rows of the groups' store, in the order of positions, are a
 compacted log. A record's offset is its position.
 
-The end comes from memory: what has become durable since somebody began to read. So who reads there sees every
+The end comes from memory: what has become durable since a client began to read. So who reads there sees every
 record in its order, deletions (null values) too. Older records are read from the store, which has the last
 record of each key and nothing of what was deleted: Kafka's own topic, too, forgets both after a while. There
 may be gaps between offsets, and an empty batch leads over one at the end.
@@ -41,7 +41,7 @@ RECORD_OVERHEAD_BYTES = 200
 """Bytes of memory for a record besides its content."""
 
 UNREAD_S = 600.0
-"""A partition that nobody has read for this time has no end in memory any more."""
+"""The in-memory end of a partition is dropped when no client has read it for this time."""
 
 BATCH_RECORDS = 500
 BATCH_BYTES = 131_072
@@ -250,7 +250,7 @@ class OffsetsTopic:
             self._trim()
 
     def _trim(self) -> None:
-        """Halve the tails, those that nobody reads first."""
+        """Halve the tails, those without readers first."""
         unread_s = asyncio.get_running_loop().time() - UNREAD_S
         for partition in self.partitions:
             if partition.before_tail >= 0 and partition.read_s < unread_s:

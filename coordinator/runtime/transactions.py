@@ -98,7 +98,7 @@ class TransactionRuntime(ShardRuntime[TransactionShard]):
         self._log.info("transactions replayed", transactional_ids=self._count_ids())
 
     async def _end_orphans(self) -> None:
-        """Records and offsets that wait for a marker which nobody is about to write would hold back readers
+        """Records and offsets that wait for a marker that will not be written would hold back readers
         for ever: a crash of the machine took the marker, the end of a file is gone, or the store of
         transactions is another one. They are committed if all that the store knows of their producer's epoch
         are commits, else aborted. Offsets of groups do not know their epoch: it has to be the first."""
@@ -270,7 +270,7 @@ class TransactionRuntime(ShardRuntime[TransactionShard]):
     def _event(self, partition: int, event: Any) -> None:
         if isinstance(event, Notice):
             self._log.info(event.text, transactional_id=event.subject)
-        # A shard that is loaded again tells again what is being finished. Then one is enough: two might end
+        # A shard that is loaded again reports again what is being finished. Then one is enough: two might end
         # the next transaction as well.
         elif isinstance(event, Finish) and event.transactional_id not in self._finishing and self._serving:
             task = self._loop.create_task(self._finish(event))

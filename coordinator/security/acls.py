@@ -240,7 +240,7 @@ class AllowAll:
 
 
 class Authorizer:
-    """Decides by the ACLs that it has. All in memory; keeping them is somebody else's business."""
+    """Decides by the ACLs that it has. All in memory; it does not store them."""
 
     is_open: Final = False
     """Whether everybody may do everything."""

@@ -16,7 +16,7 @@ class Peer:
 
     socket: socket.socket
     spoke: bool = False
-    """Whether it has said anything."""
+    """Whether it has sent anything."""
 
 
 PEER: ContextVar[Peer] = ContextVar("PEER")

@@ -40,7 +40,8 @@ class NodeCredentials:
         self._secret = secret
 
     def credential(self, user: str, mechanism: Mechanism) -> Credential:
-        """That of nodes. Raises SaslFailedError for anybody else, which tells nothing: there is but one."""
+        """The credential of nodes. Raises SaslFailedError for any other user, which reveals
+        nothing, as there is only one."""
         if user != NODE.name:
             raise SaslFailedError("no node calls itself so")
         return _credential_of(self._secret())

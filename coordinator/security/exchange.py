@@ -34,7 +34,7 @@ class Exchange(Protocol):
     """Whether a step takes milliseconds of a CPU: that is done beside the event loop, on any thread."""
 
     def step(self, data: bytes) -> bytes:
-        """The answer to what the client said. Raises SaslFailedError, after which there is no other step."""
+        """The answer to the client's message. Raises SaslFailedError, after which there is no other step."""
 
 
 def plain_name(name: str) -> str:

@@ -20,7 +20,7 @@ _EXAMPLE = "for example SSL://0.0.0.0:9093 or CLIENT://[::1]:9092"
 
 
 class SecurityProtocol(StrEnum):
-    """How a listener protects what is said, and whether it asks who says it."""
+    """Whether a listener encrypts its connections, and whether clients have to authenticate."""
 
     PLAINTEXT = "PLAINTEXT"
     SSL = "SSL"

@@ -1,5 +1,5 @@
 """Which rights each API asks for, in one table: the dispatch of every node reads it, and so does the gate
-before the brokers. An API that is not named here is served by nobody.
+before the brokers. An API that is not named here is not served.
 
 As in Kafka a handler asks for each thing that a request names; here stands what it may ask. Of several rights
 it depends on the request which ones are asked, and whether one of them is enough.
@@ -17,7 +17,7 @@ from ringleader.protocol.schema import Message
 
 Right = tuple[Op, ResourceType]
 EVERYONE: Final = "everyone"
-"""Served to clients that nobody knows yet."""
+"""Served to clients that have not authenticated yet."""
 AUTHENTICATED: Final = "authenticated"
 """Served to every client that is let in, whatever ACLs say."""
 Rights = Literal["everyone", "authenticated"] | tuple[Right, ...]

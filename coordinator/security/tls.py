@@ -151,7 +151,7 @@ def _load_key(context: ssl.SSLContext, names: str, file: Path, password: SecretS
 
 
 def _trust(context: ssl.SSLContext, settings: TlsSettings) -> bool:
-    """Whether anybody is said to be trusted."""
+    """Load the trusted certificates; whether any are configured."""
     file, pem = settings.ssl_truststore_location, settings.ssl_truststore_certificates
     if file is not None and pem:
         raise ValueError(

@@ -75,7 +75,7 @@ class WriterThread:
 def _tell(
     loop: asyncio.AbstractEventLoop, future: asyncio.Future[Any], result: Any, error: Exception | None
 ) -> None:
-    # The loop may be closed by now: then nobody is left to be told.
+    # The loop may be closed by now: then nothing waits for the result.
     with contextlib.suppress(RuntimeError):
         loop.call_soon_threadsafe(_settle, future, result, error)
 

@@ -1,4 +1,4 @@
-"""The work besides appending and reading: making complete files durable, removing what nobody can read.
+"""The work besides appending and reading: making complete files durable, removing what no client can read.
 
 Work that must keep its order among the appends runs on the appending thread; work that may take its time runs
 on a thread of its own, so that neither appends nor readers wait for it."""

@@ -1,5 +1,5 @@
 """Which topics there are, and which producer ids were given out: small files, replaced as a whole, durable
-before anybody sees the change."""
+before any client sees the change."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class TopicInfo:
     partitions: int
     configs: Mapping[str, str] = field(default_factory=dict)
     deleting: bool = False
-    """Its deletion was decided: nobody sees it any more, and its name is not free yet."""
+    """Its deletion was decided: clients see it no more, and its name is not free yet."""
 
     @property
     def is_internal(self) -> bool:

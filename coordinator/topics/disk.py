@@ -1,6 +1,6 @@
 """The topic log's calls of the disk, and the one rule for when they fail.
 
-After a failed sync nobody knows what is on the disk: the kernel may have dropped what it could not write, and
+After a failed sync it is unknown what is on disk: the kernel may have dropped what it could not write, and
 the next sync would succeed without it. So none is tried again: everything is refused from then on, and the
 node ends (`on_failed`).
 """
@@ -127,7 +127,7 @@ class Disk:
         return await self._run(self._readers, partial(function, *args, **kwargs))
 
     async def store(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """On a thread for what somebody waits for to be durable."""
+        """On the thread for data whose durability a request waits for."""
         return await self._run(self._syncer, partial(function, *args, **kwargs))
 
     async def background(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

@@ -377,7 +377,7 @@ class Partition:
     # ---- what goes ----
 
     def truncate(self, offset: int) -> list[Segment]:
-        """Move the start, which is durable; returns the files that nobody can read any more."""
+        """Move the start, which is durable; returns the files that no reader can reach any more."""
         self.start_offset = max(self.start_offset, offset)
         self.transactions.forget_before(self.start_offset)
         gone: list[Segment] = []

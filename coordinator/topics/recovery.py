@@ -37,7 +37,7 @@ class Recovered:
     dropped: list[str] = field(default_factory=list)
     """Files after a broken one: renamed, not read."""
     missing: int = 0
-    """Offsets that nobody deleted, and whose files are gone."""
+    """Number of offsets that were not deleted, but whose files are gone."""
     missing_at_end: int = 0
     """The same, behind the files that are there: these offsets are given a second time."""
 
@@ -143,7 +143,7 @@ def recover(directory: Path, now_ms: int) -> Recovered:
 
 
 def _end_of_indexed(index: Path) -> int:
-    """The end of the file of this index, which is gone."""
+    """The end offset of a missing segment file, by its index."""
     try:
         segment, _, _ = Segment.load_index(index.parent, int(index.stem), index.read_bytes())
     except (IndexUnusableError, ValueError, FileNotFoundError):

@@ -35,7 +35,7 @@ class _Telemetry:
         return self._telemetry.subscription(request, partial(os.urandom, 16), self._services.now_ms())
 
     def push(self, call: Call, request: kafka.PushTelemetryRequest) -> kafka.PushTelemetryResponse:
-        """Every client may push, as in Kafka; what it tells of a group that it may not read is dropped."""
+        """Every client may push, as in Kafka; what it reports of a group that it may not read is dropped."""
 
         def may_read(group_id: str) -> bool:
             return self._services.may(call, Operation.READ, ResourceType.GROUP, group_id, quietly=True)

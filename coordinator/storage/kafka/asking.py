@@ -1,4 +1,4 @@
-"""Asking the cluster until a deadline: what may work later is tried again, and what cannot is said."""
+"""Asking the cluster until a deadline: what may work later is tried again; what cannot is reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which broker leads which partition of the groups' topic: looked up again when somebody says that it
+"""Which broker leads which partition of the groups' topic: looked up again when a caller reports that it
 moved."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Taking a partition over, so that nobody who had it before can write to it any more.
+"""Taking a partition over, so that no earlier owner can write to it any more.
 
 1. Fence: the transactional id PREFIX-PARTITION gets a new epoch from the cluster's transaction coordinator.
    No transaction is ever begun under it.
@@ -31,7 +31,7 @@ from ringleader.protocol.messages import (
 )
 
 TRANSACTION_TIMEOUT_MS = 60_000
-"""Has to be said; there are no transactions."""
+"""InitProducerId requires a value; there are no transactions."""
 
 ASK_MS = 8_000
 """How long one broker may take for an answer, before others are asked."""

@@ -60,7 +60,7 @@ CLOSE_TIMEOUT_S = 2.0
 REPLICATE_MS = 5_000
 """How long a broker may take to have a change on all replicas in sync before it is sent again."""
 TRANSACTION_TIMEOUT_MS = 60_000
-"""Has to be said; there are no transactions."""
+"""InitProducerId requires a value; there are no transactions."""
 MOST_BYTES = 2 * MAX_BYTES
 """More is not read: nodes that change something at once may pass MAX_BYTES a little."""
 
