@@ -5,10 +5,12 @@ Ours, not Kafka's: KIP-848 planned assignors of the client and left them out of 
 
 from __future__ import annotations
 
-from ringleader.coordinator.consumer_groups.assignors.model import Candidate, Shares
+from collections.abc import Mapping
+
+from ringleader.coordinator.consumer_groups.assignors.model import Candidate, Shares, Work
 from ringleader.coordinator.consumer_groups.group import ConsumerGroup
 from ringleader.coordinator.consumer_groups.names import PREFIX
-from ringleader.coordinator.consumer_groups.target import AssignorError
+from ringleader.coordinator.consumer_groups.target import AssignorError, question
 from ringleader.coordinator.consumer_groups.topics import Topics
 from ringleader.protocol.messages import (
     ConsumerGroupHeartbeatRequestComputedTarget,
@@ -21,15 +23,27 @@ from ringleader.protocol.messages import (
 
 
 def task(
-    group: ConsumerGroup, topics: Topics, assignor: str, members: list[Candidate]
-) -> ConsumerGroupHeartbeatResponseLeaderTask:
-    """All that a leader needs; `assignor` with its prefix. Topics of a subscription that do not exist are not
-    in it."""
+    group: ConsumerGroup, topics: Topics, assignor: str, most_bytes: int
+) -> Work[ConsumerGroupHeartbeatResponseLeaderTask | None]:
+    """All that a leader needs, of the members as they are before the first yield; None: it would take more
+    than `most_bytes`. `assignor` with its prefix. Topics of a subscription that do not exist are not in
+    it."""
+    described = {one.member_id: one.subscription for one in group.members.values()}
+    names = sorted(group.subscribed_topics())
+    members, _, _ = yield from question(group, topics)
+    size = sum(len(name) + 24 for name in names)
+    size += sum(5 * len(chosen) for chosen in {one.topics for one in members})
+    for one in members:
+        size += 64 + len(one.member_id) + 5 * sum(map(len, one.target.values()))
+        size += len(described[one.member_id].leader_user_data or b"")
+        yield len(one.target) // 8
+    if size > most_bytes:
+        return None
     made = ConsumerGroupHeartbeatResponseLeaderTask(
         group_epoch=group.epoch, target_epoch=group.assignment_epoch, assignor=assignor.removeprefix(PREFIX)
     )
     places: dict[bytes, int] = {}
-    for name in sorted(group.subscribed_topics()):
+    for name in names:
         topic = topics.named(name)
         if topic is not None:
             places[topic.topic_id] = len(made.topics)
@@ -40,9 +54,11 @@ def task(
     for one in members:
         if one.topics not in subscriptions:
             subscriptions[one.topics] = len(made.subscriptions)
-            chosen = sorted(places[topic_id] for topic_id in one.topics)
+            # One that was deleted meanwhile is not there; another epoch will begin.
+            chosen = sorted(places[topic_id] for topic_id in one.topics if topic_id in places)
             made.subscriptions.append(ConsumerGroupHeartbeatResponseTaskSubscription(chosen))
-        described = group.members[one.member_id].subscription
+            yield len(chosen)
+        known = described[one.member_id]
         owned = [
             ConsumerGroupHeartbeatResponseTaskShare(places[topic_id], sorted(partitions))
             for topic_id, partitions in one.target.items()
@@ -51,19 +67,23 @@ def task(
         made.members.append(
             ConsumerGroupHeartbeatResponseTaskMember(
                 one.member_id,
-                described.instance_id,
-                described.rack_id,
+                known.instance_id,
+                known.rack_id,
                 subscriptions[one.topics],
                 owned,
-                described.leader_user_data,
+                known.leader_user_data,
             )
         )
+        yield 1 + len(owned)
     return made
 
 
-def shares(answer: ConsumerGroupHeartbeatRequestComputedTarget, members: list[Candidate]) -> Shares:
-    """A leader's answer; members that it does not name get nothing. Raises `AssignorError` if it says that it
-    could not compute, or names anything twice; `target.check` does the rest."""
+def shares(
+    answer: ConsumerGroupHeartbeatRequestComputedTarget, members: list[Candidate], counts: Mapping[bytes, int]
+) -> Work[Shares]:
+    """A leader's answer; members that it does not name get nothing. `counts`: the partitions of each topic.
+    Raises `AssignorError` if it says that it could not compute, names anything twice, or a member that there
+    is not, or more partitions than a topic has; `target.check` does the rest."""
     if answer.error is not None:
         raise AssignorError(f"it could not compute: {answer.error}")
     found: Shares = {one.member_id: {} for one in members}
@@ -71,14 +91,20 @@ def shares(answer: ConsumerGroupHeartbeatRequestComputedTarget, members: list[Ca
     for member in answer.members:
         if member.member_id in named:
             raise AssignorError(f"{member.member_id} is named twice")
+        if member.member_id not in found:
+            raise AssignorError(f"{member.member_id} is no member")
         named.add(member.member_id)
         own: dict[bytes, frozenset[int]] = {}
         for topic in member.topics:
+            if len(topic.partitions) > counts.get(topic.topic_id, 0):
+                text = f"{member.member_id} gets more partitions of topic {topic.topic_id.hex()} than it has"
+                raise AssignorError(text)
             partitions = frozenset(topic.partitions)
             if topic.topic_id in own or len(partitions) != len(topic.partitions):
                 text = f"{member.member_id} gets a partition of topic {topic.topic_id.hex()} twice"
                 raise AssignorError(text)
             if partitions:
                 own[topic.topic_id] = partitions
+            yield 1 + len(partitions) // 8
         found[member.member_id] = own
     return found

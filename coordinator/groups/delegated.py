@@ -4,6 +4,9 @@ happens if no good answer comes.
 A computation is given to the member whose heartbeat is at hand when the target is due, if it can lead: so
 none waits for a leader's interval. The others have to wait until it has answered, failed or gone, or another
 group epoch began. At the end of the time an assignor of the coordinator computes.
+
+The task of a large group is long work (see `targets`): it is given to the first member that can lead and
+whose heartbeat comes when it is made. The look at what its leader has computed is long work, too.
 """
 
 from __future__ import annotations
@@ -12,12 +15,13 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from ringleader.coordinator.consumer_groups import delegation
+from ringleader.coordinator.consumer_groups.assignors.model import Work
 from ringleader.coordinator.consumer_groups.group import ConsumerGroup
 from ringleader.coordinator.consumer_groups.member import ConsumerMember, Subscription
+from ringleader.coordinator.consumer_groups.names import PREFIX
 from ringleader.coordinator.consumer_groups.requests import is_full
 from ringleader.coordinator.consumer_groups.target import AssignorError, Made, aimed, check, question
 from ringleader.coordinator.deadlines import NEVER
-from ringleader.coordinator.groups.commit import at_once
 from ringleader.coordinator.groups.configs import HEARTBEAT
 from ringleader.coordinator.groups.core import Part
 from ringleader.coordinator.groups.deadlines import GroupDeadline, Kind
@@ -26,6 +30,7 @@ from ringleader.coordinator.journal.entries import IncidentKind
 from ringleader.protocol.errors import shortened
 from ringleader.protocol.messages import (
     ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatRequestComputedTarget,
     ConsumerGroupHeartbeatResponseLeaderTask,
 )
 
@@ -49,6 +54,8 @@ class Delegation(GroupDeadline):
     """The group epoch that it is of."""
     leader: str = ""
     """The member that computes; empty: none yet."""
+    task: Task | None = None
+    """Of that epoch and of the members that there are, until the group has its target."""
     until_ms: int = NEVER
     """When the coordinator computes itself, even if another leader is asked meanwhile."""
     failed: set[str] = field(default_factory=set)
@@ -68,46 +75,47 @@ class Delegations(Part):
         member: ConsumerMember,
         request: ConsumerGroupHeartbeatRequest | None,
         now_ms: int,
-    ) -> Made | Task | Fallback:
+    ) -> Work[Made | Task | Fallback]:
         """The target of the group epoch, which is due: from this heartbeat's answer to an earlier task; else
-        a task for the member, or what is to be done without one. `request`: None of a classic member."""
+        a task for the member, or what is to be done without one. `request`: None of a classic member. It is
+        to go on only as long as the group is in that epoch."""
         self.core.begin_change()
         current = group.delegation
         if current is None:
             current = group.delegation = Delegation(group.group_id, Kind.CONSUMER_LEADER)
         if current.epoch != consumer.epoch:
-            current.epoch, current.leader = consumer.epoch, ""
+            current.epoch, current.leader, current.task = consumer.epoch, "", None
         if request is not None and current.leader == member.member_id:
-            made = self._answer(group, current, request, now_ms)
-            if made is not None:
-                return made
-            if current.leader and is_full(request):
+            answer = request.computed_target
+            if answer is not None and answer.group_epoch == consumer.epoch:
+                current.leader = ""
+                try:
+                    return (yield from self._made(consumer, answer))
+                except AssignorError as error:
+                    text = f"its answer as the leader is not taken: {error}"
+                    self._failed(group, consumer, member.member_id, text, now_ms)
+            elif is_full(request):
                 # It does not know whether the last request arrived: the answer may be lost.
-                return self._task(consumer, assignor) or Fallback.WAIT
-        if not current.leader:
-            return self._elect(group, consumer, current, assignor, member, now_ms)
-        return Fallback.WAIT
+                current.leader = ""
+        if current.leader:
+            return Fallback.WAIT
+        return (yield from self._elect(group, consumer, current, assignor, member, now_ms))
 
-    def _answer(
-        self, group: Group, current: Delegation, request: ConsumerGroupHeartbeatRequest, now_ms: int
-    ) -> Made | None:
-        answer, consumer = request.computed_target, group.consumer
-        if answer is None or consumer is None or answer.group_epoch != consumer.epoch:
-            return None
-        members, counts, _ = at_once(question(consumer, self.core.topics))
-        try:
-            shares = delegation.shares(answer, members)
-            at_once(check(shares, members, counts))
-        except AssignorError as error:
-            text = f"its answer as the leader is not taken: {error}"
-            self._failed(group, current, text, now_ms)
-            return None
-        return Made(at_once(aimed(group.group_id, members, shares)))
+    def _made(
+        self, consumer: ConsumerGroup, answer: ConsumerGroupHeartbeatRequestComputedTarget
+    ) -> Work[Made]:
+        members, counts, _ = yield from question(consumer, self.core.topics)
+        shares = yield from delegation.shares(answer, members, counts)
+        yield from check(shares, members, counts)
+        return Made((yield from aimed(consumer.group_id, members, shares)))
 
-    def _failed(self, group: Group, current: Delegation, text: str, now_ms: int) -> None:
-        self.core.reports.notice(group, current.leader, shortened(text), now_ms)
-        current.last_failure = current.leader, text
-        current.failed.add(current.leader)
+    def _failed(self, group: Group, consumer: ConsumerGroup, leader: str, text: str, now_ms: int) -> None:
+        current = group.delegation
+        assert current is not None
+        self.core.reports.notice(group, leader, shortened(text), now_ms)
+        current.last_failure = leader, text
+        if leader in consumer.members:
+            current.failed.add(leader)
         current.leader = ""
 
     def _elect(
@@ -118,37 +126,30 @@ class Delegations(Part):
         assignor: str,
         member: ConsumerMember,
         now_ms: int,
-    ) -> Task | Fallback:
+    ) -> Work[Task | Fallback]:
         bound_ms = self.core.settings.group_consumer_leader_timeout_ms
         if not any(_can_lead(one, assignor, current) for one in consumer.members.values()):
             why = f"no member can compute {assignor}"
             return self._fall_back(group, why, member.member_id, now_ms)
         if current.until_ms == NEVER:
             current.until_ms = now_ms + self.core.config(group.group_id, HEARTBEAT) + bound_ms
-        due_ms = current.until_ms
-        task: Task | Fallback = Fallback.WAIT
-        if _can_lead(member, assignor, current):
-            made = self._task(consumer, assignor)
+        self.core.arm(current, current.until_ms)
+        if not _can_lead(member, assignor, current):
+            return Fallback.WAIT
+        if current.task is None or PREFIX + current.task.assignor != assignor:
+            there, most_bytes = set(consumer.members), self.core.settings.group_max_record_bytes
+            made = yield from delegation.task(consumer, self.core.topics, assignor, most_bytes)
             if made is None:
                 text = f"the task of {assignor} is larger than group.max.record.bytes"
                 return self._fall_back(group, text, member.member_id, now_ms)
-            current.leader, task = member.member_id, made
-            due_ms = min(due_ms, now_ms + bound_ms)
-        self.core.arm(current, due_ms)
-        return task
-
-    def _task(self, consumer: ConsumerGroup, assignor: str) -> Task | None:
-        """None: it would be too large."""
-        members, _, _ = at_once(question(consumer, self.core.topics))
-        size = sum(
-            64 + len(one.member_id) + 5 * sum(map(len, one.target.values())) + len(data or b"")
-            for one in members
-            for data in (consumer.members[one.member_id].subscription.leader_user_data,)
-        ) + sum(5 * len(topics) for topics in {one.topics for one in members})
-        size += sum(len(name) + 24 for name in consumer.subscribed_topics())
-        if size > self.core.settings.group_max_record_bytes:
-            return None
-        return delegation.task(consumer, self.core.topics, assignor, members)
+            if not there <= consumer.members.keys():
+                return Fallback.WAIT  # a static member is back under another id
+            current.task = made
+        if group.computing is consumer:
+            return Fallback.WAIT  # the heartbeat was answered long ago: the next one gets the task
+        current.leader = member.member_id
+        self.core.arm(current, min(current.until_ms, now_ms + bound_ms))
+        return current.task
 
     def _fall_back(self, group: Group, why: str, member_id: str, now_ms: int) -> Fallback:
         """`member_id`: of the member that was asked, unless another one failed before."""
@@ -182,7 +183,7 @@ class Delegations(Part):
             return False
         leader = current.leader
         if leader:
-            self._failed(group, current, "it did not answer in time as the leader", now_ms)
+            self._failed(group, consumer, leader, "it did not answer in time as the leader", now_ms)
         self.core.begin_change()
         why = "no member has computed the assignment"
         self._fall_back(group, why, leader, now_ms)
@@ -203,6 +204,7 @@ class Delegations(Part):
         if current is not None:
             self.core.begin_change()
             current.failed.discard(member_id)
+            current.task = None
             if current.leader == member_id:
                 current.leader = ""
 
@@ -212,6 +214,7 @@ class Delegations(Part):
         if current is not None:
             self.core.begin_change()
             current.leader, current.until_ms, current.last_failure = "", NEVER, ("", "")
+            current.task = None
             self.core.deadlines.cancel(current)
 
 

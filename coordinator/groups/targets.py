@@ -2,7 +2,7 @@
 
 The assignors of the coordinator compute a small group's target within the request. That of a large one is
 long work: the members have it some heartbeats later, and meanwhile the other groups' heartbeats come between
-its steps.
+its steps. The same holds for a target that a member computes: its task, and the look at its answer.
 """
 
 from __future__ import annotations
@@ -72,12 +72,59 @@ class Targets(Part):
             self._compute(changes, now_ms, member.member_id)
             return None
         self._begin(changes)
-        found = self.delegations.target(changes.group, consumer, assignor, member, request, now_ms)
+        work = self.delegations.target(changes.group, consumer, assignor, member, request, now_ms)
+        at_once = self.core.settings.assigned_at_once
+        steps = in_steps(work, at_once, at_once // STEPS)
+        try:
+            next(steps)
+        except StopIteration as stop:
+            found = stop.value
+        else:
+            rest = self._led(changes.group, consumer, consumer.epoch, steps)
+            self._go_on(changes.group, consumer, rest, now_ms)
+            return None
         if found is Fallback.COMPUTE:
             self._compute(changes, now_ms, member.member_id)
         elif isinstance(found, Made):
             self._install(changes, consumer.epoch, found, now_ms)
         return found if isinstance(found, Task) else None
+
+    def _led(
+        self,
+        group: Group,
+        consumer: ConsumerGroup,
+        epoch: int,
+        steps: Generator[None, None, Made | Task | Fallback],
+    ) -> Iterator[None]:
+        """The rest of the work on a target that members compute. If the group begins another epoch, it is
+        worth nothing any more."""
+        core = self.core
+        found: Made | Task | Fallback = Fallback.WAIT
+        while self._is_of(group, consumer) and consumer.epoch == epoch:
+            try:
+                next(steps)
+            except StopIteration as stop:
+                found = stop.value
+                break
+            yield
+        core.begin_change()
+        if group.computing is consumer:
+            group.computing = None
+        if isinstance(found, Made):
+            changes = Changes(core, group)
+            self._install(changes, epoch, found, core.work.now_ms)
+            changes.write()
+        elif found is Fallback.COMPUTE:
+            self._compute_alone(group, core.work.now_ms)
+        elif group.delegation is not None:
+            self._wait_on(group.delegation, core.work.now_ms)
+
+    def _wait_on(self, waits: Delegation, now_ms: int) -> None:
+        """Long work has brought no target; its time may have ended meanwhile."""
+        if waits.until_ms > now_ms:
+            self.core.arm(waits, waits.until_ms)
+        else:
+            self.leader_fired(waits, now_ms)
 
     def is_computing(self, group: Group) -> bool:
         """Whether the target is computed in steps."""
@@ -108,9 +155,22 @@ class Targets(Part):
             return
         self._begin(changes)
         self.delegations.done(group)
+        self._go_on(group, consumer, self._rest(group, consumer, consumer.epoch, steps), now_ms)
+
+    def _compute_alone(self, group: Group, now_ms: int) -> None:
+        """Likewise, outside of a request."""
+        changes = Changes(self.core, group)
+        try:
+            self._compute(changes, now_ms)
+        except AssignorError as error:
+            self.core.reports.notice(group, "", str(error), now_ms)
+        changes.write()
+
+    def _go_on(self, group: Group, consumer: ConsumerGroup, rest: Iterator[None], now_ms: int) -> None:
+        """The rest of the work is done in steps."""
         self.core.begin_change()
         group.computing = consumer
-        self.core.begin_work(self._rest(group, consumer, consumer.epoch, steps), now_ms)
+        self.core.begin_work(rest, now_ms)
 
     def _steps(
         self, group: Group, consumer: ConsumerGroup, at_once: int, first: str = ""
@@ -173,10 +233,6 @@ class Targets(Part):
         group = self.core.groups.get(deadline.group_id or "")
         if group is None or group.delegation is not deadline:
             return
-        if self.delegations.overdue(group, deadline, now_ms):
-            changes = Changes(self.core, group)
-            try:
-                self._compute(changes, now_ms)
-            except AssignorError as error:
-                self.core.reports.notice(group, "", str(error), now_ms)
-            changes.write()
+        # While its answer is looked at, or a task made, that is awaited, too: see `_led`.
+        if not self.is_computing(group) and self.delegations.overdue(group, deadline, now_ms):
+            self._compute_alone(group, now_ms)

@@ -92,7 +92,8 @@ def delegated() -> tuple[ConsumerGroup, Topics]:
 
 def test_a_leader_is_told_who_subscribes_to_what() -> None:
     group, topics = delegated()
-    made = task(group, topics, "client:x", at_once(question(group, topics))[0])
+    made = at_once(task(group, topics, "client:x", 10_000))
+    assert made is not None
     named = [topic.name for topic in made.topics]
     told = {
         one.member_id: {named[place] for place in made.subscriptions[one.subscription].topics}
@@ -108,5 +109,6 @@ def test_a_leader_names_a_topic_of_a_member_once() -> None:
     answer = ConsumerGroupHeartbeatRequestComputedTarget(
         group_epoch=2, members=[ConsumerGroupHeartbeatRequestComputedMember("m1", twice)]
     )
+    members, counts, _ = at_once(question(group, topics))
     with pytest.raises(AssignorError, match="twice"):
-        shares(answer, at_once(question(group, topics))[0])
+        at_once(shares(answer, members, counts))

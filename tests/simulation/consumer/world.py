@@ -518,7 +518,7 @@ class World:
 
     def _check_target(self, group: ConsumerGroup) -> None:
         delegation = self.shard._groups[self.group_id].delegation
-        if delegation is not None:
+        if delegation is not None and self.shard._groups[self.group_id].computing is None:
             self.must(self.now_ms < delegation.until_ms, "C11", f"{delegation.leader} is waited for")
             self.must(not delegation.leader or self.now_ms < delegation.due_ms, "C11", "a leader without end")
         is_old = group.assignment_epoch < group.epoch or group.checked_version != self.topics.version
