@@ -12,9 +12,10 @@ if TYPE_CHECKING:
 
 TopicPartition = tuple[str, int]
 
-REQUESTS_MAX = {"Fetch": 60, "Produce": 240, "connect": 60}
+REQUESTS_MAX = {"Fetch": 240, "Produce": 240, "connect": 60}
 """Of one client in one second, by API: several times what the busiest one of a thousand seeds asks. A
-producer whose batches take 200 bytes may have waited for the disk, with 60 records of each topic."""
+producer whose batches take 200 bytes may have waited for the disk, with 60 records of each topic, and a
+consumer then fetches what comes batch by batch."""
 OTHER_REQUESTS_MAX = 30
 TURNS_MAX = 5_000
 """Of all threads of one process in one second."""
