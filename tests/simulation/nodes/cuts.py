@@ -73,7 +73,7 @@ class Group:
             self.look()
         elif node.newest is self._map:
             node.confirmed_s = self._world.time_s
-        else:  # the answer to its SyncGroup was lost: it asks again
+        elif self._map is not None:  # the answer to its SyncGroup was lost: it asks again
             self._world.later(self._world.rng.randint(1, 50), partial(self._tell, node, self._map))
 
     def look(self) -> None:
