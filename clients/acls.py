@@ -52,7 +52,7 @@ class Acl:
     Raises ValueError."""
 
     principal: str
-    """`User:NAME`; `User:*` is everybody."""
+    """`User:NAME`; `User:*` is every user."""
     operation: str
     resource_type: str
     resource_name: str

@@ -68,7 +68,7 @@ def roundrobin() -> Plug:
 
 
 def sticky() -> Plug:
-    """Balanced, and everybody gets back what they had as far as balance allows."""
+    """Balanced, and each member gets back what it had as far as balance allows."""
     return _plug(STICKY)
 
 

@@ -101,7 +101,7 @@ class RoundRobin(_Plug):
 
 
 class Sticky(_Plug):
-    """Balanced, and everybody gets back what they had as far as balance allows."""
+    """Balanced, and each member gets back what it had as far as balance allows."""
 
     assignor = STICKY
 

@@ -70,7 +70,7 @@ class Outcome:
 
     assignor: str
     moves: int
-    """Partitions that somebody owns now and somebody else gets."""
+    """Partitions that one member owns now and another one gets."""
     fewest: int
     most: int
     """Partitions of the member with the fewest, and with the most."""

@@ -45,7 +45,7 @@ class PlannedRead:
         """Commit the ends of the ranges to the group. Call it when their rows are processed, not before.
 
         Raises SourceError when the group has members, or its offsets are not those that the read began
-        with: then somebody else has worked on the same ranges, and nothing is committed.
+        with: then another query has worked on the same ranges, and nothing is committed.
         """
         with GroupCoordinator(self._coordinators, self.group_id, self._timeout_s) as group:
             now = _offsets(group, self.ranges)

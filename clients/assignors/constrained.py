@@ -44,7 +44,7 @@ class Constrained:
             shares[exact.popleft()].append(partition)
 
     def handed_over(self) -> set[int]:
-        """Of what was given out, the partitions that somebody else owns still."""
+        """Of what was given out, the partitions that another member owns still."""
         given_up, contested = self._given_up, self._claims.contested
         moved = given_up.keys() | contested.keys()
         if not moved:
@@ -56,10 +56,10 @@ class Constrained:
             if partition in contested or given_up[partition] != member
         }
 
-    # ---- what everybody keeps ----
+    # ---- what each member keeps ----
 
     def _keep(self) -> list[int]:
-        """Returns what nobody keeps, in order."""
+        """Returns what no member keeps, in order."""
         owned: list[list[int]] = [[] for _ in self.shares]
         free = []
         for partition, owner in enumerate(self._claims.owner):
@@ -89,7 +89,7 @@ class Constrained:
         if len(mine) > least and self._full < self._extras:
             self._full += 1
             if self._full == self._extras:
-                self._exact.clear()  # nobody else may have one more
+                self._exact.clear()  # no other member may have one more
             return self._cut(member, mine, least + 1)
         if self._full < self._extras:
             self._exact.append(member)

@@ -110,7 +110,7 @@ class Evened:
     # ---- evening out ----
 
     def _even_out(self) -> None:
-        """Until a round in which nobody moved anything: a member that gave something away can take from
+        """Until a round in which nothing moved: a member that gave something away can take from
         others."""
         while self._round():
             pass

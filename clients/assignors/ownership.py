@@ -27,7 +27,7 @@ NOBODY = -1
 class Table:
     """Members and partitions of one assignment as numbers.
 
-    Members are numbered by member id. Partitions of all topics that somebody subscribes to and that have
+    Members are numbered by member id. Partitions of all topics that a member subscribes to and that have
     partitions are numbered by topic, then by partition: partition p of topic number t is `first[t] + p`.
     """
 
@@ -75,7 +75,7 @@ class Table:
 
 class Claims:
     """The owners by the newest claims. Of two that claim a partition, the one of the later generation has it;
-    of the same generation nobody has it (KAFKA-12984): one of them is wrong, and both may be at work on
+    of the same generation none has it (KAFKA-12984): one of them is wrong, and both may be at work on
     it."""
 
     def __init__(self, table: Table, claims: Iterable[Claim]) -> None:
@@ -136,7 +136,7 @@ class Nearness:
         self._without_rack = self._in_rack.pop(None, 0)
         wanted = {rack for rack in self._member_racks if rack is not None}
         self.counts = False
-        """Whether racks make a difference. If not, nobody needs to ask."""
+        """Whether racks make a difference. If not, they need not be looked at."""
         if not wanted or not racks:
             return
         for topic, name in enumerate(table.topics):

@@ -1,4 +1,4 @@
-"""Sticky: balanced, and everybody keeps what they own as far as balance allows. Protocol names `sticky` and
+"""Sticky: balanced, and each member keeps what it owns as far as balance allows. Protocol names `sticky` and
 `cooperative-sticky`, as Kafka's StickyAssignor and CooperativeStickyAssignor (KIP-54, KIP-429).
 
 Guarantees of both:
@@ -10,7 +10,7 @@ Guarantees of both:
 - Different subscriptions: the counts are as even as the subscriptions allow (the sum of their squares is the
   least), and under that no fewer partitions could move. The search for this ends after `optimum.EFFORT`
   steps; in a group that is large and far from even (thousands of subscriptions, owners at random) it can end
-  early, and then only this is sure: nobody could take a partition from a member that has two or more more.
+  early, and then only this is sure: no member could take a partition from one that has two or more more.
 - Racks (KIP-881): partitions go to members with a replica in their rack, as far as balance allows. The
   partitions of a member far from them move then, and where subscriptions differ only the last promise holds.
 - A claim counts by its generation: the latest one owns the partition; of the same generation, nobody does.

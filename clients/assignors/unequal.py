@@ -49,7 +49,7 @@ class Unequal:
             self.shares[member].append(partition)
 
     def handed_over(self) -> set[int]:
-        """Of what was given out, the partitions that somebody else owns still."""
+        """Of what was given out, the partitions that another member owns still."""
         owner, contested = self._claims.owner, self._claims.contested
         return {
             partition

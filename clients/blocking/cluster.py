@@ -134,7 +134,7 @@ class BlockingCluster:
         reasons: list[str] = []
         for node in list(self._connections):
             if self._connections[node].waiting:
-                # The next answer on it belongs to somebody else.
+                # The next answer on it belongs to another caller.
                 continue
             try:
                 return self.connection(node).ask_for(request, response)

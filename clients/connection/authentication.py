@@ -191,7 +191,7 @@ def named(mechanisms: list[str]) -> str:
 
 
 def printable(text: str, characters: int = MAX_SAID_CHARACTERS) -> str:
-    """Words of somebody else, fit for one line of a log."""
+    """Text of another party, fit for one line of a log."""
     cut = text if len(text) <= characters else f"{text[:characters]}..."
     return "".join(one if one.isprintable() else " " for one in cut).strip().rstrip(".")
 

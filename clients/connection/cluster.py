@@ -298,7 +298,7 @@ class Cluster:
     def _no_longer(self, key: _Key, task: asyncio.Task[Connection]) -> None:
         del self._opening[key]
         if not task.cancelled():
-            task.exception()  # perhaps nobody waits for it any more
+            task.exception()  # perhaps no caller waits for it any more
 
     async def connect(self, node: Node, make: Callable[..., Connection]) -> Connection:
         """A connection to that node for the caller alone, who has to close it; `make` is called as

@@ -24,7 +24,7 @@ class Incoming:
         self._start = self._end = 0
         self._is_lent = False
         self._lent: list[bytearray] = []
-        """Buffers that may be used again when nobody looks at them any more, the oldest one first."""
+        """Buffers that may be used again when no view of them is left, the oldest one first."""
 
     def room(self) -> memoryview:
         """Where to receive into; never empty."""

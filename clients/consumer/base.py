@@ -58,7 +58,7 @@ class BaseConsumer(InLoop):
         self._reader: Reader | None = None
         self._baseline = Baseline()
         self._asker: asyncio.Task[Any] | None = None
-        """The task that was given what is in hand; None: nobody was."""
+        """The task that was given what is in hand; None: no task was."""
         self._question: object = None
         """The question whose answer is in hand."""
         self._asking = False

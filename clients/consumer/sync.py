@@ -108,7 +108,7 @@ class _SyncConsumer(InThread[C]):
         finally:
             self._asker = None
         # Python lets a signal handler run when a function has been called. None is called from here on: the
-        # caller has the records, or the question stays one whose answer nobody has got.
+        # caller has the records, or its answer was never handed out.
         self._given = question
         return batches
 

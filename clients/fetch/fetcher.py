@@ -326,7 +326,7 @@ class Fetcher:
             if part is None and session is not None:
                 one.state.behind = False
                 if one.state.high_watermark < 0:
-                    # It was given up and taken again since the broker told where its end is.
+                    # It was given up and taken again since the broker reported its end.
                     session.failed()
             elif part is None:
                 one.state.not_before_s = asyncio.get_running_loop().time() + RETRY_S

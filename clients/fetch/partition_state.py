@@ -60,7 +60,7 @@ class Handed:
         self.error: PartitionError | None = None
         self.looked = False
         self.batch: Callable[[], Kept | None] = lambda: None
-        """The batch of them, as long as anybody keeps it."""
+        """The batch of them, as long as a reference keeps it."""
 
     @property
     def stands(self) -> bool:

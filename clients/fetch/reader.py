@@ -241,7 +241,7 @@ class Reader:
 
     def reported(self, error: PartitionError) -> None:
         """The application has got this error. A deserializer is asked again, as it may have failed for the
-        moment, or have been interrupted by somebody else's exception."""
+        moment, or have been interrupted by another caller's exception."""
         state = self.states.get((error.topic, error.partition))
         if isinstance(error, UnreadRecordError) and state is not None and state.error is error:
             state.error = None

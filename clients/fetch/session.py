@@ -1,4 +1,4 @@
-"""A fetch session (KIP-227) with one broker over one connection: what the broker has been told already.
+"""A fetch session (KIP-227) with one broker over one connection: what the broker knows already.
 
 No I/O here. As Java's `FetchSessionHandler`: a request is built from the session, and its answer moves the
 session on; a request without an answer leaves it in doubt, and the next one ends it and begins another.

@@ -466,7 +466,7 @@ class Driver:
             done(result, None)
 
     async def _delegated(self, action: ComputeTarget) -> None:
-        """Compute what the coordinator asks for. A failure is told: then another member computes, or it
+        """Compute what the coordinator asks for. A failure is reported: then another member computes, or it
         does so itself."""
         assert self._cluster is not None
         assert self._delegate is not None

@@ -165,7 +165,7 @@ class Member:
         self._driver.polled()
 
     def store(self, offsets: Offsets, *, generation: int | None = None) -> None:
-        """These are processed: what auto-commit commits. From any thread; asks nobody.
+        """These are processed: what auto-commit commits. From any thread; sends no request.
 
         Offsets that were stored for an assignment go with it if it is lost. `generation`: of the assignment
         that the work belongs to. Raises CommitFailedError if that is over, or if there is no assignment."""

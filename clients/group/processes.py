@@ -10,7 +10,7 @@ import weakref
 from typing import Protocol
 
 AT_EXIT_S = 1.0
-"""The time that the end of the process waits for members that nobody has stopped."""
+"""The time that the end of the process waits for members that were not stopped."""
 
 
 class Running(Protocol):

@@ -73,7 +73,7 @@ def consumer_member(
     partitions when it rebalances (KIP-429): `on_revoked` is asked for those only that move away, and
     `on_assigned` gets the whole new assignment each time. With an eager one it gives up everything first.
     When a client joins that knows eager ones only, the group goes over to one of those: a leader of this
-    library has all give up what they hold before anybody gets it; under another leader, `on_lost`
+    library has all give up what they hold before another member gets it; under another leader, `on_lost`
     reports what others have taken.
 
     Every `metadata_max_age_ms` a member with a pattern looks whether other topics match, and the leader looks

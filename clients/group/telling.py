@@ -27,7 +27,7 @@ logger = logging.getLogger("ringleader.clients.group.membership")
 WINDOW_MS = 30_000
 """A maximum is of the last one to two windows, as Java's clients have them."""
 ERROR_MS = 60_000
-"""An error that is older is told no more."""
+"""An error that is older is not reported any more."""
 LEFT_MS = 600_000
 """A membership that was given up longer ago than this is not reported."""
 LOOK_S = 1.0

@@ -21,7 +21,7 @@ ASSIGNMENT_WAIT_S = 2.0
 class ConsumedOffsets:
     """The offsets for every commit, of the application, and of the member when it commits by itself.
 
-    A commit belongs to the generation that the application knows of: what it has may be somebody else's in a
+    A commit belongs to the generation that the application knows of: what it has may be another member's in a
     later one. Partitions that stayed through a rebalance go on under the next.
     """
 
@@ -114,7 +114,7 @@ class ConsumedOffsets:
         member.commit_nowait(offsets, generation=self.generation, on_done=on_done)
 
     def _read_now(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, PartitionState]:
-        """Raises CommitFailedError for what this consumer does not have: somebody else commits that. A batch
+        """Raises CommitFailedError for what this consumer does not have: another member commits that. A batch
         in hand may be from before its partition went away and came back: others have read on since."""
         found, states = {}, self._revoked | self._states()
         in_hand = {} if self._reader is None else self._reader.in_hand

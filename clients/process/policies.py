@@ -29,7 +29,7 @@ class Skip:
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """Hand the record to somebody else, and count it as done when that has ended well.
+    """Hand the record to another handler, and count it as done when that has ended well.
 
     `send` gets a `FailedRecord` and may be a coroutine function. An exception of it ends `process`: the
     record comes again."""

@@ -204,7 +204,7 @@ class Processing:
         self._reader.fill(state, waiting > share - max(1, share // 2))
 
     async def _refused(self, error: CorruptRecordError | UnreadRecordError) -> None:
-        """Records that nobody can read, or not now."""
+        """Records that cannot be read, or not now."""
         state = self._reader.states.get((error.topic, error.partition))
         if isinstance(error, UnreadRecordError) and error.topic in self._retry_topics:
             left_s = wait_s(error.headers)
@@ -260,7 +260,7 @@ class Processing:
         failed: FailedRecord | None,
         error: Exception,
     ) -> bool:
-        """Whether the policy counts it as done. `failed`: None for a batch that nobody can read."""
+        """Whether the policy counts it as done. `failed`: None for a batch that cannot be read."""
         where = self._name if failed is None else f"{self._name}: {_place(failed.record)}"
         if isinstance(policy, RetryTopics) and failed is not None:
             if await policy.put_off(failed):
@@ -298,7 +298,7 @@ class Processing:
                 self._lanes.end(work)
                 self._counts["records_done"] += 1
         except asyncio.CancelledError as error:
-            if not self._over:  # nobody but the handler did that
+            if not self._over:  # the handler alone did that
                 self._fail(RuntimeError(f"the handler of {self._name} cancelled itself: {error!r}"))
         except BaseException as error:  # sys.exit() in a handler, too: it would end the loop under all others
             self._fail(error)
@@ -366,7 +366,7 @@ class Processing:
         logger.info("%s: %s is tried again in %.1f s: %r", self._name, where, pause_s, error)
         self._lanes.rest(work)
         if work.state.suspended or self._over:
-            return  # nobody begins with it any more: it comes again
+            return  # it is not begun any more: it comes again
         self._resting[work] = asyncio.get_running_loop().call_later(pause_s, self._again, work)
 
     def _again(self, work: Work) -> None:

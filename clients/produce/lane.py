@@ -16,8 +16,9 @@ MAX_EPOCH = 2**15 - 1
 
 
 class Parcel(OutgoingBatch):
-    """A batch on its way. `fate`: where the outcomes of its records are told, which begin there at `skipped`.
-    `size_bytes`: what they take of the memory; `era`: how many calls of `flush` were before the first."""
+    """A batch on its way. `fate`: where the outcomes of its records are reported, which begin there at
+    `skipped`. `size_bytes`: what they take of the memory; `era`: how many calls of `flush` were before the
+    first."""
 
     __slots__ = ("era", "fate", "size_bytes", "skipped", "tries")
 

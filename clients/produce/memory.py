@@ -25,11 +25,11 @@ class Memory:
         return self._entrance.used_bytes
 
     def has_room(self, size_bytes: int) -> bool:
-        """Whether nobody has to wait for it."""
+        """Whether no caller has to wait for it."""
         return not self.waiting and self.used_bytes + size_bytes <= self.limit_bytes
 
     def take_now(self, size_bytes: int) -> bool:
-        """Whether there was room, and nobody before."""
+        """Whether there was room, and no earlier caller waits."""
         if not self.has_room(size_bytes):
             return False
         self._entrance.used_bytes += size_bytes

@@ -89,7 +89,7 @@ class Fate:
             future.set_result(record_metadata(written, index))
         else:
             future.set_exception(error)
-            future.exception()  # it is in the log, if nobody asks for it
+            future.exception()  # it is in the log, if the application does not ask for it
 
     def known(self, index: int) -> asyncio.Future[RecordMetadata] | None:
         """The outcome of a record if it has one of its own."""

@@ -128,7 +128,7 @@ class PartitionQueue(Generic[B]):
             self.batches = [found for found in self.batches if found.first > batch.first]
 
     def back(self, *batches: OutgoingBatch) -> None:
-        """Batches that were not taken, or of which nobody knows."""
+        """Batches that were not taken, or whose outcome is unknown."""
         self._halted = True
         for batch in batches:
             bisect.insort(self.batches, batch, key=lambda found: found.first)

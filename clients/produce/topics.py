@@ -30,7 +30,7 @@ STICKY_BYTES = 16_384
 
 class Sticky:
     """Where records without a key go: to one partition for some bytes, then to the next (KIP-794). `filled`
-    is told of the partition if its batch has no room for another round: it waits for no more."""
+    learns the partition if its batch has no room for another round: it waits for no more."""
 
     def __init__(self, known: TopicMetadata, batch_bytes: int, filled: Callable[[int], None]) -> None:
         self.known, self._available = known, _available(known)

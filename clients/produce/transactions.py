@@ -203,7 +203,7 @@ class Transactions:
         """Raises the error that a final answer means."""
         if not code:
             return
-        # With V2 a producer whose transaction was ended for its time is told that there is none.
+        # With V2 a producer whose transaction was ended for its time hears that there is none.
         ended = request == "EndTxn" and code == ErrorCode.INVALID_TXN_STATE and self._v2
         if (code in FENCED or ended) and self.id is not None:
             error: ClientError = self.fenced(code)

@@ -193,7 +193,7 @@ def report(*arguments: Any, **options: Any) -> None:
 
 
 def _must_cover(view: View) -> None:
-    """A gate does not pass for a time that nobody saw."""
+    """A gate does not pass for a time that no watcher saw."""
     oldest_ms, newest_ms, times = view.history.oldest_ms, view.history.newest_ms, view.times
     since_ms, until_ms = view.window.since_ms, view.window.until_ms
     if oldest_ms is None or oldest_ms > since_ms:

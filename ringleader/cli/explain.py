@@ -127,7 +127,7 @@ def explain(
 def _say_present(
     out: Console, past: Past, spans: list[MemberSpan], reports: dict[str, Event], times: Times
 ) -> None:
-    """Members that are still there, with what their clients told of themselves."""
+    """Members that are still there, with what their clients reported."""
     members = {one.member_id: one for one in (past.state.members if past.state else ())}
     for span in spans:
         if span.until_ms is None:

@@ -20,7 +20,7 @@ REMEMBERED = 10_000
 
 
 class AsJson:
-    """All that is known, also what was said before and is known better now: the same id again, which
+    """All that is known, also what was printed before and is known better now: the same id again, which
     revises."""
 
     def __init__(self, cluster: str = "") -> None:

@@ -300,7 +300,7 @@ class Times:
         ago_ms = self.now_ms - at_ms
         if abs(ago_ms) < 1_000:
             return "now"
-        # To the larger unit only: nobody counts the seconds of yesterday.
+        # To the larger unit only: the seconds of yesterday do not matter.
         words = length(round(abs(ago_ms), -3)).split(" ")
         said = " ".join(words[:2] if abs(ago_ms) < 36e5 or abs(ago_ms) >= 864e5 * 3 else words)
         return f"{said} ago" if ago_ms > 0 else f"in {said}"

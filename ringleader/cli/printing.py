@@ -92,7 +92,7 @@ class Printer:
                 await consumer.wait_assigned()
             await self._print_all(consumer)
             if isinstance(consumer, GroupConsumer):
-                # The last batch has been printed, and nobody asks for another one.
+                # The last batch has been printed, and no other one is wanted.
                 await consumer.commit(timeout_s=TIMEOUT_MS / 1000)
         finally:
             await consumer.stop(timeout_s=TIMEOUT_MS / 1000)

@@ -178,7 +178,7 @@ def _lag_and_rate(history: History, group: str, now: int) -> tuple[int | None, f
     ]
     if (
         len({at_ms for _, _, at_ms, _ in points}) < 2
-    ):  # nobody looks at lags so far: the commits tell the rate
+    ):  # lags are not looked at so far: the commits show the rate
         points = [
             (one.topic, one.partition, one.at_ms, one.offset)
             for one in history.commits(group, since_ms=now - RATE_MS, until_ms=now)
@@ -228,7 +228,7 @@ def shown(rows: list[Row], times: Times) -> Table:
 
 
 class _Live:
-    """The table on a terminal, until somebody presses q."""
+    """The table on a terminal, until q is pressed."""
 
     def __init__(self, sort: Sort, interval_s: float, *, gone: bool, utc: bool) -> None:
         self._sort, self._interval_s, self._gone, self._utc = sort, interval_s, gone, utc

@@ -1,5 +1,5 @@
 """``ringleader users``: who may log in by SCRAM and PLAIN. Works against any Kafka that keeps SCRAM users,
-and on what a daemon or nodes keep, when nobody can log in yet."""
+and on what a daemon or nodes keep, when no user can log in yet."""
 
 from __future__ import annotations
 

@@ -8,8 +8,8 @@ from typing import Any
 
 def sparing_pydantic(command: Any) -> Any:
     """The command, and those below it, with texts and missing values taken as they are. typer converts all by
-    pydantic, also what nobody gave: to load it takes two fifths of the start of a command, and a converter
-    for each setting a seventh of the start of `serve`."""
+    pydantic, also options that are not given: to load it takes two fifths of the start of a command, and a
+    converter for each setting a seventh of the start of `serve`."""
     command.get_params = functools.partial(_parameters, command.get_params)
     for below in getattr(command, "commands", {}).values():
         sparing_pydantic(below)

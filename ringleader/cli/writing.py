@@ -27,7 +27,7 @@ ASKED = "ringleader: It ends when what is on its way has been written; Ctrl-C ag
 
 
 def typed() -> bool:
-    """Whether somebody types at a terminal. A shell may have closed standard input (``<&-``)."""
+    """Whether a person types at a terminal. A shell may have closed standard input (``<&-``)."""
     return sys.stdin is not None and sys.stdin.isatty()
 
 
@@ -36,8 +36,8 @@ class WrongLineError(Exception):
 
 
 class _Interrupts:
-    """Ctrl-C ends the reading at once, but not the writing in its middle, or nobody knew what was written. A
-    second one does."""
+    """Ctrl-C ends the reading at once, but not the writing in its middle: what was written would be unknown.
+    A second one does."""
 
     def __init__(self) -> None:
         self._allowed = self._asked = False

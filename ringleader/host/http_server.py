@@ -60,7 +60,7 @@ ONLY_TLS = {"Strict-Transport-Security": "max-age=31536000"}
 
 def read_token(file: Path) -> str:
     """The token in a file. Raises ValueError, one sentence: for a file that cannot be read, and for a token
-    that is too short to keep anybody out."""
+    that is too short to keep an attacker out."""
     try:
         with file.open() as stream:
             found = stream.read(TOKEN_MAX_CHARS + 2)
@@ -245,7 +245,7 @@ class HttpServer(uvicorn.Server):
     def _welcomed(self, came: socket.socket, task: asyncio.Task[None]) -> None:
         self._welcoming.pop(task, None)
         if task.cancelled():
-            came.close()  # nobody else does where it had not begun
+            came.close()  # nothing else does where it had not begun
 
     def _context(self) -> ssl.SSLContext | None:
         tls = self._tls

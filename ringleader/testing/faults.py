@@ -265,7 +265,7 @@ class _Link:
                 writer.transport.abort()
 
     async def run(self, host: str, port: int) -> None:
-        """Pass on requests one by one, as the coordinator works on them, until somebody ends it."""
+        """Pass on requests one by one, as the coordinator works on them, until it is ended."""
         answers, self._behind = await asyncio.open_connection(host, port)
         coming = asyncio.ensure_future(_frame(self._reader))
         try:

@@ -64,7 +64,7 @@ class RecordColumns:
     append_time: Any
     """Whether each timestamp is the broker's: 1 or 0; a plain int when it is the same for all."""
     headers: Sequence[Headers] | None
-    """For each record; None when no record has any, or nobody asked."""
+    """For each record; None when no record has any, or they were not asked for."""
 
 
 def record_batches(

@@ -25,7 +25,7 @@ CALL_TIMEOUT_S = 10.0
 
 
 class AssignedPartitions:
-    """A ``Group`` that nobody joins: the partitions are those of the option, for good. Commits are taken by
+    """A ``Group`` without members: the partitions are those of the option, for good. Commits are taken by
     the coordinator while the group has no members."""
 
     def __init__(self, options: StreamOptions) -> None:
@@ -34,7 +34,7 @@ class AssignedPartitions:
         self._looked = False
 
     def empty(self) -> bool:
-        """Whether nobody is in the group. Raises GroupUnavailableError."""
+        """Whether the group has no member. Raises GroupUnavailableError."""
         return not self.others()
 
     def start(self, ownership: Ownership, alone: bool) -> None:

@@ -64,7 +64,7 @@ class ConsumerGroup:
         self._consumer_protocol = options.group_protocol == "consumer"
 
     def empty(self) -> bool:
-        """Before ``start``: whether nobody is in the group. Raises GroupUnavailableError."""
+        """Before ``start``: whether the group has no member. Raises GroupUnavailableError."""
         return not self._describe().group.members
 
     def start(self, ownership: Ownership, alone: bool) -> None:

@@ -238,7 +238,7 @@ class SourceDriver:
         if self._options.members != "auto":
             return given or 1
         if self._targets is not None or not self._options.shared_group:
-            # Nobody to divide with, or nobody for long: more members would only take longer to join.
+            # No other member to divide with, or none for long: more members would only take longer to join.
             return 1
         # More members than partitions would never get one, and would keep other consumers from theirs.
         return max(1, min(given or partitions, partitions, MOST_MEMBERS))
@@ -260,7 +260,7 @@ class SourceDriver:
             return
         self._group.grow(self._members)
         if not self._ends or any(end > self._next_offsets.get(tp, end) for tp, end in self._ends.items()):
-            # While a partition moves between members nobody reads it: "nothing to read" may not be true.
+            # While a partition moves between members none reads it: "nothing to read" may not be true.
             self._growing_until_s = time.monotonic() + self._timing.first_assignment_wait_s
 
     def _follow_topics(self) -> None:
@@ -300,7 +300,7 @@ class SourceDriver:
             if self._batch_commits.unknown_topic:
                 self._without_deleted(batch)
             return False
-        # Also of partitions of other members: the next owner may skip rows that nobody else wrote.
+        # Also of partitions of other members: the next owner may skip rows that no other query wrote.
         self._positions.note_finished(batch.uncommitted(), batch.document.token)
         self._batch = None
         self._ownership.end()

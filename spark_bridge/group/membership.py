@@ -41,7 +41,7 @@ class OwnedPartition:
     """One unbroken time in which one member of this query owns one partition.
 
     It goes on through rebalances that leave the partition with that member. When the partition is given
-    up and comes back it is another one: in between somebody else may have gone on.
+    up and comes back it is another one: in between another member may have gone on.
     """
 
     partition: TopicPartition
@@ -64,7 +64,7 @@ class Group(Protocol):
     """The calls of the source to its membership. Calls block; errors as named."""
 
     def empty(self) -> bool:
-        """Before ``start``: whether nobody is in the group. Raises GroupUnavailableError."""
+        """Before ``start``: whether the group has no member. Raises GroupUnavailableError."""
 
     def start(self, ownership: Ownership, alone: bool) -> None:
         """Join; from now on ``ownership`` gets assignments and revocations. Returns at once.
@@ -263,7 +263,7 @@ class Ownership:
         """These commits by member, as of its generation now; those of partitions that it does not have any
         more are left out.
 
-        Both in one look: by a later generation the partition may be somebody else's, who has gone on.
+        Both in one look: by a later generation the partition may be another member's, which has gone on.
         """
         with self._changed:
             by_index: dict[int, dict[TopicPartition, int]] = {}

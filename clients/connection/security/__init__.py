@@ -45,7 +45,7 @@ NEEDS_PROTOCOL = (
     "ssl.certificate.location",
     "ssl.certificate.pem",
 )
-"""A user that sets one of these wants more than the default, a connection that anybody can read."""
+"""A user that sets one of these wants more than the default, a connection that others can read."""
 
 REFUSED = {
     "ssl.cipher.suites": "the ciphers are those of this machine's OpenSSL",
@@ -111,7 +111,7 @@ def _sasl(properties: Mapping[str, str]) -> Sasl:
         raise ValueError(f"sasl.mechanism {found}; there are {', '.join(MODULES)}")
     module = _module(properties, mechanism)
     if mechanism == "OAUTHBEARER":
-        # It loads an HTTP client, which nobody else needs.
+        # It loads an HTTP client, which nothing else needs.
         from ringleader.clients.connection.security.oauth import oauth_from_properties
 
         return oauth_from_properties(properties, module)

@@ -46,7 +46,7 @@ class TokenUnavailableError(RetriableError):
 
 @dataclass(frozen=True, slots=True)
 class SaslPlain:
-    """Name and password as they are (PLAIN, RFC 4616): over TLS only, or anybody on the way reads them."""
+    """Name and password as they are (PLAIN, RFC 4616): over TLS only, or others on the way can read them."""
 
     username: str
     password: str = field(repr=False)
@@ -145,7 +145,7 @@ def scram_conversation(username: str, password: str, hash_name: str, nonce: str)
     first = _scram_fields(server_first, "rsi")
     salt, iterations = _salt(first["s"]), _iterations(first["i"])
     whole_nonce = first["r"]
-    # A nonce that the server has not added to would let somebody repeat an old conversation.
+    # A nonce that the server has not added to would let an attacker repeat an old conversation.
     longer = whole_nonce.startswith(nonce) and len(whole_nonce) > len(nonce)
     if not longer or not _NONCE.fullmatch(whole_nonce):
         raise AuthenticationError("the server's SCRAM nonce is not a longer one than this client's own")

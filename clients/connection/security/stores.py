@@ -128,7 +128,7 @@ def _load_key(context: ssl.SSLContext, names: str, pem: bytes, properties: Mappi
         asked.append(True)
         return password
 
-    # The ssl module reads keys from files only. This one is for nobody else's eyes, and gone at once.
+    # The ssl module reads keys from files only. No other user can read this one, and it is deleted at once.
     handle, path = tempfile.mkstemp(prefix="ringleader-", suffix=".pem")
     try:
         with os.fdopen(handle, "wb") as stream:

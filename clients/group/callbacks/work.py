@@ -35,7 +35,8 @@ class Piece:
 
 
 class WorkGate:
-    """Lets work begin while there is an assignment and nobody wants it back. From any thread; never waits.
+    """Lets work begin while there is an assignment that the group does not want back. From any
+    thread; never waits.
 
     Work inside of work in hand always gets in: it is a part of it. Inside are the same task or thread, and
     tasks that were made there (`asyncio.TaskGroup`, `asyncio.to_thread`), as long as that work lasts.

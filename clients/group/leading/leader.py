@@ -174,7 +174,7 @@ class Leading:
     def _held_before(self, protocol: str) -> float:
         """The generation before which what a member claims is still in its hands, under an eager protocol:
         the group has just come from a cooperative one, or a member has missed the round that asked for it.
-        Then everybody gets what they hold, and nobody anything else; and the group rebalances once more, for
+        Then each member gets what it holds, and nothing else; and the group rebalances once more, for
         which all give up everything, as an eager protocol asks of them. So no partition has two owners."""
         machine = self._machine
         if machine is None or is_cooperative(protocol) or not machine.state.settings.cooperative:
@@ -462,7 +462,7 @@ def _read_member(info: MemberInfo, lists: dict[tuple[str, ...], tuple[str, ...]]
 
 def _owned(members: Sequence[AssignorMember], before: float) -> Assignment:
     """The partitions that members claim since before that generation; of two that claim the same one, the
-    member of the newer generation has it. Empty if nobody holds anything."""
+    member of the newer generation has it. Empty if no member holds anything."""
     owners: dict[TopicPartition, tuple[int, str]] = {}
     for member in members:
         if before < inf and not 0 <= member.generation < before:

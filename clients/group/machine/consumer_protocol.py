@@ -166,7 +166,7 @@ class ConsumerProtocol:
             had_regex=self.had_regex,
         )
         self.computed_sent = self.computed
-        # Without an answer nobody knows which report the coordinator has: the next heartbeat is a full one.
+        # Without an answer it is unknown which report the coordinator has: the next heartbeat is a full one.
         self.reporting, self.reported = report, None
         timeout_ms = state.settings.heartbeat_timeout_ms
         state.send(name, request, self._beaten, now_ms, timeout_ms)

@@ -19,8 +19,8 @@ POLL_EXPIRED = "consumer poll timeout has expired"
 
 def leave(state: MemberState, reason: str, now_ms: int, timeout_ms: int, silently: bool) -> None:
     """Give up the assignment, then leave, all within `timeout_ms`. A part of it is kept for the coordinator's
-    answer, which has 1 s at least, though nobody may wait for it, and `leave_timeout_ms` at most. Silently:
-    without LeaveGroup, as a static member does that will be back."""
+    answer, which has 1 s at least, though the caller may not wait for it, and `leave_timeout_ms` at most.
+    Silently: without LeaveGroup, as a static member does that will be back."""
     if state.phase in OVER or state.leave_reason is not None:
         return
     state.leave_reason, state.leave_silently = reason, silently
