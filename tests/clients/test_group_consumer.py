@@ -170,14 +170,16 @@ def fetches_again(coordinator: Coordinator) -> Callable[[], bool]:
 
 
 async def test_an_answer_for_an_older_position_is_not_taken(coordinator: Coordinator, source: Source) -> None:
-    source.put(("t", 0), 50)
+    for _ in range(10):
+        source.put(("t", 0), 5)
     async with consumer(coordinator) as one:
         await one.__anext__()
-        for target in (20, 40, 10, 30):
+        for older, target in ((0, 20), (45, 10), (30, 40), (40, 0)):
             again = fetches_again(coordinator)
             coordinator.faults.delay("Fetch", 0.05, times=1)
-            one.seek(("t", 0), 0)
+            one.seek(("t", 0), older)
             await until(again)
+            coordinator.faults.delay("Fetch", 0.1, times=1)  # so that the older answer comes first
             one.seek(("t", 0), target)
             assert (await one.__anext__()).record.offset == target
 
