@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
+
+import pytest
 
 from ringleader import GroupConsumer
 from ringleader.clients.group import telling
@@ -139,12 +142,18 @@ async def test_a_member_that_is_not_to_tell_asks_for_nothing(tmp_path: Path) -> 
             assert telemetry.count(0) == 1
 
 
-async def test_nothing_is_asked_of_a_coordinator_that_does_not_want_to_know(tmp_path: Path) -> None:
+async def test_nothing_is_asked_of_a_coordinator_that_does_not_want_to_know(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
     changed = settings(tmp_path).model_copy(update={"telemetry_enable": False})
     async with (
         Node(changed) as node,
         GroupConsumer(node.bootstrap, "billing", ["orders"], heartbeat_interval_ms=50) as consumer,
     ):
-        await until(lambda: consumer.metrics().member.heartbeats > 0)
+        # The member has looked whether it wants to: it does so every second.
+        beats = round(1.5 * telling.LOOK_S * 1000 / 50)
+        await until(lambda: consumer.metrics().member.heartbeats > beats)
         routes = node.server.routes
         assert not any(routes[key].requests for key in (71, 72) if key in routes)
+    assert "not told" not in caplog.text
