@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from ringleader.coordinator import identity
 from ringleader.coordinator.config import Settings
 from ringleader.coordinator.identity import IDENTITY_FILE, make_directory
 from ringleader.coordinator.node import Node
@@ -152,3 +153,13 @@ def test_directories_are_made_with_those_above(tmp_path: Path) -> None:
     make_directory(tmp_path / "a" / "b" / "c")
     make_directory(tmp_path / "a" / "b" / "c")
     assert (tmp_path / "a" / "b" / "c").is_dir()
+
+
+def test_the_name_of_each_new_directory_is_synced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before anything in it counts: a power cut takes a whole directory whose name is not."""
+    synced: list[Path] = []
+    monkeypatch.setattr(identity, "sync_path", synced.append)
+    make_directory(tmp_path / "above" / "data")
+    assert synced == [tmp_path, tmp_path / "above"]
+    make_directory(tmp_path / "above" / "data")
+    assert len(synced) == 2
