@@ -98,7 +98,6 @@ class Targets(Part):
     ) -> Iterator[None]:
         """The rest of the work on a target that members compute. If the group begins another epoch, it is
         worth nothing any more."""
-        core = self.core
         found: Made | Task | Fallback = Fallback.WAIT
         while self._is_of(group, consumer) and consumer.epoch == epoch:
             try:
@@ -107,17 +106,11 @@ class Targets(Part):
                 found = stop.value
                 break
             yield
-        core.begin_change()
-        if group.computing is consumer:
-            group.computing = None
-        if isinstance(found, Made):
-            changes = Changes(core, group)
-            self._install(changes, epoch, found, core.work.now_ms)
-            changes.write()
-        elif found is Fallback.COMPUTE:
-            self._compute_alone(group, core.work.now_ms)
-        elif group.delegation is not None:
-            self._wait_on(group.delegation, core.work.now_ms)
+        self._end(group, consumer, epoch, found if isinstance(found, Made) else None)
+        if found is Fallback.COMPUTE:
+            self._compute_alone(group, self.core.work.now_ms)
+        elif not isinstance(found, Made) and group.delegation is not None:
+            self._wait_on(group.delegation, self.core.work.now_ms)
 
     def _wait_on(self, waits: Delegation, now_ms: int) -> None:
         """Long work has brought no target; its time may have ended meanwhile."""
@@ -199,12 +192,16 @@ class Targets(Part):
         except AssignorError as error:
             made = None
             core.reports.notice(group, "", str(error), core.work.now_ms)
-        core.begin_change()
+        self._end(group, consumer, epoch, made if self._is_of(group, consumer) else None)
+
+    def _end(self, group: Group, consumer: ConsumerGroup, epoch: int, made: Made | None) -> None:
+        """The work in steps is over. `made`: the target of that epoch, if it has brought one."""
+        self.core.begin_change()
         if group.computing is consumer:
             group.computing = None
-        if made is not None and self._is_of(group, consumer):
-            changes = Changes(core, group)
-            self._install(changes, epoch, made, core.work.now_ms)
+        if made is not None:
+            changes = Changes(self.core, group)
+            self._install(changes, epoch, made, self.core.work.now_ms)
             changes.write()
 
     def _is_of(self, group: Group, consumer: ConsumerGroup) -> bool:
