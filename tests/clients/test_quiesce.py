@@ -114,8 +114,8 @@ def test_what_outlives_the_work_it_began_in_is_no_part_of_it() -> None:
     ("settings", "hold_ms", "work_ms"),
     [
         ({"rebalance_timeout_ms": 60_000}, 60_000, 59_000),
-        ({"rebalance_timeout_ms": 60_000, "quiesce_timeout_ms": 2_000}, 2_000, 1_800),
-        ({"rebalance_timeout_ms": 1_000, "quiesce_timeout_ms": 2_000}, 1_000, 900),
+        ({"rebalance_timeout_ms": 60_000, "quiesce_timeout_ms": 2_000}, 2_000, 1_500),
+        ({"rebalance_timeout_ms": 1_000, "quiesce_timeout_ms": 2_000}, 1_000, 750),
     ],
 )
 def test_the_bound(settings: dict[str, Any], hold_ms: int, work_ms: int) -> None:
@@ -135,7 +135,7 @@ def test_leaving_in_a_hurry_bounds_work_in_hand_as_well() -> None:
     script.leave(timeout_ms=500)
     revoked_by_ms = began_ms + 375  # a quarter is for the coordinator's answer
     assert script.due_ms() == revoked_by_ms
-    assert script.told_last(TellRevoked).work_until_ms == revoked_by_ms - 37
+    assert script.told_last(TellRevoked).work_until_ms == revoked_by_ms - 93
 
 
 # ---- members ----
@@ -180,7 +180,8 @@ async def test_work_that_does_not_end(coordinator: Coordinator, caplog: pytest.L
             entered.set()
             await asyncio.Event().wait()
 
-    async with member(coordinator, diary, quiesce_timeout_ms=500) as one:
+    # A second is left for on_revoked: a computer that is busy is late by less.
+    async with member(coordinator, diary, quiesce_timeout_ms=4_000) as one:
         task = asyncio.create_task(work(one))
         await entered.wait()
         async with member(coordinator) as two:

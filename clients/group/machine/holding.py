@@ -23,8 +23,9 @@ def revoke(state: MemberState, reason: str, hold_until_ms: int, now_ms: int, mov
     state.counters.revoking_ms = now_ms
     state.join_reason = reason
     state.moving = moving
-    # Work that does not end leaves on_revoked a tenth of the time, so that it is called in any case.
-    work_until_ms = hold_until_ms - min(1_000, max(0, hold_until_ms - now_ms) // 10)
+    # Work that does not end leaves on_revoked a quarter of the time, so that it is called in any case: also
+    # where other work holds the event loop up for a while.
+    work_until_ms = hold_until_ms - min(1_000, max(0, hold_until_ms - now_ms) // 4)
     part = "a part of " if moving else ""
     state.say(logging.INFO, f"giving up {part}generation {held.generation}: {reason}")
     revoked = Revoked(held.generation, held.member_id, moving or held.assignment, reason, bool(moving))
