@@ -25,7 +25,7 @@ help: ## Say what there is
 	@echo "make test    all tests but those of the benchmarks"
 	@echo "make test-bench  do the benchmarks run, beside Apache Kafka and kfake where these can? (about two minutes)"
 	@echo "make nightly what \`make test\` and \`make interop\` draw a share of, as a whole; many seeds (needs a JDK 17+ and Maven)"
-	@echo "make mutants do the tests notice a broken promise? (all 1,100 rules: an hour)"
+	@echo "make mutants do the tests notice a broken promise? (all 1,100 rules: an hour or two)"
 	@echo "make simulate  fresh seeds of all simulated worlds, on all cores (SEEDS=n of each, 100 if not given)"
 	@echo "make fuzz MINUTES=10  does any input do what it should not? (all cores, for so long)"
 	@echo "make interop the scenarios of tests/interop on a real Apache Kafka broker (needs a JDK 17+ and Maven)"

@@ -3,7 +3,9 @@
 Each rule of the TOML files beside this module breaks one promise (`rules.py` says how a rule is written). It
 is applied to a copy of the tree. There the tests run that the rule names, and one of them must fail; a rule
 that names none breaks the group machine, and a seed of the simulation must violate an invariant. Exit status:
-0 all were caught, 1 one survived, 2 a rule no longer fits the code, or a test fails without any.
+0 all were caught, 1 one survived, 2 a rule no longer fits the code, its judges could not run, or a test fails
+without any. A whole run takes an hour or more: `--kept FILE` keeps what was found out, and a later run over
+the same tree goes on there.
 """
 
 from __future__ import annotations
@@ -13,10 +15,12 @@ import itertools
 import json
 import os
 import re
+import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from pathlib import Path
 
 from tests.mutants.rules import Rule, StaleRuleError, read
 from tests.mutants.trees import TIMEOUT_S, broken, run, run_tests
@@ -72,10 +76,43 @@ def hunt(rule: Rule) -> Hunt:
     return judge(rule.judges, rule) if rule.judges else simulate(rule)
 
 
+class Kept:
+    """What was found out about this tree, in a file; nothing of another tree counts."""
+
+    def __init__(self, file: Path | None) -> None:
+        self._file, self._tree = file, proof.tree()
+        self.hunts, self.passed = dict[str, Hunt](), set[str]()
+        for line in file.read_text().splitlines() if file is not None and file.exists() else ():
+            known = json.loads(line)
+            if known.pop("tree") != self._tree:
+                continue
+            if (name := known.pop("rule", None)) is None:
+                self.passed.update(known["passed"])
+            else:
+                self.hunts[name] = Hunt(**known)
+
+    def pass_(self, tests: list[str]) -> None:
+        """These pass in a tree that nothing breaks."""
+        self._add({"passed": tests})
+
+    def hunt(self, name: str, hunt: Hunt) -> None:
+        """The fate of one rule's mutant."""
+        self.hunts[name] = hunt
+        self._add({"rule": name, **asdict(hunt), "text": ""})
+
+    def _add(self, line: dict[str, object]) -> None:
+        if self._file is not None:
+            with self._file.open("a") as file:
+                file.write(json.dumps({"tree": self._tree, **line}) + "\n")
+
+
 def main() -> int:
     """Hunt all, or those named."""
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
     parser.add_argument("names", nargs="*", help="mutants to hunt (default: all)")
+    parser.add_argument(
+        "--kept", metavar="FILE", type=Path, help="go on where an earlier run over this tree was ended"
+    )
     proof.add_option(parser)
     given = parser.parse_args()
     names = given.names
@@ -83,20 +120,17 @@ def main() -> int:
     if unknown := set(names) - set(rules):
         parser.error(f"there is no mutant {min(unknown)}")
     wanted = [rules[name] for name in names] or list(rules.values())
+    kept = Kept(given.kept)
     # A test that fails anyway would catch every mutant.
-    tests = sorted({test for rule in wanted for test in rule.judges})
-    worst, caught = 0, 0
+    tests = {test for rule in wanted for test in rule.judges}
     with ThreadPoolExecutor(WORKERS) as pool:
-        for unbroken in pool.map(lambda some: judge(some, None), _shares(tests)):
-            if unbroken.caught_by:
-                print(unbroken.text[-OUTPUT_CHARS:], file=sys.stderr)
-                print(f"{unbroken.caught_by} fails without any mutant", file=sys.stderr)
-                worst = 2
-        if worst:
-            return worst
+        if not _pass(pool, kept, sorted(tests - kept.passed)):
+            return 2
         print("all judges pass without mutants", flush=True)
-        for number, (rule, result) in enumerate(zip(wanted, pool.map(_tried, wanted), strict=True), 1):
-            if isinstance(result, StaleRuleError):
+        worst, caught = 0, 0
+        hunts = pool.map(lambda rule: kept.hunts.get(rule.name) or _tried(rule, kept), wanted)
+        for number, (rule, result) in enumerate(zip(wanted, hunts, strict=True), 1):
+            if not isinstance(result, Hunt):
                 outcome, worst = str(result), 2
             elif result.caught_by:
                 outcome, caught = f"{result.seconds:3.0f} s, caught by {result.caught_by}", caught + 1
@@ -110,6 +144,19 @@ def main() -> int:
     return worst
 
 
+def _pass(pool: ThreadPoolExecutor, kept: Kept, tests: list[str]) -> bool:
+    """Whether all these tests pass in a tree that nothing breaks."""
+    good, shares = True, _shares(tests)
+    for share, unbroken in zip(shares, pool.map(lambda share: judge(share, None), shares), strict=True):
+        if unbroken.caught_by:
+            print(unbroken.text[-OUTPUT_CHARS:], file=sys.stderr)
+            print(f"{unbroken.caught_by} fails without any mutant", file=sys.stderr)
+            good = False
+        else:
+            kept.pass_(share)
+    return good
+
+
 def _shares(tests: list[str]) -> list[list[str]]:
     """The tests of each worker: those of one file together, since they share what it sets up."""
     files = [list(some) for _, some in itertools.groupby(tests, lambda test: test.partition("::")[0])]
@@ -117,11 +164,15 @@ def _shares(tests: list[str]) -> list[list[str]]:
     return [share for share in shares if share]
 
 
-def _tried(rule: Rule) -> Hunt | StaleRuleError:
+def _tried(rule: Rule, kept: Kept) -> Hunt | Exception:
     try:
-        return hunt(rule)
-    except StaleRuleError as error:
+        found = hunt(rule)
+    except subprocess.TimeoutExpired as error:
+        found = Hunt(f"no end within {error.timeout:.0f} s", error.timeout)
+    except (StaleRuleError, RuntimeError) as error:
         return error
+    kept.hunt(rule.name, found)
+    return found
 
 
 if __name__ == "__main__":

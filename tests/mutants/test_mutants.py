@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.mutants.__main__ import judge, simulate
+from tests.mutants.__main__ import Hunt, Kept, judge, simulate
 from tests.mutants.drawn import changes, explained
 from tests.mutants.rules import ROOT, Rule, StaleRuleError, read
+from tools import proof
 
 RULES = read()
 
@@ -104,3 +105,20 @@ def test_what_is_explained_still_can_be_drawn() -> None:
     for module, wanted in by_file.items():
         file = Path(*module.split(".")).with_suffix(".py")
         assert wanted <= {change.told for change in changes(file)}
+
+
+def test_a_run_goes_on_where_one_over_the_same_tree_was_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, found = tmp_path / "kept", Hunt("tests/test_it.py::test_it", 2.5, "its output")
+    monkeypatch.setattr(proof, "tree", lambda: "this")
+    first = Kept(file)
+    first.pass_(["tests/test_it.py"])
+    first.hunt("late", found)
+    again = Kept(file)
+    assert again.passed == {"tests/test_it.py"}
+    assert again.hunts == {"late": Hunt(found.caught_by, found.seconds)}
+    monkeypatch.setattr(proof, "tree", lambda: "another")
+    other = Kept(file)
+    assert (other.passed, other.hunts) == (set(), {})
+    assert (Kept(None).passed, Kept(tmp_path / "none").hunts) == (set(), {})
