@@ -77,7 +77,7 @@ def hunt(rule: Rule) -> Hunt:
 
 
 class Kept:
-    """What was found out about this tree, in a file; nothing of another tree counts."""
+    """Verdicts on this tree, in a file; those on another tree do not count."""
 
     def __init__(self, file: Path | None) -> None:
         self._file, self._tree = file, proof.tree()

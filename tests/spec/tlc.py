@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.interop.kafka import FAST_START
 from tests.interop.maven import jars, java
 
 SPEC = Path(__file__).parents[2] / "docs" / "spec"
@@ -57,7 +58,7 @@ def run_tlc(
             shutil.copy(one, work)
         for name, text in (modules or {}).items():
             (Path(work) / name).write_text(text)
-        command = [java(), "-XX:+UseParallelGC", f"-Djava.io.tmpdir={work}", "-cp", str(jars(POM) / "*")]
+        command = [java(), *FAST_START, f"-Djava.io.tmpdir={work}", "-cp", str(jars(POM) / "*")]
         command += ["tlc2.TLC", "-deadlock", "-workers", "1", "-metadir", work]
         command += ["-config", f"{config}.cfg", spec.name]
         done = subprocess.run(
