@@ -12,11 +12,11 @@ from ringleader.coordinator.consumer_groups.group import ConsumerGroup
 from ringleader.coordinator.consumer_groups.names import PREFIX
 from ringleader.coordinator.consumer_groups.target import AssignorError, question
 from ringleader.coordinator.consumer_groups.topics import Topics
+from ringleader.protocol.leader_shares import read_share, share_numbers
 from ringleader.protocol.messages import (
     ConsumerGroupHeartbeatRequestComputedTarget,
     ConsumerGroupHeartbeatResponseLeaderTask,
     ConsumerGroupHeartbeatResponseTaskMember,
-    ConsumerGroupHeartbeatResponseTaskShare,
     ConsumerGroupHeartbeatResponseTaskSubscription,
     ConsumerGroupHeartbeatResponseTaskTopic,
 )
@@ -59,11 +59,11 @@ def task(
             made.subscriptions.append(ConsumerGroupHeartbeatResponseTaskSubscription(chosen))
             yield len(chosen)
         known = described[one.member_id]
-        owned = [
-            ConsumerGroupHeartbeatResponseTaskShare(places[topic_id], sorted(partitions))
+        owned = share_numbers(
+            (places[topic_id], sorted(partitions))
             for topic_id, partitions in one.target.items()
             if topic_id in places
-        ]
+        )
         made.members.append(
             ConsumerGroupHeartbeatResponseTaskMember(
                 one.member_id,
@@ -74,7 +74,7 @@ def task(
                 known.leader_user_data,
             )
         )
-        yield 1 + len(owned)
+        yield 1 + len(one.target)
     return made
 
 
@@ -95,16 +95,20 @@ def shares(
             raise AssignorError(f"{member.member_id} is no member")
         named.add(member.member_id)
         own: dict[bytes, frozenset[int]] = {}
-        for topic in member.topics:
-            if len(topic.partitions) > counts.get(topic.topic_id, 0):
-                text = f"{member.member_id} gets more partitions of topic {topic.topic_id.hex()} than it has"
-                raise AssignorError(text)
-            partitions = frozenset(topic.partitions)
-            if topic.topic_id in own or len(partitions) != len(topic.partitions):
-                text = f"{member.member_id} gets a partition of topic {topic.topic_id.hex()} twice"
-                raise AssignorError(text)
-            if partitions:
-                own[topic.topic_id] = partitions
-            yield 1 + len(partitions) // 8
+        try:
+            for place, numbers in read_share(member.share):
+                topic_id = answer.topic_ids[place]
+                if len(numbers) > counts.get(topic_id, 0):
+                    text = f"{member.member_id} gets more partitions of topic {topic_id.hex()} than it has"
+                    raise AssignorError(text)
+                partitions = frozenset(numbers)
+                if topic_id in own or len(partitions) != len(numbers):
+                    text = f"{member.member_id} gets a partition of topic {topic_id.hex()} twice"
+                    raise AssignorError(text)
+                if partitions:
+                    own[topic_id] = partitions
+                yield 1 + len(partitions) // 8
+        except (ValueError, IndexError) as error:
+            raise AssignorError(f"the share of {member.member_id} cannot be read: {error}") from error
         found[member.member_id] = own
     return found

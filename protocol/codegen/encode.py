@@ -191,15 +191,25 @@ class _Encode(Writer):
             else:
                 self.struct_body(spec.type, item)
             self.flush()
-            if self.response and self.out == "out" and not isinstance(spec.type, str):
-                self.long = True
-                self.module.helpers.add("PIECE_ITEMS")
-                self.put("if len(out) > PIECE_ITEMS:")
-                self.put('    yield b"".join(out)')
-                self.put("    out = []")
+            if self.response and not isinstance(spec.type, str):
+                self.give_way()
             self.indent -= 1
         if nullable:
             self.indent -= 1
+
+    def give_way(self) -> None:
+        """After one element of an array: let other work go on now and then."""
+        self.long = True
+        self.module.helpers.add("PIECE_ITEMS")
+        if self.out == "out":
+            self.put("if len(out) > PIECE_ITEMS:")
+            self.put('    yield b"".join(out)')
+            self.put("    out = []")
+        else:
+            # The length of a tagged field stands before it: nothing of it can be handed out yet.
+            self.put(f"if len({self.out}) > rest_at:")
+            self.put(f"    rest_at = len({self.out}) + PIECE_ITEMS")
+            self.put('    yield b""')
 
     def tags(self, source: str, tagged: list[tuple[str, FieldSpec]]) -> None:
         self.flush()
@@ -214,6 +224,9 @@ class _Encode(Writer):
             self.indent += 1
             outer, self.out = self.out, self.name("payload")
             self.put(f"{self.out}: list[bytes] = []")
+            if self.response and not isinstance(spec.type, str):
+                self.module.helpers.add("PIECE_ITEMS")
+                self.put("rest_at = PIECE_ITEMS")
             present = replace(spec, nullable=None) if spec.default is None else spec
             if not isinstance(spec.type, str) and not spec.array and covers(spec.nullable, self.version):
                 self.pieces.append('b"\\x01"')  # a varint in front, 0 for null

@@ -15,21 +15,12 @@ class ConsumerGroupHeartbeatRequestTopicPartitions:
 
 
 @struct
-class ConsumerGroupHeartbeatRequestComputedTopic:
-    """One of `ConsumerGroupHeartbeatRequestComputedMember.topics`."""
-
-    topic_id: bytes = field("uuid", default=ZERO_UUID)
-    partitions: list[int] = array("int32", factory=list)
-
-
-@struct
 class ConsumerGroupHeartbeatRequestComputedMember:
-    """One of `ConsumerGroupHeartbeatRequestComputedTarget.members`."""
+    """One of `ConsumerGroupHeartbeatRequestComputedTarget.members`. `share`: see `leader_shares`; places in
+    the target's `topic_ids`."""
 
     member_id: str = field("string", default="")
-    topics: list[ConsumerGroupHeartbeatRequestComputedTopic] = array(
-        ConsumerGroupHeartbeatRequestComputedTopic, factory=list
-    )
+    share: list[int] = array("int32", factory=list)
 
 
 @struct
@@ -39,6 +30,7 @@ class ConsumerGroupHeartbeatRequestComputedTarget:
 
     group_epoch: int = field("int32", default=0)
     error: str | None = field("string", nullable=(0, LAST), default=None)
+    topic_ids: list[bytes] = array("uuid", factory=list)
     members: list[ConsumerGroupHeartbeatRequestComputedMember] = array(
         ConsumerGroupHeartbeatRequestComputedMember, factory=list
     )
@@ -115,25 +107,16 @@ class ConsumerGroupHeartbeatResponseTaskSubscription:
 
 
 @struct
-class ConsumerGroupHeartbeatResponseTaskShare:
-    """One of `ConsumerGroupHeartbeatResponseTaskMember.owned`. `topic`: a place in the task's `topics`."""
-
-    topic: int = field("int32", default=0)
-    partitions: list[int] = array("int32", factory=list)
-
-
-@struct
 class ConsumerGroupHeartbeatResponseTaskMember:
     """One of `ConsumerGroupHeartbeatResponseLeaderTask.members`. `subscription`: a place in the task's
-    `subscriptions`; `owned`: what it was to have so far; `user_data`: null from a member that cannot lead."""
+    `subscriptions`; `owned`: what it was to have so far, see `leader_shares`, with places in the task's
+    `topics`; `user_data`: null from a member that cannot lead."""
 
     member_id: str = field("string", default="")
     instance_id: str | None = field("string", nullable=(0, LAST), default=None)
     rack_id: str | None = field("string", nullable=(0, LAST), default=None)
     subscription: int = field("int32", default=0)
-    owned: list[ConsumerGroupHeartbeatResponseTaskShare] = array(
-        ConsumerGroupHeartbeatResponseTaskShare, factory=list
-    )
+    owned: list[int] = array("int32", factory=list)
     user_data: bytes | None = field("bytes", nullable=(0, LAST), default=None)
 
 

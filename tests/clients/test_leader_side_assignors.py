@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 import signal
 import sys
 from collections.abc import AsyncIterator, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -25,11 +27,13 @@ from ringleader.clients.consumer import GroupConsumer
 from ringleader.clients.group.leading import tasks
 from ringleader.clients.group.machine.actions import ComputeTarget
 from ringleader.clients.group.subscription import consumer_member
+from ringleader.protocol.leader_shares import read_share, share_numbers
 from ringleader.protocol.messages import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatRequestComputedMember,
     ConsumerGroupHeartbeatRequestComputedTarget,
     ConsumerGroupHeartbeatResponseLeaderTask,
     ConsumerGroupHeartbeatResponseTaskMember,
-    ConsumerGroupHeartbeatResponseTaskShare,
     ConsumerGroupHeartbeatResponseTaskSubscription,
     ConsumerGroupHeartbeatResponseTaskTopic,
 )
@@ -133,21 +137,31 @@ def test_every_assignor_gives_each_partition_to_one_subscriber_at_once(name: str
     asked.topics.append(ConsumerGroupHeartbeatResponseTaskTopic(topic_id("u"), "u", 3))
     asked.subscriptions.append(ConsumerGroupHeartbeatResponseTaskSubscription([0, 1]))
     asked.members[2].subscription = 1
-    asked.members[0].owned = [ConsumerGroupHeartbeatResponseTaskShare(0, [0, 1, 2, 3])]
+    asked.members[0].owned = share_numbers([(0, [0, 1, 2, 3])])
     members, counts = tasks.read(asked)
     answer = tasks.compute(asked, ASSIGNORS[name], members, counts, None)
     assert answer.group_epoch == 5
     given = [
-        (topic.topic_id, number)
+        (answer.topic_ids[place], number)
         for one in answer.members
-        for topic in one.topics
-        for number in topic.partitions
+        for place, numbers in read_share(one.share)
+        for number in numbers
     ]
     wanted = [(topic_id("t"), number) for number in range(4)] + [(topic_id("u"), n) for n in range(3)]
     assert sorted(given) == sorted(wanted)
     if name in ("sticky", "cooperative-sticky", "weighted"):
         (first,) = [one for one in answer.members if one.member_id == "a"]
-        assert {topic.topic_id for topic in first.topics} == {topic_id("t")}
+        assert {answer.topic_ids[place] for place, _ in read_share(first.share)} == {topic_id("t")}
+
+
+def test_the_bytes_of_the_documentation() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "leader-side-assignors.md").read_text()
+    block = page.partition("In bytes,")[2].partition("```text\n")[2].partition("```")[0]
+    shown = "".join(re.split(r" {3,}", line)[0] for line in block.splitlines())
+    member = ConsumerGroupHeartbeatRequestComputedMember("m", share_numbers([(0, [1, 2])]))
+    answer = ConsumerGroupHeartbeatRequestComputedTarget(4, topic_ids=[b"a" * 16], members=[member])
+    request = ConsumerGroupHeartbeatRequest("g", "m", 3, computed_target=answer)
+    assert request.encode(1).hex() == shown.replace(" ", "")
 
 
 # ---- with the daemon ----

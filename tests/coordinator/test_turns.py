@@ -362,3 +362,61 @@ def test_the_journal_entry_of_50_000_moves(tmp_path: Path) -> None:
         await until(lambda: rebalances.total() > before)
 
     watched(tmp_path, work)
+
+
+def test_the_task_and_the_answer_of_the_leader_of_1_000_members(tmp_path: Path) -> None:
+    """Each member has a partition of each of 50 topics: 50,000 pairs of member and topic, in the task and in
+    the leader's answer."""
+    members, names, each = 1_000, [f"wide-{number:02}" for number in range(50)], 1_000
+    leader = f"m{members - 1}"
+
+    async def work(bench: Bench) -> None:
+        async def beat(member_id: str, epoch: int, **fields: Any) -> m.ConsumerGroupHeartbeatResponse:
+            request = m.ConsumerGroupHeartbeatRequest("g", member_id, epoch, **fields)
+            answer: m.ConsumerGroupHeartbeatResponse = await bench.client.call(request, 1)
+            assert answer.error_code == 0
+            bench.ahead(10)
+            return answer
+
+        async def lead(first: int) -> None:
+            """Begin an epoch, and answer its task."""
+            task, epoch = None, 0
+            fields: dict[str, Any] = {"topic_partitions": [], "subscribed_topic_names": names}
+            fields |= {"rebalance_timeout_ms": 600_000, "leader_user_data": bytes(first)}
+            while task is None:
+                group = consumer()
+                epoch = group.members[leader].current.epoch if group is not None else 0
+                task = (await beat(leader, epoch, **fields)).leader_task
+                await asyncio.sleep(0)
+            assert len(task.members) == members
+            shares: dict[str, list[int]] = {one.member_id: [] for one in task.members}
+            for number in range(len(names) * each):
+                shares[f"m{(number + first) % members}"] += (number // each, 1, number % each)
+            answer = m.ConsumerGroupHeartbeatRequestComputedTarget(
+                task.group_epoch,
+                topic_ids=[topic.topic_id for topic in task.topics],
+                members=[m.ConsumerGroupHeartbeatRequestComputedMember(*one) for one in shares.items()],
+            )
+            await beat(leader, epoch, computed_target=answer)
+            await until(lambda: (now := consumer()) is not None and now.assignment_epoch == task.group_epoch)
+
+        def consumer() -> Any:
+            group = bench.node.runtime.shards[partition_for("g", 50)]._groups.get("g")
+            return None if group is None else group.consumer
+
+        for number, name in enumerate(names):
+            bench.node.runtime.topics.put(Topic(name, number.to_bytes(16), each))
+        for number in range(members):
+            await beat(
+                f"m{number}",
+                0,
+                server_assignor="client:mine",
+                rebalance_timeout_ms=600_000,
+                topic_partitions=[],
+                subscribed_topic_names=names,
+                **({"leader_user_data": b""} if f"m{number}" == leader else {}),
+            )
+        for first in (1, 2):
+            await lead(first)
+
+    watched(tmp_path, work)

@@ -10,6 +10,9 @@ from ringleader.protocol.codec import decoder, pieces_encoder
 from ringleader.protocol.errors import MalformedError
 from ringleader.protocol.messages import (
     ApiVersionsRequest,
+    ConsumerGroupHeartbeatResponse,
+    ConsumerGroupHeartbeatResponseLeaderTask,
+    ConsumerGroupHeartbeatResponseTaskMember,
     HeartbeatResponse,
     MetadataResponse,
     MetadataResponsePartition,
@@ -76,3 +79,14 @@ def test_a_long_answer_comes_in_pieces_that_make_the_same_bytes() -> None:
         assert b"".join(pieces) == answer.encode(version)
         assert len(pieces) > 10
     assert len(list(pieces_encoder(HeartbeatResponse, 4)(HeartbeatResponse()))) == 1
+
+
+def test_a_long_tagged_field_gives_way_although_nothing_of_it_can_leave_yet() -> None:
+    members = [ConsumerGroupHeartbeatResponseTaskMember(f"m{number}") for number in range(5_000)]
+    answer = ConsumerGroupHeartbeatResponse(
+        leader_task=ConsumerGroupHeartbeatResponseLeaderTask(members=members)
+    )
+    pieces = list(pieces_encoder(ConsumerGroupHeartbeatResponse, 1)(answer))
+    assert b"".join(pieces) == answer.encode(1)
+    assert len(pieces) > 5
+    assert ConsumerGroupHeartbeatResponse.decode(answer.encode(1), 1) == answer

@@ -14,10 +14,10 @@ from ringleader.clients.assignors import (
     PartitionRacks,
     sticky_user_data,
 )
+from ringleader.protocol.leader_shares import read_share, share_numbers
 from ringleader.protocol.messages import (
     ConsumerGroupHeartbeatRequestComputedMember,
     ConsumerGroupHeartbeatRequestComputedTarget,
-    ConsumerGroupHeartbeatRequestComputedTopic,
     ConsumerGroupHeartbeatResponseLeaderTask,
 )
 
@@ -35,7 +35,7 @@ def read(
     chosen = [[names[place] for place in one.topics] for one in task.subscriptions]
     members = []
     for one in task.members:
-        owned = {names[share.topic]: share.partitions for share in one.owned}
+        owned = {names[place]: partitions for place, partitions in read_share(one.owned)}
         data = one.user_data or None
         generation = task.target_epoch if owned else -1
         if task.assignor == STICKY.name and owned:
@@ -67,13 +67,11 @@ def compute(
             replace(one, owned=assignment.get(one.member_id, {}), generation=task.target_epoch)
             for one in members
         ]
-    ids = {topic.name: topic.topic_id for topic in task.topics}
-    computed = ConsumerGroupHeartbeatRequestComputedTarget(group_epoch=task.group_epoch)
+    places = {topic.name: place for place, topic in enumerate(task.topics)}
+    computed = ConsumerGroupHeartbeatRequestComputedTarget(task.group_epoch)
+    computed.topic_ids = [topic.topic_id for topic in task.topics]
     for member_id, topics in assignment.items():
-        rows = [
-            ConsumerGroupHeartbeatRequestComputedTopic(ids[topic], list(numbers))
-            for topic, numbers in topics.items()
-        ]
-        if rows:
-            computed.members.append(ConsumerGroupHeartbeatRequestComputedMember(member_id, rows))
+        share = share_numbers((places[topic], numbers) for topic, numbers in topics.items())
+        if share:
+            computed.members.append(ConsumerGroupHeartbeatRequestComputedMember(member_id, share))
     return computed

@@ -19,7 +19,6 @@ from ringleader.protocol import embedded
 from ringleader.protocol.messages import (
     ConsumerGroupHeartbeatRequestComputedMember,
     ConsumerGroupHeartbeatRequestComputedTarget,
-    ConsumerGroupHeartbeatRequestComputedTopic,
 )
 
 A, B = b"a" * 16, b"b" * 16
@@ -105,10 +104,8 @@ def test_a_leader_is_told_who_subscribes_to_what() -> None:
 
 def test_a_leader_names_a_topic_of_a_member_once() -> None:
     group, topics = delegated()
-    twice = [ConsumerGroupHeartbeatRequestComputedTopic(A, [number]) for number in (0, 1)]
-    answer = ConsumerGroupHeartbeatRequestComputedTarget(
-        group_epoch=2, members=[ConsumerGroupHeartbeatRequestComputedMember("m1", twice)]
-    )
+    twice = ConsumerGroupHeartbeatRequestComputedMember("m1", [0, 1, 0, 0, 1, 1])
+    answer = ConsumerGroupHeartbeatRequestComputedTarget(2, topic_ids=[A], members=[twice])
     members, counts, _ = at_once(question(group, topics))
     with pytest.raises(AssignorError, match="twice"):
         at_once(shares(answer, members, counts))

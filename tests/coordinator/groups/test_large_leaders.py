@@ -17,7 +17,6 @@ from ringleader.protocol.messages import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatRequestComputedMember,
     ConsumerGroupHeartbeatRequestComputedTarget,
-    ConsumerGroupHeartbeatRequestComputedTopic,
     ConsumerGroupHeartbeatResponse,
 )
 from tests.coordinator.groups.test_consumer import ORDERS, SETTINGS, Desk, Ticket, partitions
@@ -67,9 +66,9 @@ def test_a_task_is_made_while_members_are_told_to_come_soon(desk: Desk) -> None:
     assert answered.heartbeat_interval_ms == INTERVAL_MS
     asked = task(answered)
     assert (asked.group_epoch, asked.target_epoch) == (4, 3)
-    assert {one.member_id: [s.partitions for s in one.owned] for one in asked.members} == {
-        "a": [[0, 1]],
-        "b": [[2, 3]],
+    assert {one.member_id: one.owned for one in asked.members} == {
+        "a": [0, 2, 0, 1],
+        "b": [0, 2, 2, 3],
         "c": [],
     }
     assert steps(desk) == 0
@@ -308,14 +307,13 @@ def test_no_step_is_a_large_part_of_the_work() -> None:
 
     def answer(epoch: int, first: int) -> ConsumerGroupHeartbeatRequestComputedTarget:
         """Each member gets one partition of 50 topics."""
-        shares: dict[str, list[ConsumerGroupHeartbeatRequestComputedTopic]] = {}
+        shares: dict[str, list[int]] = {}
         for number in range(6_000):
-            own = ConsumerGroupHeartbeatRequestComputedTopic(
-                (number // 50).to_bytes(16, "big"), [number % 50]
-            )
-            shares.setdefault(f"m{(number + first) % 120}", []).append(own)
+            own = (number // 50, 1, number % 50)
+            shares.setdefault(f"m{(number + first) % 120}", []).extend(own)
         members = [ConsumerGroupHeartbeatRequestComputedMember(*one) for one in shares.items()]
-        return ConsumerGroupHeartbeatRequestComputedTarget(epoch, None, members)
+        topic_ids = [one.to_bytes(16, "big") for one in range(120)]
+        return ConsumerGroupHeartbeatRequestComputedTarget(epoch, None, topic_ids, members)
 
     for number in range(120):
         request = ConsumerGroupHeartbeatRequest("g", f"m{number}", 0, server_assignor="client:mine")

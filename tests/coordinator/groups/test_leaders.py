@@ -11,10 +11,10 @@ from ringleader.coordinator.consumer_groups.topics import Topic
 from ringleader.coordinator.groups.settings import GroupSettings
 from ringleader.coordinator.journal.entries import Incident, IncidentKind
 from ringleader.protocol.errors import ErrorCode
+from ringleader.protocol.leader_shares import share_numbers
 from ringleader.protocol.messages import (
     ConsumerGroupHeartbeatRequestComputedMember,
     ConsumerGroupHeartbeatRequestComputedTarget,
-    ConsumerGroupHeartbeatRequestComputedTopic,
     ConsumerGroupHeartbeatResponse,
     ConsumerGroupHeartbeatResponseLeaderTask,
 )
@@ -34,13 +34,16 @@ def task(response: ConsumerGroupHeartbeatResponse) -> ConsumerGroupHeartbeatResp
 def computed(
     epoch: int, shares: dict[str, list[int]], topic: Topic = ORDERS, error: str | None = None
 ) -> ConsumerGroupHeartbeatRequestComputedTarget:
-    members = [
-        ConsumerGroupHeartbeatRequestComputedMember(
-            name, [ConsumerGroupHeartbeatRequestComputedTopic(topic.topic_id, list(own))]
-        )
-        for name, own in shares.items()
-    ]
-    return ConsumerGroupHeartbeatRequestComputedTarget(epoch, error, members)
+    numbers = [(name, share_numbers([(0, own)])) for name, own in shares.items()]
+    return answer_of(topic, *numbers, epoch=epoch, error=error)
+
+
+def answer_of(
+    topic: Topic, *shares: tuple[str, list[int]], epoch: int = 4, error: str | None = None
+) -> ConsumerGroupHeartbeatRequestComputedTarget:
+    """A leader's answer for one topic, with shares as they are sent."""
+    members = [ConsumerGroupHeartbeatRequestComputedMember(*one) for one in shares]
+    return ConsumerGroupHeartbeatRequestComputedTarget(epoch, error, [topic.topic_id], members)
 
 
 @pytest.fixture
@@ -81,9 +84,9 @@ def test_the_member_that_joins_computes_what_all_get(desk: Desk) -> None:
 def test_a_task_tells_what_each_member_was_to_have_and_members_may_get_nothing(desk: Desk) -> None:
     settled(desk)
     asked = task(desk.beat("c", 0, subscribed_topic_names=["orders", "nowhere"], **OURS))
-    assert {one.member_id: [s.partitions for s in one.owned] for one in asked.members} == {
-        "a": [[0, 1]],
-        "b": [[2, 3]],
+    assert {one.member_id: one.owned for one in asked.members} == {
+        "a": [0, 2, 0, 1],
+        "b": [0, 2, 2, 3],
         "c": [],
     }
     assert asked.target_epoch == 3
@@ -117,9 +120,17 @@ def test_without_a_member_that_can_lead_the_coordinator_computes_at_once(desk: D
         computed(4, {"a": [0, 1, 2, 3], "stranger": []}),
         computed(4, {"a": [0, 1, 2, 3]}, Topic("other", b"x" * 16, 4)),
         computed(4, {}, error="it raised"),
-        ConsumerGroupHeartbeatRequestComputedTarget(4, None, computed(4, {"a": [0, 1, 2, 3]}).members * 2),
+        answer_of(ORDERS, ("a", [0, 4, 0, 1, 2, 3]), ("a", [0, 4, 0, 1, 2, 3])),
+        answer_of(ORDERS, ("a", [0, 4, 0, 1, 2, 3, 0])),
+        answer_of(ORDERS, ("a", [0, 5, 0, 1, 2, 3])),
+        answer_of(ORDERS, ("a", [0, -1, 0, 1, 2, 3])),
+        answer_of(ORDERS, ("a", [-1, 4, 0, 1, 2, 3])),
+        answer_of(ORDERS, ("a", [1, 4, 0, 1, 2, 3])),
     ],
-    ids=["not all", "two owners", "too many", "negative", "twice", "stranger", "unknown", "failed", "again"],
+    ids=[
+        *("not all", "two owners", "too many", "negative", "twice", "stranger", "unknown", "failed", "again"),
+        *("cut off", "long", "negative count", "negative place", "no such place"),
+    ],
 )
 def test_nonsense_is_not_taken_and_another_member_is_asked(desk: Desk, answer: Any) -> None:
     settled(desk)

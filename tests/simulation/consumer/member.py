@@ -135,7 +135,7 @@ class ModelMember:
         self.computed = tasks.compute(task, ASSIGNORS[task.assignor], members, counts, None)
         self.computed_at_ms = world.now_ms + (world.rng.choice([0, 4_000, 60_000]) if self.dawdles else 0)
         if self.lies:
-            world.rng.choice([_leave_out, _give_twice, _invent, _misdate, _fail])(self.computed)
+            world.rng.choice([_leave_out, _give_twice, _invent, _cut_off, _misdate, _fail])(self.computed)
 
     def revoke(self) -> None:
         """The application gave back what it has to, and takes what is new; the next heartbeat says so."""
@@ -150,14 +150,19 @@ def _leave_out(target: ConsumerGroupHeartbeatRequestComputedTarget) -> None:
 
 def _give_twice(target: ConsumerGroupHeartbeatRequestComputedTarget) -> None:
     for one in target.members[1:]:
-        one.topics += target.members[0].topics
+        one.share += target.members[0].share
 
 
 def _invent(target: ConsumerGroupHeartbeatRequestComputedTarget) -> None:
     target.members.append(ConsumerGroupHeartbeatRequestComputedMember("stranger", []))
     for one in target.members:
-        for topic in one.topics:
-            topic.partitions.append(77)
+        one.share += [len(target.topic_ids), 1, 77]
+    target.topic_ids.append(bytes(16))
+
+
+def _cut_off(target: ConsumerGroupHeartbeatRequestComputedTarget) -> None:
+    for one in target.members:
+        one.share = one.share[:-1]
 
 
 def _misdate(target: ConsumerGroupHeartbeatRequestComputedTarget) -> None:
