@@ -26,8 +26,8 @@ from tests.mutants.rules import Rule, StaleRuleError, read
 from tests.mutants.trees import TIMEOUT_S, broken, run, run_tests
 from tools import proof
 
-WORKERS = min(2, os.cpu_count() or 1)
-"""How many mutants are judged side by side."""
+WORKERS = 2 * (os.cpu_count() or 1)
+"""How many mutants are judged side by side: a judge waits for timeouts half of its time."""
 UNBROKEN_TIMEOUT_S = 3_600
 """For the judges of one worker together, before anything is broken."""
 OUTPUT_CHARS = 5_000
