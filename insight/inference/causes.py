@@ -97,9 +97,17 @@ def _may_be_new(change: Change) -> bool:
 
 def _put_out(change: Change) -> bool:
     """Members that only join need no outage for it; those that went and came back may have been put out."""
-    if change.coordinator_ms is None:
+    if change.coordinator_ms is None or _went_by_themselves(change):
         return False
     return bool(change.missing) or _all_back(change)
+
+
+def _went_by_themselves(change: Change) -> bool:
+    """Whether it is certain why members went, all of them alike: they need no outage for it."""
+    if not change.missing or len(change.went_alike) != len(change.missing):
+        return False
+    why, sure = change.gone.why, change.gone.confidence
+    return sure is Confidence.CERTAIN and why in BY_DEPARTURE and why is not Departure.NOT_REJOINED
 
 
 def _outage_text(change: Change) -> Sequence[str]:
@@ -137,7 +145,9 @@ def departures_alone(change: Change) -> bool:
     for it, for another reason."""
     if change.joined or change.changed or change.taken or change.touched or change.matched:
         return False
-    if change.hash_changed or len(change.went_alike) != len(change.missing):
+    if change.coordinator_ms is not None or change.hash_changed:
+        return False
+    if len(change.went_alike) != len(change.missing):
         return False
     if not change.classic or not change.members:
         return True

@@ -87,7 +87,9 @@ def with_departure(told: Rebalance, went: Went, gone: DepartureFinding) -> Rebal
     member_id = went.member.member_id
     exact = told.confidence is Confidence.EXACT
     by_it = told.cause_members == (member_id,) and told.cause in BY_DEPARTURE.values()
-    unknown = told.cause is Cause.UNKNOWN and told.left.keys() == {member_id} and not told.joined
+    outage = told.cause is Cause.COORDINATOR_CHANGED  # it was thought to have put the member out
+    alone = told.left.keys() == {member_id} and not told.joined
+    unknown = (told.cause is Cause.UNKNOWN or outage) and alone
     now = replace(
         told,
         left={**told.left, member_id: gone},
