@@ -3,21 +3,41 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sqlite3
+import threading
 from contextlib import closing
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from ringleader.insight.feed.recorder import Recorder
 from ringleader.insight.history import History
 from ringleader.insight.model import Event, EventKind
+from tests.support.served import until
 
 
-async def test_what_is_being_written_at_the_end_is_written_before_anything_else(tmp_path: Path) -> None:
+async def test_what_is_being_written_at_the_end_is_written_before_anything_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Another process has the file for itself for a moment, so the write takes longer than its task lives."""
     path = tmp_path / "h.sqlite"
     first, last = (Event(name, "g", 1, EventKind.INCIDENT, "There.") for name in ("first", "last"))
     with History.open(path, cluster_id="id") as history:
-        recorder = Recorder(history, exact=False)
+        recorder, record = Recorder(history, exact=False), history.record
+        busy, at_once = threading.Lock(), list[object]()
+
+        def recorded(*arguments: Any, **named: Any) -> None:
+            if not busy.acquire(blocking=False):
+                at_once.append(arguments)
+                return
+            try:
+                record(*arguments, **named)
+            finally:
+                busy.release()
+
+        monkeypatch.setattr(history, "record", recorded)
 
         async def end(writing: asyncio.Task[bool]) -> None:
             writing.cancel()
@@ -31,8 +51,11 @@ async def test_what_is_being_written_at_the_end_is_written_before_anything_else(
             await asyncio.sleep(0)  # it begins
             recorder.add([last])
             ending = asyncio.create_task(end(writing))
-            for _ in range(5):
-                await asyncio.sleep(0)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(0.3):
+                    await until(lambda: bool(at_once))
             another.execute("ROLLBACK")
         await ending
+        await until(lambda: not busy.locked())
+        assert at_once == [], "a connection is for one write at a time"
         assert [one.id for one in history.events()] == ["first", "last"]
