@@ -112,7 +112,7 @@ class BatchSender:
 
     def _way(self, topic: str) -> list[Any] | None:
         count = self.topics.count(topic)
-        if count is None:
+        if count is None or self.topics.is_awaited(topic):
             return None
         found = self.entrance.ways[topic] = [None] * (1 + count)
         return found

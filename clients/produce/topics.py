@@ -8,6 +8,7 @@ import random
 import time
 import zlib
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from ringleader.clients.checks import whole
 from ringleader.clients.connection.backoff import Backoff
@@ -57,6 +58,14 @@ class Sticky:
         return self._turns.take(size_bytes)
 
 
+@dataclass(slots=True)
+class _Line:
+    """Calls that wait for one topic, in their order."""
+
+    lock: asyncio.Lock
+    calls: int = 0
+
+
 def _available(known: TopicMetadata) -> list[int]:
     led = [one.partition for one in known.partitions if one.leader >= 0]
     return led or [one.partition for one in known.partitions]
@@ -81,6 +90,8 @@ class Topics:
         self._nodes: dict[int, Node] = {}
         self._sticky: dict[str, Sticky] = {}
         self._stale = asyncio.Event()
+        self._lines: dict[str, _Line] = {}
+        """The calls that wait for topics that were not known."""
 
     def leader(self, tp: TopicPartition) -> Node | None:
         """The node to write to; None: there is none now, and it is looked for."""
@@ -106,6 +117,35 @@ class Topics:
         known = self._known.get(topic)
         return None if known is None else len(known.partitions)
 
+    def is_awaited(self, topic: str) -> bool:
+        """Whether earlier calls wait for the topic, or are about to go on: a later one goes behind them."""
+        return topic in self._lines
+
+    async def _await(self, topic: str, deadline_s: float) -> None:
+        """Learn of a topic, one call after the other: their records keep the order of the calls. Raises what
+        `look` raises."""
+        line = self._lines.setdefault(topic, _Line(asyncio.Lock()))
+        line.calls += 1
+        try:
+            try:
+                async with asyncio.timeout_at(deadline_s):
+                    await line.lock.acquire()
+            except TimeoutError:
+                raise self._not_known(topic, "an earlier call looks for it") from None
+            try:
+                if topic not in self._known:
+                    await self.look(topic, deadline_s)
+            finally:
+                line.lock.release()
+        finally:
+            line.calls -= 1
+            if not line.calls:
+                del self._lines[topic]
+
+    def _not_known(self, topic: str, why: str) -> SendTimeoutError:
+        waited = f"{self._settings.max_block_ms} ms (max_block_ms)"
+        return SendTimeoutError(f"topic {topic} is not known after {waited}: {why}")
+
     async def look(self, topic: str, deadline_s: float) -> None:
         """Learn of a topic; brokers that make topics by themselves make it. Raises SendTimeoutError, and
         BrokerError for one that may not be written to."""
@@ -123,8 +163,7 @@ class Topics:
                 why = str(error)
             wait_s = backoff.next_ms() / 1000
             if loop.time() + wait_s >= deadline_s:
-                waited = f"{self._settings.max_block_ms} ms (max_block_ms)"
-                raise SendTimeoutError(f"topic {topic} is not known after {waited}: {why}")
+                raise self._not_known(topic, why)
             await asyncio.sleep(wait_s)
 
     async def _ask(self, names: set[str], deadline_s: float, create: str | None = None) -> int:
@@ -171,8 +210,8 @@ class Topics:
     ) -> int:
         """The partition of a record. Raises UnknownPartitionError, what `look` raises, and what a partitioner
         raises."""
-        if topic not in self._known:
-            await self.look(topic, deadline_s)
+        if topic not in self._known or topic in self._lines:
+            await self._await(topic, deadline_s)
         chosen = self._chosen(topic, key, named, size_bytes)
         if chosen >= len(self._known[topic].partitions):
             await self.look(topic, deadline_s)  # it may have more by now

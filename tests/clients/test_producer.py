@@ -54,6 +54,37 @@ async def written(coordinator: Coordinator, count: int, **options: Any) -> list[
     return sorted(found, key=lambda record: (record.partition, record.offset))
 
 
+@pytest.mark.parametrize("named", [None, 0])
+async def test_calls_that_wait_for_a_topic_keep_their_order(
+    coordinator: Coordinator, named: int | None
+) -> None:
+    """Also before a call that comes when the topic is known, and the earlier ones are about to go on."""
+    coordinator.faults.delay("Metadata", 0.05)
+    async with Producer(coordinator.bootstrap, **SOON) as producer:
+
+        async def send(number: int) -> asyncio.Future[RecordMetadata]:
+            return await producer.send("t", b"%d" % number, key=b"k", partition=named)
+
+        calls = [asyncio.create_task(send(number)) for number in range(50)]
+        await calls[0]
+        later = [await send(number) for number in range(50, 60)]
+        found = [await (await call) for call in calls] + [await one for one in later]
+        assert [one.offset for one in found] == list(range(60))
+        assert len(coordinator.faults.seen("Metadata")) < 10
+
+
+async def test_a_call_that_waits_behind_others_for_a_topic_has_its_own_end(coordinator: Coordinator) -> None:
+    coordinator.faults.delay("Metadata", 3_600)
+    async with Producer(coordinator.bootstrap, **SOON, max_block_ms=300) as producer:
+        calls = [asyncio.create_task(producer.send("t", b"v", partition=0)) for _ in range(3)]
+        calls[1].cancel()
+        gone = await asyncio.gather(*calls, return_exceptions=True)
+        assert [type(one) for one in gone] == [SendTimeoutError, asyncio.CancelledError, SendTimeoutError]
+        coordinator.faults.clear()
+        coordinator.faults.disconnect()
+        assert (await producer.send_and_wait("t", b"v", partition=0)).offset == 0
+
+
 @pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
 async def test_a_record_is_read_as_it_was_written(coordinator: Coordinator, codec: Any) -> None:
     headers = (("a", b"1"), ("a", None), ("é", b""))

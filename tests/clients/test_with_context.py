@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 from collections import Counter
 from typing import Any
@@ -357,16 +358,20 @@ async def test_a_serializer_gets_topic_field_and_headers_and_adds_some(
 async def test_records_keep_the_order_of_the_calls_while_a_serializer_waits(
     coordinator: Coordinator,
 ) -> None:
-    first = asyncio.Event()
+    first, entered = asyncio.Event(), list[str]()
 
     async def write(given: str, _: SerializationContext) -> bytes:
+        entered.append(given)
         if given == "0":
             await first.wait()
         return given.encode()
 
     async with Producer(coordinator.bootstrap, value_serializer=WithContext(write)) as producer:
         sends = [asyncio.create_task(producer.send_and_wait("t", str(n), partition=0)) for n in range(5)]
-        await producer.partitions("t")
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(0.3):
+                await until(lambda: len(entered) > 1)
+        assert entered == ["0"]
         first.set()
         assert [(await sent).offset for sent in sends] == [0, 1, 2, 3, 4]
     assert [value for _, value, _ in await read_all(coordinator, 5)] == [b"0", b"1", b"2", b"3", b"4"]
