@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from ringleader.coordinator.machine import Phase
+from ringleader.coordinator.run_queue import AT_A_TIME
 from ringleader.coordinator.runtime.transactions import TransactionRuntime
 from ringleader.coordinator.storage.base import Failure, StorageError
 from ringleader.coordinator.transactions.machine import Producer, Result
@@ -31,12 +32,15 @@ class Log:
         self.orphans: list[tuple[str, int, int, int]] = []
         self.gate = asyncio.Event()
         self.gate.set()
+        self.begun = 0
+        """Markers, with those that wait."""
         self.next_id = 40
 
     async def end_transaction(
         self, topic: str, partition: int, producer_id: int, producer_epoch: int, *, committed: bool
     ) -> None:
         """See `PartitionLog`."""
+        self.begun += 1
         await self.gate.wait()
         if self.failures:
             raise KafkaError(self.failures.pop())
@@ -175,6 +179,22 @@ async def test_a_marker_that_fails_is_tried_again_and_only_that_one() -> None:
         assert await world.settled() == State.COMPLETE_COMMIT
         assert sorted(world.log.markers) == [("a", 0, 41, 0, True), ("b", 1, 41, 0, True)]
         assert len(world.groups.markers) == 1
+
+
+async def test_not_all_markers_begin_in_one_turn_of_the_loop() -> None:
+    partitions = [("a", number) for number in range(1_000)]
+    async with coordinator() as world:
+        producer = await world.begin()
+        assert await world.ask("add_partitions", "t", producer, partitions) == 0
+        world.log.gate.clear()
+        await world.ask("end", "t", producer, True)
+        await until(lambda: world.log.begun > 0)
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert world.log.begun <= AT_A_TIME
+        world.log.gate.set()
+        assert await world.settled() == State.COMPLETE_COMMIT
+        assert len(world.log.markers) == 1_001
 
 
 async def test_a_deleted_topic_needs_no_marker() -> None:
