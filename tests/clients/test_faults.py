@@ -176,7 +176,7 @@ async def test_a_record_that_nobody_ever_confirms_is_written_or_not(
     coordinator: Coordinator, done: bool
 ) -> None:
     async with Producer(
-        coordinator.bootstrap, **SOON, delivery_timeout_ms=500, request_timeout_ms=500
+        coordinator.bootstrap, **SOON, delivery_timeout_ms=1_500, request_timeout_ms=1_500
     ) as producer:
         coordinator.faults.drop("Produce", done=done)
         coordinator.faults.error("Produce", ErrorCode.NOT_ENOUGH_REPLICAS, times=-1)

@@ -75,7 +75,7 @@ async def test_calls_that_wait_for_a_topic_keep_their_order(
 
 async def test_a_call_that_waits_behind_others_for_a_topic_has_its_own_end(coordinator: Coordinator) -> None:
     coordinator.faults.delay("Metadata", 3_600)
-    async with Producer(coordinator.bootstrap, **SOON, max_block_ms=300) as producer:
+    async with Producer(coordinator.bootstrap, **SOON, max_block_ms=1_000) as producer:
         calls = [asyncio.create_task(producer.send("t", b"v", partition=0)) for _ in range(3)]
         calls[1].cancel()
         gone = await asyncio.gather(*calls, return_exceptions=True)
@@ -165,12 +165,12 @@ async def test_what_could_not_be_delivered_fails_and_the_rest_goes_on_without_a_
     coordinator: Coordinator,
 ) -> None:
     lost = coordinator.faults.error("Produce", ErrorCode.NOT_ENOUGH_REPLICAS, nth=2, times=-1)
-    timeouts: dict[str, Any] = {"linger_ms": 0, "request_timeout_ms": 300, "delivery_timeout_ms": 300}
+    timeouts: dict[str, Any] = {"linger_ms": 0, "request_timeout_ms": 1_500, "delivery_timeout_ms": 1_500}
     async with Producer(coordinator.bootstrap, **timeouts, **SOON) as producer:
         await producer.send_and_wait("t", b"0", partition=1)
         gone = await producer.send("t", b"1", partition=1)
         await until(lambda: lost.hits > 0 or bool(coordinator.faults.seen("Produce")[1:]))
-        with pytest.raises(DeliveryTimeoutError, match="not confirmed within 300 ms"):
+        with pytest.raises(DeliveryTimeoutError, match="not confirmed within 1500 ms"):
             await gone
         coordinator.faults.clear()
         # Behind the gap: the leader refuses the old sequence, and the new epoch begins.

@@ -454,7 +454,7 @@ async def test_a_transaction_over_its_time_is_aborted_and_its_producer_told(
     coordinator: Coordinator, out: str
 ) -> None:
     async with (
-        writer(coordinator, transaction_timeout_ms=200) as producer,
+        writer(coordinator, transaction_timeout_ms=1_000) as producer,
         PartitionConsumer(coordinator.bootstrap, [out], isolation_level="read_committed") as reader,
     ):
         producer.begin_transaction()

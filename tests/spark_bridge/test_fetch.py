@@ -259,7 +259,7 @@ def test_time_runs_out_with_the_place_and_the_reason() -> None:
         broker.versions[1] = (0, 3)
         broker.cut()
         with pytest.raises(FetchError, match="serves Fetch v0 to v3, this client speaks v4 to"):
-            offsets(settings(broker, poll_timeout_ms=50), ("t", 0, 0, 2))
+            offsets(settings(broker, poll_timeout_ms=1_000), ("t", 0, 0, 2))
     with pytest.raises(FetchError, match="cannot connect"):
         offsets(settings(broker, poll_timeout_ms=50), ("t", 0, 0, 2))
 

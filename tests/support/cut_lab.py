@@ -84,8 +84,9 @@ class Lab:
                 shutil.rmtree(data)
                 data.mkdir()
                 told = []
-            # The first round is not cut: it tells how many moments there are.
-            last = 0 if not number else number if every else draw.randint(1, moments)
+            # The first round is not cut: it tells how many moments there are. The first ones make the files.
+            latest = moments if draw.random() < 0.5 else moments // 8 + 1
+            last = 0 if not number else number if every else draw.randint(1, latest)
             scenario_seed = draw.random()
             lines = self._fork(number, "live", told, scenario_seed, last)
             if not number:
