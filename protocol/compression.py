@@ -35,6 +35,9 @@ _LZ4_KIND, _LZ4_INDEPENDENT = 0xE3, 0x60
 _LZ4_BLOCK_SUM, _LZ4_SIZED, _LZ4_SUM = 16, 8, 4
 _LZ4_MOST_RATIO = 255
 _LZ4_STORED = 1 << 31
+_LZ4_BLOCK_BYTES = 64 * 1024
+# As Java's: independent blocks of at most 64 KB, no sums but the header's own.
+_LZ4_HEADER = _LZ4_MAGIC + b"\x60\x40\x82"
 _FRAMES = {"lz4": {_LZ4_MAGIC} | _SKIPPABLE, "zstd": {b"\x28\xb5\x2f\xfd"} | _SKIPPABLE}
 _FIRST_GUESS_BYTES = 64 * 1024
 _FIRST_GZIP_BYTES = 1_024
@@ -82,10 +85,7 @@ def compress(codec: int, data: bytes) -> bytes:
     if codec == Compression.SNAPPY:
         return _snappy_compress(data)
     if codec == Compression.LZ4:
-        # Java's reader refuses blocks that lean on the ones before them.
-        lz4 = cramjam.lz4.Compressor(content_checksum=False, block_linked=False)
-        lz4.compress(data)
-        return bytes(lz4.finish())
+        return _lz4_compress(data)
     if codec == Compression.ZSTD:
         return bytes(cramjam.zstd.compress(data))
     raise ValueError(f"unknown compression codec {codec}")
@@ -159,6 +159,21 @@ def _snappy_compress(data: bytes) -> bytes:
     for start in range(0, len(data), _XERIAL_BLOCK_BYTES):
         block = bytes(cramjam.snappy.compress_raw(view[start : start + _XERIAL_BLOCK_BYTES]))
         out += (_INT32.pack(len(block)), block)
+    return b"".join(out)
+
+
+def _lz4_compress(data: bytes) -> bytes:
+    # Block by block: the library makes frames in twice the time, and in 25 times by default.
+    out: list[bytes | memoryview] = [_LZ4_HEADER]
+    view = memoryview(data)
+    for start in range(0, len(data), _LZ4_BLOCK_BYTES):
+        part = view[start : start + _LZ4_BLOCK_BYTES]
+        block = bytes(cramjam.lz4.compress_block(part, store_size=False))
+        if len(block) < len(part):
+            out += (_UINT32_LITTLE.pack(len(block)), block)
+        else:
+            out += (_UINT32_LITTLE.pack(len(part) | _LZ4_STORED), part)
+    out.append(_UINT32_LITTLE.pack(0))
     return b"".join(out)
 
 

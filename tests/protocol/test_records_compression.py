@@ -103,8 +103,20 @@ def test_snappy_is_framed_as_java_frames_it() -> None:
     assert bytes(cramjam.snappy.decompress_raw(packed[20 : 20 + first])) == TEXT[: 32 * 1024]
 
 
-def test_lz4_blocks_are_independent() -> None:
-    assert compress(Compression.LZ4, TEXT)[4] & 0x20
+@pytest.mark.parametrize("size", [0, 1, 65_535, 65_536, 65_537, 200_000])
+@pytest.mark.parametrize("kind", ["zeros", "random", "repeated"])
+def test_an_lz4_frame_is_one_of_independent_blocks_that_the_library_reads(
+    size: int, kind: str, seed: int
+) -> None:
+    """Java's reader refuses blocks that lean on the ones before them, and makes room for the largest."""
+    draw = random.Random(seed)
+    parts = {"zeros": bytes(size), "random": draw.randbytes(size), "repeated": draw.randbytes(999) * 201}
+    data = parts[kind][:size]
+    packed = compress(Compression.LZ4, data)
+    assert packed[:6] == b"\x04\x22\x4d\x18\x60\x40", "independent blocks of at most 64 KB, no sums"
+    assert bytes(cramjam.lz4.decompress(packed)) == decompress(Compression.LZ4, packed) == data
+    assert len(packed) <= 11 + size + 4 * -(-size // 65_536)
+    assert kind == "random" or len(packed) < 100 + size // 3
 
 
 def lz4_frame(chance: random.Random, data: bytes) -> bytes:
