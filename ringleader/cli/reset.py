@@ -190,7 +190,10 @@ def _read_plan(text: str, group: str) -> dict[TopicPartition, int]:
             raise ValueError("it is not what --json prints") from None
     else:
         reader = csv.reader(io.StringIO(text))
-        rows = [(reader.line_num, tuple(row)) for row in reader if row]
+        try:
+            rows = [(reader.line_num, tuple(row)) for row in reader if row]
+        except csv.Error as error:
+            raise ValueError(f"line {reader.line_num} is not CSV: {error}") from None
     found: dict[TopicPartition, int] = {}
     for at, row in rows:
         # Kafka's tool puts the group before the rest when it is asked about several.

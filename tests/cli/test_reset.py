@@ -175,6 +175,7 @@ def test_a_plan_of_kafkas_tool_may_name_the_group(
         ('{"offsets": 1}', "it is not what --json prints"),
         ("{", "it is not what --json prints"),
         ("\udcff", "is not text"),
+        ("o" * 200_000 + ",0,1", "line 1 is not CSV: field larger than field limit"),
     ],
 )
 def test_a_plan_that_is_none_is_a_sentence(

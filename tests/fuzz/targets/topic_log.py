@@ -173,7 +173,7 @@ def _changed_index(data: bytes, rng: Random) -> bytes:
         columns, said = rest[: 24 * head[-2]], rest[24 * head[-2] :]
         try:
             said = json_bytes(changed_json(json.loads(said), rng))
-        except ValueError:
+        except (ValueError, RecursionError):
             said = changed_bytes(said, rng)
         rest, head[-1] = columns + said, len(said)
     body = _HEAD.pack(*head) + rest
