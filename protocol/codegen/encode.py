@@ -224,14 +224,14 @@ class _Encode(Writer):
             self.indent += 1
             outer, self.out = self.out, self.name("payload")
             self.put(f"{self.out}: list[bytes] = []")
-            if self.response and not isinstance(spec.type, str):
-                self.module.helpers.add("PIECE_ITEMS")
-                self.put("rest_at = PIECE_ITEMS")
+            first = len(self.lines)
             present = replace(spec, nullable=None) if spec.default is None else spec
             if not isinstance(spec.type, str) and not spec.array and covers(spec.nullable, self.version):
                 self.pieces.append('b"\\x01"')  # a varint in front, 0 for null
             self.field(local, name, present)
             self.flush()
+            if any("rest_at" in line for line in self.lines[first:]):
+                self.lines.insert(first, "    " * self.indent + "rest_at = PIECE_ITEMS")
             self.put(f'{tags}.append(({spec.tag}, b"".join({self.out})))')
             self.out = outer
             self.indent -= 1
