@@ -12,7 +12,7 @@ from bench.plan import DEPTHS, KAFKA, KFAKE, RINGLEADER, TOPIC, YARDSTICK, Plan
 from bench.processes import Pins, daemon, work_dir, yardstick
 from bench.report import Goal, print_goals, save, say, table
 from ringleader.protocol.messages import HeartbeatRequest
-from tests.interop.kafka import free_ports
+from tests.support.ports import free_ports
 from tests.support.rawclient import Address, address_of
 from tests.support.rawgroup import FormedGroup, form_group
 

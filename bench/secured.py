@@ -12,8 +12,8 @@ from bench.plan import DEPTHS, RINGLEADER, TOPIC, Plan
 from bench.processes import Pins, daemon, work_dir
 from bench.report import Goal, print_goals, save, say, table
 from ringleader.protocol.messages import CreateAclsRequest, CreateAclsRequestAclCreation
-from tests.interop.kafka import free_ports
 from tests.support.certificates import Certificates
+from tests.support.ports import free_ports
 from tests.support.rawclient import Address, RawConnection, address_of
 
 ACLS = "with ACLs"

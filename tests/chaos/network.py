@@ -7,9 +7,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.interop.kafka import free_ports
 from tests.support.daemon import Daemon
 from tests.support.links import Link, Links
+from tests.support.ports import free_ports
 
 HOST = "127.0.0.1"
 LISTENER = "NODE"

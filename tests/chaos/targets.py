@@ -17,11 +17,12 @@ from tests.chaos import asking
 from tests.chaos.clients.common import PARTITIONS, TOPIC
 from tests.chaos.network import LinkedNode, Network, listeners
 from tests.chaos.schedule import BROKER, CONTROLLER, OWNER, Fault
-from tests.interop.kafka import KAFKAS_PARTITIONS, TEST_JVM, free_ports
+from tests.interop.kafka import KAFKAS_PARTITIONS, TEST_JVM
 from tests.interop.kafka_cluster import KafkaCluster
 from tests.support.daemon import Daemon, DaemonError
 from tests.support.failing_disk import Faults
 from tests.support.links import Links
+from tests.support.ports import free_ports
 
 RINGLEADER, KAFKA, SINGLE = "ringleader", "kafka", "single"
 NODE, BROKERS = "node", "broker"

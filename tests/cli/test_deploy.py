@@ -11,9 +11,10 @@ import pytest
 from ringleader.insight.history import History
 from ringleader.insight.model import EventKind
 from ringleader.testing.coordinator import Coordinator
-from tests.cli.test_watch import Member, free_address, watching
+from tests.cli.test_watch import Member, watching
 from tests.insight.made import Made
 from tests.support.command import Done, run_here
+from tests.support.ports import free_address
 
 TOKEN = "correct-horse-battery"
 

@@ -15,9 +15,10 @@ from ringleader.insight.history import History
 from ringleader.insight.scaler.serving import asked
 from ringleader.insight.scaler.wire import SERVICE, message
 from ringleader.testing.coordinator import Coordinator
-from tests.cli.test_watch import free_address, running, watching
+from tests.cli.test_watch import running, watching
 from tests.support.certificates import Certificates
 from tests.support.command import PATIENCE_S, environment, run_here
+from tests.support.ports import free_address
 
 TOPIC = "orders"
 

@@ -15,9 +15,10 @@ import pytest
 
 from ringleader.insight.history import History
 from ringleader.insight.notices.kept import Kept
-from tests.cli.test_watch import Running, free_address, health, running
+from tests.cli.test_watch import Running, health, running
 from tests.support.command import command_line, environment
 from tests.support.daemon import Daemon
+from tests.support.ports import free_address
 from tests.support.receivers import PATIENCE_S, Mailbox, Webhook, serving
 
 SECRET = "T0PS3CRET"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import http.client
 import json
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -18,14 +17,9 @@ import pytest
 
 from tests.support.command import run_here
 from tests.support.daemon import Daemon
+from tests.support.ports import free_address
 
 TIMEOUT_S = 60
-
-
-def _free_address() -> str:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return f"127.0.0.1:{free.getsockname()[1]}"
 
 
 def _status(address: str, path: str) -> int | None:
@@ -52,7 +46,7 @@ def test_the_page_is_there_with_the_daemon_and_goes_with_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
 ) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "user"))
-    address = _free_address()
+    address = free_address()
     with Daemon(tmp_path / "data", topics=["orders:3"], options=["--ui", address]) as daemon:
         _until(200, address)
         [beside] = psutil.Process(daemon.process.pid).children()
@@ -67,7 +61,7 @@ def test_the_page_is_there_with_the_daemon_and_goes_with_it(
 
 def test_offsets_are_reset_on_the_page_of_a_daemon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "user"))
-    address, token = _free_address(), tmp_path / "token"
+    address, token = free_address(), tmp_path / "token"
     token.write_text("correct-horse-battery")
     bearer = {"Authorization": "Bearer correct-horse-battery"}
 

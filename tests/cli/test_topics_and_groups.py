@@ -15,6 +15,7 @@ import pytest
 from ringleader.cli import asking, run
 from tests.support.daemon import Daemon
 from tests.support.members import AiokafkaMember, Board, Stage
+from tests.support.ports import free_address
 
 Capture = pytest.CaptureFixture[str]
 
@@ -156,10 +157,8 @@ async def test_a_server_that_is_not_there_is_one_sentence(
     capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(asking, "TIMEOUT_MS", 500)
-    with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{unused.getsockname()[1]}"
-        code, out, err = await _command(capsys, "groups", "list", "--bootstrap-server", address)
+    address = free_address()
+    code, out, err = await _command(capsys, "groups", "list", "--bootstrap-server", address)
     assert (code, out) == (1, "")
     assert err.startswith("ringleader: ")
     assert address in err

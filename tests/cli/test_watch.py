@@ -27,6 +27,7 @@ from ringleader.insight.model import Cause, Confidence, Kind, Rebalance
 from ringleader.testing.coordinator import Coordinator
 from tests.support.command import PATIENCE_S, command_line, environment, run_here
 from tests.support.daemon import Daemon
+from tests.support.ports import free_address
 
 TOPIC = "orders"
 
@@ -117,13 +118,6 @@ class Member:
     def _run(self) -> None:
         while not self._leaving:
             self._consumer.poll(0.05)
-
-
-def free_address() -> str:
-    """On which nothing listens."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return f"127.0.0.1:{free.getsockname()[1]}"
 
 
 def health(url: str, status: int) -> Any:
@@ -308,10 +302,8 @@ def test_a_cluster_that_does_not_answer_is_named_with_the_option(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        nobody = f"127.0.0.1:{free.getsockname()[1]}"
-        done = run_here(nobody, "history", "billing")
+    nobody = free_address()
+    done = run_here(nobody, "history", "billing")
     assert done.code == 1
     assert f"The cluster asked is {nobody}; -b HOST:PORT names another." in " ".join(done.err.split())
 

@@ -14,9 +14,10 @@ import pytest
 
 from ringleader.cli.clusters import CLUSTERS_MAX, clusters_of
 from ringleader.insight.history.paths import last_watched
-from tests.cli.test_watch import TOPIC, Member, Running, free_address, health, running
+from tests.cli.test_watch import TOPIC, Member, Running, health, running
 from tests.support.command import PATIENCE_S, run_here
 from tests.support.daemon import Daemon
+from tests.support.ports import free_address
 from tests.support.receivers import Webhook
 
 

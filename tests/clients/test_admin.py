@@ -15,6 +15,7 @@ from ringleader.clients.group.membership import GroupMember
 from ringleader.clients.group.subscription import consumer_member
 from ringleader.clients.model import EARLIEST, MemberProtocol, OffsetAndMetadata
 from ringleader.testing.coordinator import Coordinator
+from tests.support.ports import free_address
 
 QUICK: dict[str, Any] = {"session_timeout_ms": 6_000, "heartbeat_interval_ms": 100}
 
@@ -155,8 +156,7 @@ async def test_the_lag_of_a_deleted_topic(coordinator: Coordinator) -> None:
 
 
 async def test_nobody_answers() -> None:
-    with Coordinator() as coordinator:
-        bootstrap = coordinator.bootstrap
+    bootstrap = free_address()
     async with Admin(bootstrap, timeout_ms=200) as admin:
         with pytest.raises(ConnectionLostError, match=bootstrap):
             await admin.list_topics()

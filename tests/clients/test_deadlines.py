@@ -19,6 +19,7 @@ from ringleader.clients.errors import ConnectionLostError, RequestTimedOutError,
 from ringleader.clients.fetch.leaders import Leaders
 from ringleader.clients.model import Node
 from ringleader.protocol.messages import HeartbeatRequest, HeartbeatResponse
+from tests.support.ports import free_address
 from tests.support.scripted_broker import ScriptedBroker
 
 BEAT = plain(HeartbeatRequest(group_id="g"))
@@ -34,8 +35,7 @@ def silent() -> Iterator[str]:
 @pytest.fixture
 def dead() -> str:
     """An address where nobody listens."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        return f"127.0.0.1:{free.getsockname()[1]}"
+    return free_address()
 
 
 def node(address: str) -> Node:

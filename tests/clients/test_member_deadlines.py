@@ -23,6 +23,7 @@ from ringleader.clients.model import MemberProtocol
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import FindCoordinatorResponse, FindCoordinatorResponseCoordinator
 from ringleader.testing.coordinator import Coordinator
+from tests.support.ports import free_address
 from tests.support.scripted_broker import ScriptedBroker
 from tests.support.sharding import PATIENCE_S, assign, member
 
@@ -99,8 +100,7 @@ def test_ready_of_a_synchronous_member(coordinator: Coordinator) -> None:
 
 
 async def test_ready_names_the_addresses_that_cannot_be_reached() -> None:
-    with Coordinator() as coordinator:
-        bootstrap = coordinator.bootstrap
+    bootstrap = free_address()
     async with member(bootstrap) as one:
         with pytest.raises(ConnectionLostError, match=f"none of the bootstrap.*{bootstrap}.*refused"):
             await one.ready(1)

@@ -25,6 +25,7 @@ from ringleader.clients.errors import (
 from ringleader.clients.group.membership import GroupMember, SyncGroupMember
 from ringleader.clients.model import Assigned, Lost, MemberInfo, MemberProtocol, OffsetAndMetadata, Revoked
 from ringleader.testing.coordinator import Coordinator
+from tests.support.ports import free_ports
 from tests.support.sharding import PATIENCE_S, SHARDS, Diary, assign, member, settled, shards
 
 
@@ -213,14 +214,12 @@ async def test_a_restarted_daemon_costs_no_rebalance(coordinator: Coordinator) -
 
 
 async def test_a_member_waits_for_a_daemon_that_comes_later(tmp_path: Any) -> None:
-    with Coordinator(data_dir=tmp_path) as coordinator:
-        bootstrap = coordinator.bootstrap
-    one = member(bootstrap)
+    later = Coordinator(data_dir=tmp_path)
+    [later.port] = free_ports(1)
+    one = member(f"127.0.0.1:{later.port}")
     await one.start()
     with pytest.raises(TimeoutError, match=r"about to join.*cannot connect"):
         await one.wait_assigned(0.5)
-    later = Coordinator(data_dir=tmp_path)
-    later.port = coordinator.port
     with later:
         await one.wait_assigned(PATIENCE_S)
         await one.stop()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 
 import pytest
 from aiokafka import AIOKafkaProducer
@@ -14,6 +13,7 @@ from ringleader.clients.model import OffsetAndMetadata, TopicPartition
 from ringleader.protocol.errors import ErrorCode
 from ringleader.testing.coordinator import Coordinator
 from tests.support.consuming import PATIENCE_S, Source, consumer, places, read_count, until
+from tests.support.ports import free_address
 
 
 @pytest.fixture
@@ -203,12 +203,10 @@ async def test_a_slow_coordinator_does_not_hold_back_a_seek(coordinator: Coordin
 
 
 async def test_a_bootstrap_that_cannot_be_reached_is_told_at_the_start() -> None:
-    with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{unused.getsockname()[1]}"
-        one = consumer(address)
-        with pytest.raises(ConnectionLostError, match=address):
-            await one.start(timeout_s=0.3)
+    address = free_address()
+    one = consumer(address)
+    with pytest.raises(ConnectionLostError, match=address):
+        await one.start(timeout_s=0.3)
     with pytest.raises(ConsumerClosedError, match="was not started"):
         await one.getmany()
 

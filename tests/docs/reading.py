@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 import shlex
-import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import pairwise
@@ -19,6 +18,7 @@ from tests.docs.environment import Environment, bash
 from tests.docs.fences import ROOT, Fence
 from tests.docs.process import Process, missing, pattern, same
 from tests.docs.surroundings import whole
+from tests.support.ports import free_address
 
 SHOWN = re.compile(r"(127\.0\.0\.1|localhost):9092")
 HTTP = "127.0.0.1:9464"
@@ -38,7 +38,7 @@ class Reader:
         self._environment = environment
         self._spark = spark
         self._port = NO_PORT
-        self._http = f"127.0.0.1:{_free_port()}"
+        self._http = free_address()
         self._daemon: Process | None = None
         self._beside: list[Process] = []
         # A reader is in the folder of the sources.
@@ -211,11 +211,6 @@ def reading(directory: Path, ours: Path, spark: Process | None = None) -> Iterat
         reader.close()
     finally:
         reader.kill()
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as one:
-        return int(one.getsockname()[1])
 
 
 SAID = "--- said ---"

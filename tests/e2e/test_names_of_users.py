@@ -14,9 +14,9 @@ from ringleader.coordinator.security.scram import MIN_ITERATIONS, SHA_512, salt_
 from ringleader.coordinator.security.store import FILE
 from ringleader.protocol import messages as kafka
 from ringleader.protocol.errors import ErrorCode
-from tests.interop.kafka import free_ports
 from tests.support.command import Done, run_here
 from tests.support.daemon import Daemon
+from tests.support.ports import free_ports
 from tests.support.registered import PASSWORD, ScramClient
 from tests.support.served import Client, connected
 

@@ -23,6 +23,7 @@ from tests.coordinator.server.test_throttle import produce
 from tests.support.certificates import Certificates
 from tests.support.daemon import Daemon
 from tests.support.groupclient import Member, form
+from tests.support.ports import free_ports
 from tests.support.registered import ALICE, PASSWORD, ScramClient
 from tests.support.served import Client
 
@@ -89,12 +90,6 @@ async def work(client: Client) -> None:
     assert result.error_code == 0
 
 
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
-
-
 async def guarded(
     directory: Path, plain: int, metrics: int, certificates: Certificates, **more: str
 ) -> Daemon:
@@ -151,7 +146,7 @@ async def nothing_is_held(metrics: int) -> None:
 async def test_strangers_against_members(tmp_path: Path, seed: int) -> None:
     drawn = random.Random(seed)
     certificates = Certificates(tmp_path / "certificates")
-    plain, metrics = free_port(), free_port()
+    plain, metrics = free_ports(2)
     daemon = await guarded(tmp_path, plain, metrics, certificates)
     await asyncio.to_thread(daemon.start)
     here: list[socket.socket] = []
@@ -211,7 +206,7 @@ async def test_clients_log_in_and_work_in_the_middle_of_silent_peers(tmp_path: P
     """More of those come than the pool has room for; not one client is closed."""
     drawn = random.Random(seed)
     certificates = Certificates(tmp_path / "certificates")
-    plain, metrics = free_port(), free_port()
+    plain, metrics = free_ports(2)
     patient = {"tls-handshake-timeout-ms": "600000", "sasl-authentication-timeout-ms": "600000"}
     daemon = await guarded(tmp_path, plain, metrics, certificates, **patient)
     await asyncio.to_thread(daemon.start)

@@ -27,13 +27,14 @@ from ringleader.protocol.messages import (
     OffsetFetchRequest,
 )
 from ringleader.protocol.schema import Message
-from tests.interop.kafka import TEST_PROPERTIES, KafkaBroker, free_ports
+from tests.interop.kafka import TEST_PROPERTIES, KafkaBroker
 from tests.interop.language import RESTARTED
 from tests.interop.secured import guarded_broker
 from tests.interop.worlds import Caller, create_topic
 from tests.support.certificates import Certificates
 from tests.support.daemon import Daemon
 from tests.support.entrance import LISTENER, OFFERED, PROTOCOL, password_of
+from tests.support.ports import free_ports
 from tests.support.principals import ADMINISTRATOR
 
 TOPICS = {"orders": 3, "payments": 2}

@@ -8,7 +8,6 @@ import os
 import secrets
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -23,6 +22,7 @@ from confluent_kafka.cimpl import NewTopic
 
 from ringleader import SyncGroupConsumer, SyncProducer
 from tests.interop.maven import InteropError, jars, java, java_build, kept
+from tests.support.ports import free_ports
 from tests.support.tied import tied
 
 POM = Path(__file__).with_name("pom.xml")
@@ -383,15 +383,3 @@ def fresh_cluster_id() -> str:
     """As Kafka makes them."""
     made = base64.urlsafe_b64encode(secrets.token_bytes(16)).decode().rstrip("=")
     return "A" + made[1:] if made.startswith("-") else made  # the tool would take it for an option
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports that nobody listens on at the moment."""
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]
-    finally:
-        for one in sockets:
-            one.close()

@@ -37,6 +37,7 @@ from ringleader.protocol.messages import (
 )
 from ringleader.protocol.records import iter_batches
 from ringleader.protocol.schema import Message
+from tests.support.ports import free_ports
 
 VERSIONS = {1: (4, 12), 2: (1, 7), 3: (0, 12), 17: (0, 1), 18: (0, 3), 36: (0, 2)}
 
@@ -97,7 +98,7 @@ class Broker:
         self.connections = 0
         # Called with each request; returning False closes the connection instead of an answer.
         self.script: Callable[[Message], bool] = lambda request: True
-        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._listener = socket.create_server(("127.0.0.1", free_ports(1)[0]))
         self.host, self.port = self._listener.getsockname()
         self._open: set[socket.socket] = set()
         self._threads = [threading.Thread(target=self._accept, daemon=True)]

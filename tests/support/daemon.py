@@ -21,6 +21,7 @@ from types import TracebackType
 from ringleader.coordinator import turn_watch
 from tests.support import last_look
 from tests.support.last_look import LEFT, OPTIONS
+from tests.support.ports import free_ports
 from tests.support.tied import tied
 
 READY_TIMEOUT_S = 60.0
@@ -38,7 +39,7 @@ class DaemonError(Exception):
 class Daemon:
     """``ringleader serve`` on a free loopback port, with its state and its log under `directory`.
 
-    The first start takes a free port; later starts listen on the same one, so that clients find it again.
+    All its starts listen on the same free port, so that clients find it again.
     """
 
     def __init__(
@@ -59,7 +60,7 @@ class Daemon:
         self.data_dir = directory / "data"
         self.log_path = directory / "daemon.log"
         self._log_start = len(self.log())
-        self.port = 0
+        [self.port] = free_ports(1)
         self.tracebacks_expected = False
         """Whether it may log tracebacks, because the test breaks it on purpose."""
         self._topics = topics
@@ -127,10 +128,8 @@ class Daemon:
         tied(self._process)
         try:
             line = self._read_line(READY_TIMEOUT_S)
-            word, _, address = line.strip().partition(" ")
-            if word != "ready":
+            if not line.startswith("ready "):
                 raise DaemonError(f"expected the ready line, got {line!r}\n{self.log()}")
-            self.port = int(address.rpartition(":")[2])
         except BaseException:
             self._process.kill()
             self._process.wait()

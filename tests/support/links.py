@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+from tests.support.ports import free_ports
+
 _READ_BYTES = 65_536
 _AHEAD = 256
 """Pieces that wait for their time, before no more are read."""
@@ -37,7 +39,7 @@ class Link:
 
     def __init__(self, links: Links, upstream: tuple[str, int]) -> None:
         self.upstream = upstream
-        self.port = 0
+        [self.port] = free_ports(1)
         self.opened = 0
         """Connections that came through so far."""
         self._links = links
@@ -79,9 +81,8 @@ class Link:
     # ---- on the loop of its links ----
 
     async def listen(self) -> None:
-        """On the same port as before, if there was one."""
+        """On the same port as before."""
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", self.port, limit=_READ_BYTES)
-        self.port = self._server.sockets[0].getsockname()[1]
 
     async def close(self) -> None:
         """Of all that it has."""

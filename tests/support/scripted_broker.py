@@ -18,6 +18,7 @@ from ringleader.protocol.messages import (
     MetadataResponse,
     MetadataResponseBroker,
 )
+from tests.support.ports import free_ports
 
 Reply = Any
 """A response message; bytes to be sent as they are; None: no answer; CLOSE: hang up."""
@@ -50,7 +51,7 @@ class ScriptedBroker:
         self._tls = tls
         self.requests: list[tuple[Any, int]] = []
         self.connections = 0
-        self.port = 0
+        [self.port] = free_ports(1)
         self._server: asyncio.Server | None = None
         self.writers: set[asyncio.StreamWriter] = set()
         self._serving: set[asyncio.Task[Any]] = set()
@@ -72,7 +73,6 @@ class ScriptedBroker:
 
     async def __aenter__(self) -> Self:
         self._server = await asyncio.start_server(self._came, "127.0.0.1", self.port, ssl=self._tls)
-        self.port = self._server.sockets[0].getsockname()[1]
         return self
 
     async def __aexit__(

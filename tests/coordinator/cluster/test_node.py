@@ -45,9 +45,9 @@ from ringleader.protocol.messages import (
 )
 from ringleader.protocol.schema import Message
 from ringleader.testing import Coordinator
-from tests.interop.kafka import free_ports
 from tests.support.cluster_nodes import Lines, Nodes
 from tests.support.fenced_store import FencedStorage
+from tests.support.ports import free_ports
 from tests.support.quota_scripts import altering
 from tests.support.rawclient import AsyncRawConnection
 from tests.support.registered import PASSWORD, credential

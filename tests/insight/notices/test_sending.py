@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -19,6 +18,7 @@ from ringleader.insight.notices.notifier import Queue
 from ringleader.insight.notices.settings import NoticeSettings
 from ringleader.insight.notices.targets import THREAD, targets_of
 from tests.support.certificates import Certificates
+from tests.support.ports import free_ports
 from tests.support.receivers import HANG, PATIENCE_S, Mailbox, Webhook, serving
 
 TOKEN = "only-the-webhook-knows"
@@ -118,16 +118,15 @@ async def test_a_refusal_is_said_and_not_tried_again(status: int) -> None:
 
 
 async def test_a_server_that_is_away_and_comes_back_gets_its_notices() -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{taken.getsockname()[1]}"
-        async with sending(webhook_url=url, deadline_ms=0) as one:
-            one.queue.put(notice())
-            assert "is given up (tried for 0 ms, Connection refused): Storm: 1." in await one.says()
+    [port] = free_ports(1)
+    url = f"http://127.0.0.1:{port}"
+    async with sending(webhook_url=url, deadline_ms=0) as one:
+        one.queue.put(notice())
+        assert "is given up (tried for 0 ms, Connection refused): Storm: 1." in await one.says()
     async with sending(webhook_url=url) as one:
         one.queue.put(notice())
         await asyncio.sleep(0)  # it may have been tried, or not
-        hook = Webhook(at=int(url.rpartition(":")[2]))
+        hook = Webhook(at=port)
         with hook:
             assert (await asyncio.to_thread(hook.next)).json["group"] == "orders"
 

@@ -17,10 +17,10 @@ from ringleader.clients.errors import AuthenticationError, ClientError
 from ringleader.coordinator.security.among_nodes import NODE
 from tests.chaos.targets import Node
 from tests.interop.cluster.test_nodes_security import ADMIN, FLAGS, PASSWORD, until
-from tests.interop.kafka import free_ports
 from tests.interop.kafka_cluster import KafkaCluster
 from tests.support.certificates import Certificates
 from tests.support.command import run_here
+from tests.support.ports import free_ports
 
 NAME = "among-themselves"
 LOGGED_IN = 'ringleader_authentications_total{result="succeeded"} '
