@@ -288,13 +288,26 @@ class _Connection(H11Protocol):
             self._timer.cancel()
         super().connection_lost(exc)
 
+    def data_received(self, data: bytes) -> None:
+        """See asyncio. Bytes behind a connection's last request are not read (RFC 9112, section 9.6)."""
+        if self.conn.their_state is not h11.MUST_CLOSE:
+            super().data_received(data)
+
     def on_response_complete(self) -> None:
         """See uvicorn."""
         self._arm()
         super().on_response_complete()
 
+    def shutdown(self) -> None:
+        """See uvicorn, which ends in an error where the connection is ending by one."""
+        if not self.transport.is_closing():
+            super().shutdown()
+
     def send_400_response(self, msg: str) -> None:
-        """See uvicorn, which sends it without the headers."""
+        """See uvicorn, which sends it without the headers, and does not tell what answers the request."""
+        if self.cycle is not None:
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
         if self.conn.our_state is h11.SEND_BODY:
             self.transport.abort()
             return
