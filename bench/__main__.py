@@ -29,6 +29,7 @@ from bench import (
     server_assignor,
     spark,
     takeover,
+    watching,
 )
 from bench.build import NoCompilerError, compiler
 from bench.filesystem import MemoryFileSystemError
@@ -57,9 +58,10 @@ BENCHMARKS: dict[str, Callable[[Plan], dict[str, Any]]] = {
     "takeover": takeover.run,
     "secured": secured.run,
     "spark": spark.run,
+    "watching": watching.run,
 }
 
-ON_REQUEST = {"failover", "node_commits", "relay", "secured", "spark", "takeover"}
+ON_REQUEST = {"failover", "node_commits", "relay", "secured", "spark", "takeover", "watching"}
 """Run only when they are named: they need much that the others do not."""
 
 

@@ -203,6 +203,23 @@ def _idle_fetches(run: Run) -> list[str]:
     ]
 
 
+def _watching(run: Run) -> list[str]:
+    rows = [
+        [f"{int(groups):,}", name, f"{one['cores']:.3f}", f"{one['mib']:.0f}", f"{one['commits_per_s']:,.0f}"]
+        for groups, measured in run["results"].items()
+        for name, one in measured.items()
+    ]
+    return [
+        f"### A watcher beside many groups ({run['commits_per_s']:,} commits a second)",
+        "",
+        "`ringleader watch` with its defaults and its page. Each group has two members, which commit in "
+        "turn, one partition each, and stay behind the end of the topic. Measured for "
+        f"{run['seconds']:.0f} s, once the watcher has read what was there before.",
+        "",
+        *_table(["groups", "server", "cores", "MiB", "commits per second"], rows),
+    ]
+
+
 def _replay(run: Run) -> list[str]:
     results = run["results"]
     rows = [
@@ -424,6 +441,7 @@ SECTIONS = {
     "takeover": _takeover,
     "secured": _secured,
     "spark": _spark,
+    "watching": _watching,
 }
 
 

@@ -44,6 +44,11 @@ class Plan:
     """How often ours is measured in each; the others take too long for more than once."""
     server_assignor: tuple[int, int, int] = (1_000, 1_000, 50)
     """Members, topics and partitions of each: a group whose target the coordinator computes."""
+    watched_groups: tuple[int, ...] = (1_000, 10_000)
+    """Groups of two members beside which a watcher is measured, and the commits of all of them."""
+    watched_commits_per_s: int = 5_000
+    watched_warmup_s: float = 20.0
+    watched_s: float = 60.0
     brokers: tuple[str, ...] = (KAFKA, KFAKE)
     """The peers besides the C server."""
     jvm: tuple[str, ...] = BENCH_JVM
@@ -99,6 +104,10 @@ def quick_plan(data_dir: Path | None = None, out_dir: Path = OUT / "quick") -> P
         assignors=((10, 100), (20, 200), (50, 1_000)),
         assignor_times=1,
         server_assignor=(20, 20, 5),
+        watched_groups=(5, 10),
+        watched_commits_per_s=200,
+        watched_warmup_s=0.5,
+        watched_s=1.0,
         mb_per_s=2,
         jvm=TEST_JVM,
         jvm_warmup_s=0.2,

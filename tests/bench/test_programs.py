@@ -179,3 +179,13 @@ def test_without_a_compiler_it_says_what_is_needed(
     monkeypatch.setenv("CC", "no-such-compiler")
     assert main(["heartbeats"]) == 1
     assert "C compiler" in capsys.readouterr().err
+
+
+def test_a_watcher_beside_many_groups(tmp_path: Path) -> None:
+    saved = run("watching", tmp_path)
+    assert saved["results"].keys() == {"5", "10"}
+    for measured in saved["results"].values():
+        [one] = measured.values()
+        assert one["mib"] > 10
+        assert one["commits_per_s"] > 100
+    assert [goal["wanted"] for goal in saved["goals"]] == ["at most 1", "at most 1"]
