@@ -211,7 +211,9 @@ async def _busy(team: Team, order: random.Random) -> Deed:
         after=after,
         **_went(team, "2", Departure.POLL_INTERVAL_EXCEEDED, Cause.POLL_INTERVAL_EXCEEDED),
     )
-    if spec.static:  # it does not leave: it sends no more heartbeats, and its session ends
+    # It does not leave: it sends no more heartbeats, and its session ends. librdkafka may wait for its busy
+    # application before it leaves.
+    if spec.static or spec.library == CONFLUENT:
         deed.causes.append(Cause.SESSION_EXPIRED)
         deed.gone[client.client_id].append(Departure.SESSION_EXPIRED)
     if spec.library == AIOKAFKA:  # it commits while it is busy, and then leaves
@@ -338,6 +340,10 @@ async def _deed(team: Team, kind: str, deeds: list[Deed], between_s: float = 0.0
     gone: dict[str, list[Departure]] = {}
     for one in deeds:
         gone |= one.gone
+    if len(deeds) > 1 and team.spec.protocol != CONSUMER:
+        # The rebalance of the other deed waits for the member, and may be over before its session.
+        for whys in gone.values():
+            whys += [Departure.NOT_REJOINED] * (Departure.SESSION_EXPIRED in whys)
     async with team.incident(
         kind,
         ", and ".join(one.what for one in deeds),
