@@ -232,8 +232,23 @@ def _restarted(change: Change) -> bool:
 
 def _sure_of_restart(change: Change) -> Confidence:
     as_if_ended = all(_as_if_ended(old, change.left[old.member_id]) for old, _ in change.pairs)
-    sure = as_if_ended and not change.shared([new for _, new in change.pairs])
+    sure = as_if_ended and not change.shared([new for _, new in change.pairs]) and not _expired_before(change)
     return Confidence.LIKELY if sure else Confidence.POSSIBLE
+
+
+def _expired_before(change: Change) -> bool:
+    """Whether the session of one of them had ended when the others began to rejoin: its process may have gone
+    on, and come back as a new member."""
+    if change.waited_ms is None:
+        return False
+    began = [
+        (change.left[old.member_id].silent_ms, old.session_timeout_ms, change.waited_ms)
+        for old, _ in change.pairs
+    ]
+    return any(
+        silent_ms is not None and session_ms is not None and silent_ms - waited_ms >= session_ms
+        for silent_ms, session_ms, waited_ms in began
+    )
 
 
 def _as_if_ended(old: Member, gone: DepartureFinding) -> bool:
@@ -251,6 +266,10 @@ def _restart_text(change: Change) -> Sequence[str]:
         evidence += change.left[old.member_id].evidence
     if change.shared([new for _, new in change.pairs]):
         evidence.append(_ANOTHER)
+    elif _expired_before(change):
+        evidence.append(
+            "its session had ended when the others began to rejoin: it may have come back by itself"
+        )
     elif change.classic and _sure_of_restart(change) is Confidence.POSSIBLE:
         evidence.append("a coordinator that was away for longer than the sessions would look the same")
     return evidence
@@ -360,7 +379,8 @@ def _leader(change: Change) -> Sequence[Member]:
 
 
 def _resumed(change: Change) -> bool:
-    return bool(change.has - change.had) and change.at_ms - change.since_ms <= _AGAIN_MS
+    given = bool(change.has - change.had) and not change.eager
+    return given and change.at_ms - change.since_ms <= _AGAIN_MS
 
 
 def _resumed_text(change: Change) -> Sequence[str]:

@@ -104,6 +104,8 @@ class Change:
     """How long the group had waited in its join phase, where that is known."""
     hash_changed: bool = False
     """The hash of the topics' partitions, which the broker keeps, is another one."""
+    eager: bool = False
+    """All members give up their partitions first: none is withheld for a second rebalance."""
 
     @property
     def classic(self) -> bool:

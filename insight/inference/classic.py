@@ -40,6 +40,8 @@ from ringleader.insight.model import (
 )
 from ringleader.protocol.messages import GroupMetadataValue
 
+_EAGER = {"range", "roundrobin", "sticky"}
+"""Assignors of all clients whose members give up their partitions before each rebalance."""
 _DEPARTED_MAX = 200
 _OUTAGE_MS = 120_000
 """A group's rebalances may follow from an outage of its coordinator within this."""
@@ -290,6 +292,7 @@ class Classic(Restorable):
             missing=missing,
             left={one.member_id: left(one) for one in missing},
             waited_ms=self._waited_ms(at_ms, stayed),
+            eager=value.protocol in _EAGER,
             changed=changed,
             # Clients look at metadata every five minutes at the latest.
             topic_changes=self._world.topic_changes(
