@@ -25,7 +25,7 @@ from ringleader.clients.checks import (
 from ringleader.clients.connection.backoff import Backoff
 from ringleader.clients.connection.cluster import retrying
 from ringleader.clients.connection.metadata import ClusterMetadata, TopicMetadata
-from ringleader.clients.connection.requests import Request, by_topic, plain
+from ringleader.clients.connection.requests import Request, by_topic, in_parts, plain
 from ringleader.clients.connection.security.sasl import Sasl
 from ringleader.clients.descriptions import (
     GroupDescription,
@@ -54,7 +54,13 @@ from ringleader.clients.model import (
     checked_partitions,
 )
 from ringleader.clients.offsets.list_offsets import list_offsets, listed_offsets
-from ringleader.clients.offsets.requests import commit_errors, fetched_offsets, offset_commit, offset_fetch
+from ringleader.clients.offsets.requests import (
+    commit_errors,
+    fetched_offsets,
+    in_commits,
+    offset_commit,
+    offset_fetch,
+)
 from ringleader.clients.offsets.share_groups import ShareOffset, described_share_offsets, share_offsets
 from ringleader.clients.options import CoordinatorOptions, check_bootstraps, cluster_of
 from ringleader.protocol.errors import ErrorCode, error_name
@@ -292,8 +298,11 @@ class Admin:
         _raise_all(refused)
         answers = await asyncio.gather(
             *(
-                self._cluster.send(leader, list_offsets(wanted), deadline_s=deadline_s)
+                self._cluster.send(
+                    leader, list_offsets({tp: wanted[tp] for tp in part}), deadline_s=deadline_s
+                )
                 for leader, wanted in leaders.items()
+                for part in in_parts(wanted)
             )
         )
         found = {tp: one for answer in answers for tp, one in listed_offsets(answer).items()}
@@ -390,10 +399,13 @@ class Admin:
             )
             return dict(fetched.offsets)
 
-        return await self._at_coordinator(group_id, offset_fetch(group_id, wanted), read)
+        parts = [None] if wanted is None else in_parts(wanted)
+        found = await self._in_parts(group_id, (offset_fetch(group_id, part) for part in parts), read)
+        return {tp: one for part in found for tp, one in part.items()}
 
     async def set_group_offsets(self, group_id: str, offsets: Offsets) -> None:
-        """Commit for a group that has no members. BrokerError UNKNOWN_MEMBER_ID when it has some."""
+        """Commit for a group that has no members. BrokerError UNKNOWN_MEMBER_ID when it has some.
+        Many take several requests: some may be set when it fails."""
 
         def read(response: Any, _node: Node) -> None:
             _raise_all(
@@ -403,12 +415,13 @@ class Admin:
                 ]
             )
 
-        request = offset_commit(group_id, -1, "", None, checked(offsets))
-        await self._at_coordinator(group_id, request, read)
+        parts = in_commits(group_id, checked(offsets))
+        await self._in_parts(group_id, (offset_commit(group_id, -1, "", None, part) for part in parts), read)
 
     async def delete_group_offsets(self, group_id: str, partitions: Iterable[TopicPartition]) -> None:
         """Forget committed offsets of a group (OffsetDelete, API 47, KIP-496). BrokerError
-        GROUP_SUBSCRIBED_TO_TOPIC for topics that its members read."""
+        GROUP_SUBSCRIBED_TO_TOPIC for topics that its members read. Many take several requests: some may be
+        forgotten when it fails."""
 
         def read(response: Any, _node: Node) -> None:
             _check(response.error_code, f"delete offsets of group {group_id!r}")
@@ -421,12 +434,15 @@ class Admin:
                 ]
             )
 
-        topics = [
-            OffsetDeleteRequestTopic(name, [OffsetDeleteRequestPartition(number) for number in numbers])
-            for name, numbers in by_topic(checked_partitions(partitions)).items()
-        ]
-        request = plain(OffsetDeleteRequest(group_id=group_id, topics=topics))
-        await self._at_coordinator(group_id, request, read)
+        def request(part: Iterable[TopicPartition]) -> Request:
+            topics = [
+                OffsetDeleteRequestTopic(name, [OffsetDeleteRequestPartition(number) for number in numbers])
+                for name, numbers in by_topic(part).items()
+            ]
+            return plain(OffsetDeleteRequest(group_id=group_id, topics=topics))
+
+        parts = in_parts(checked_partitions(partitions))
+        await self._in_parts(group_id, map(request, parts), read)
 
     async def lag(self, group_id: str) -> list[PartitionLag]:
         """How far the group is, in all partitions that it has committed or that its members own."""
@@ -575,6 +591,13 @@ class Admin:
             return read(await groups.send(node, request, deadline_s=ends_s), node)
 
         return await self._retry(ask, ends_s)
+
+    async def _in_parts(
+        self, group_id: str, requests: Iterable[Request], read: Callable[[Any, Node], T]
+    ) -> list[T]:
+        """Several requests about one group, all in one time."""
+        deadline_s = self._deadline_s()
+        return await _all_of(self._at_coordinator(group_id, one, read, deadline_s) for one in requests)
 
     async def _at_coordinators(
         self, group_ids: Iterable[str], request: Callable[[str], Request], read: Callable[[Any, Node], T]

@@ -14,10 +14,15 @@ from typing import TypeVar
 from ringleader.clients.blocking.connection import BlockingConnection
 from ringleader.clients.blocking.endpoint import Endpoint
 from ringleader.clients.connection.failures import Failures
-from ringleader.clients.connection.requests import Request, plain
+from ringleader.clients.connection.requests import Request, in_parts, plain
 from ringleader.clients.errors import ClientError, ConnectionLostError
 from ringleader.clients.model import TopicPartition
-from ringleader.protocol.messages import MetadataRequest, MetadataRequestTopic, MetadataResponse
+from ringleader.protocol.messages import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+    MetadataResponseTopic,
+)
 from ringleader.protocol.schema import ZERO_UUID, Message
 
 logger = logging.getLogger("ringleader.clients.blocking")
@@ -45,18 +50,18 @@ class BlockingCluster:
         """
         # Topics are not made by looking: a typo in 'subscribe' should be seen, not created.
         names = sorted(set(topics))
-        request = MetadataRequest(
-            topics=[MetadataRequestTopic(name=name) for name in names], allow_auto_topic_creation=create
-        )
-        answer = self._metadata(request)
+        found: list[MetadataResponseTopic] = []
+        for part in in_parts(names):
+            listed = [MetadataRequestTopic(name=name) for name in part]
+            found += self._metadata(MetadataRequest(listed, allow_auto_topic_creation=create)).topics
         for tp in [tp for tp in self._leaders if tp[0] in names]:
             del self._leaders[tp]
-        for topic in answer.topics:
+        for topic in found:
             if not topic.error_code:
                 self._ids[topic.name or ""] = topic.topic_id
-            for found in topic.partitions:
-                self._leaders[topic.name or "", found.partition_index] = found.leader_id
-        return {topic.name or "": topic.error_code for topic in answer.topics if topic.error_code}
+            for one in topic.partitions:
+                self._leaders[topic.name or "", one.partition_index] = one.leader_id
+        return {topic.name or "": topic.error_code for topic in found if topic.error_code}
 
     def topics(self) -> list[str]:
         """The names of all topics but internal ones. Raises ConnectionLostError when no broker answers."""

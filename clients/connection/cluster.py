@@ -10,15 +10,26 @@ import random
 import ssl
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from ringleader.clients.checks import check, check_numbers, wire_text
 from ringleader.clients.connection.backoff import Backoff
 from ringleader.clients.connection.connection import Connection, open_connection
 from ringleader.clients.connection.failures import Failures
-from ringleader.clients.connection.metadata import ClusterMetadata, read_metadata
-from ringleader.clients.connection.requests import GROUP, Request, find_coordinator, found_coordinator
+from ringleader.clients.connection.metadata import (
+    ClusterMetadata,
+    TopicMetadata,
+    metadata_request,
+    read_metadata,
+)
+from ringleader.clients.connection.requests import (
+    GROUP,
+    Request,
+    find_coordinator,
+    found_coordinator,
+    in_parts,
+)
 from ringleader.clients.connection.security.sasl import Sasl
 from ringleader.clients.errors import (
     BrokerError,
@@ -32,7 +43,6 @@ from ringleader.clients.errors import (
 )
 from ringleader.clients.model import Node
 from ringleader.protocol.errors import error_name
-from ringleader.protocol.messages import MetadataRequest, MetadataRequestTopic
 
 logger = logging.getLogger("ringleader.clients.connection")
 
@@ -374,15 +384,13 @@ class Cluster:
         ):
             return cached
 
-        def build(version: int) -> MetadataRequest:
-            every: list[MetadataRequestTopic] | None = [] if version == 0 else None
-            listed = every if wanted is None else [MetadataRequestTopic(name=name) for name in wanted]
-            # Up to v3 the broker decides by itself; the field is not there.
-            return MetadataRequest(topics=listed, allow_auto_topic_creation=create or version < 4)
-
-        response = await self.send(None, Request(MetadataRequest, build), deadline_s=deadline_s)
-        self._metadata = read_metadata(response)
-        self._brokers = dict(self._metadata.brokers)
+        topics_found: dict[str, TopicMetadata] = {}
+        for part in [None] if wanted is None else in_parts(wanted):
+            response = await self.send(None, metadata_request(part, create), deadline_s=deadline_s)
+            found = read_metadata(response)
+            topics_found |= found.topics
+        self._metadata = replace(found, topics=topics_found)
+        self._brokers = dict(found.brokers)
         return self._metadata
 
     async def coordinator(self, key: str, *, key_type: int = GROUP, deadline_s: float | None = None) -> Node:

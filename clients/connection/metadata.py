@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from ringleader.clients.connection.requests import Request
 from ringleader.clients.model import Node
-from ringleader.protocol.messages import MetadataResponse
+from ringleader.protocol.messages import MetadataRequest, MetadataRequestTopic, MetadataResponse
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,19 @@ class ClusterMetadata:
             for name in topics
             if name in self.topics and not self.topics[name].error_code
         }
+
+
+def metadata_request(topics: Sequence[str] | None, create: bool = False) -> Request:
+    """Ask for all topics (None) or those named, no more than one request may have. `create`: a broker that
+    makes topics by itself may do so."""
+
+    def build(version: int) -> MetadataRequest:
+        every: list[MetadataRequestTopic] | None = [] if version == 0 else None
+        listed = every if topics is None else [MetadataRequestTopic(name=name) for name in topics]
+        # Up to v3 the broker decides by itself; the field is not there.
+        return MetadataRequest(topics=listed, allow_auto_topic_creation=create or version < 4)
+
+    return Request(MetadataRequest, build)
 
 
 def read_metadata(response: MetadataResponse) -> ClusterMetadata:

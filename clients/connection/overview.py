@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 from ringleader.clients.connection.aside import aside
 from ringleader.clients.connection.backoff import Backoff
 from ringleader.clients.connection.cluster import Cluster, retrying
-from ringleader.clients.connection.requests import RawAnswer, Request
+from ringleader.clients.connection.metadata import metadata_request
+from ringleader.clients.connection.requests import RawAnswer, in_parts
 from ringleader.clients.errors import BrokerError, is_retriable
 from ringleader.clients.model import Node
 from ringleader.protocol.errors import ErrorCode, MalformedError
-from ringleader.protocol.messages import MetadataRequest, MetadataRequestTopic
 from ringleader.protocol.overview import NEWEST_VERSION, TopicOverview, read_overview
 
 INLINE_BYTES = 32_768
@@ -60,28 +62,25 @@ class Overview(NamedTuple):
 async def overview(
     cluster: Cluster, topics: Iterable[str] | None, *, with_replicas: bool = False, timeout_ms: int
 ) -> Overview:
-    """All topics (None) or those named, with one request; with `with_replicas` also who leads and
-    holds each partition.
+    """All topics (None) or those named; with `with_replicas` also who leads and holds each partition.
 
     Repeats what is retriable until the time is over. Raises ClientError.
     """
-    wanted = None if topics is None else sorted(topics)
+    deadline_s = asyncio.get_running_loop().time() + timeout_ms / 1000
 
-    def build(version: int) -> MetadataRequest:
-        every: list[MetadataRequestTopic] | None = [] if version == 0 else None
-        listed = every if wanted is None else [MetadataRequestTopic(name=name) for name in wanted]
-        return MetadataRequest(topics=listed, allow_auto_topic_creation=version < 4)
-
-    request = Request(MetadataRequest, build, max_version=NEWEST_VERSION, raw=True)
-
-    async def ask() -> Overview:
+    async def ask(part: Sequence[str] | None) -> Overview:
+        request = replace(metadata_request(part), max_version=NEWEST_VERSION, raw=True)
         answer: RawAnswer = await cluster.send(None, request, deadline_s=deadline_s)
         if len(answer.frame) <= INLINE_BYTES:
             return read(answer, with_replicas)
         return await aside(lambda: read(answer, with_replicas))
 
-    deadline_s = asyncio.get_running_loop().time() + timeout_ms / 1000
-    return await retrying(deadline_s, Backoff(100, 1_000, random.random), ask)
+    found: dict[str, TopicOverview] = {}
+    for part in [None] if topics is None else in_parts(sorted(topics)):
+        backoff = Backoff(100, 1_000, random.random)
+        seen = await retrying(deadline_s, backoff, partial(ask, part))
+        found |= seen.topics
+    return seen._replace(topics=found)
 
 
 def read(answer: RawAnswer, with_replicas: bool = False) -> Overview:

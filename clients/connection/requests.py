@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from itertools import islice
+from typing import Any, NamedTuple, TypeVar
 
 from ringleader.clients.model import Node, TopicPartition
 from ringleader.protocol.fields import LAST
 from ringleader.protocol.messages import ApiVersionsRequest, FindCoordinatorRequest
+
+NAMED_MAX = 5_000
+"""Topics or partitions that one request names at most, so that neither it nor its answer holds up a loop for
+long. A node of Ringleader closes the connection over 20,000 (`request.max.elements`), and over 10,000 of
+OffsetDelete: a partition and the topic around it are two."""
+
+T = TypeVar("T")
 
 GREETING = ApiVersionsRequest(client_software_name="ringleader", client_software_version="0.1.0")
 """The name of this library. The version is written out, as looking it up would make every import slower."""
@@ -41,6 +49,16 @@ class RawAnswer(NamedTuple):
 def plain(message: Any, max_version: int = LAST) -> Request:
     """A request that is the same in all versions."""
     return Request(type(message), lambda _version: message, max_version)
+
+
+def in_parts(entries: Iterable[T], most: int = NAMED_MAX) -> Iterator[list[T]]:
+    """These entries, no more at a time than one request may have; one empty part where there are none."""
+    left = iter(entries)
+    part = list(islice(left, most))
+    while True:
+        yield part
+        if not (part := list(islice(left, most))):
+            return
 
 
 def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:

@@ -14,7 +14,7 @@ from ringleader.clients.connection.backoff import Backoff
 from ringleader.clients.connection.cluster import Cluster
 from ringleader.clients.connection.failures import Failures
 from ringleader.clients.connection.metadata import TopicMetadata
-from ringleader.clients.connection.requests import Request, by_topic, plain
+from ringleader.clients.connection.requests import Request, by_topic, in_parts, plain
 from ringleader.clients.errors import BrokerError, ClientError, RetriableError, UnsupportedVersionError
 from ringleader.clients.model import Node, TopicPartition
 from ringleader.clients.offsets.list_offsets import list_offsets, listed_offsets
@@ -319,5 +319,7 @@ class Leaders:
                 logger.warning("%s does not give offsets: %s", node, error)
                 return None
 
-        answers = await asyncio.gather(*(one(node, asked) for node, asked in by_node.items()))
+        answers = await asyncio.gather(
+            *(one(node, part) for node, asked in by_node.items() for part in in_parts(asked))
+        )
         return [answer for answer in answers if answer is not None], not_served

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
 from ringleader.clients.connection.backoff import Backoff
-from ringleader.clients.connection.requests import Request
+from ringleader.clients.connection.requests import Request, in_parts
 from ringleader.clients.errors import (
     BrokerError,
     ClientError,
@@ -22,7 +22,13 @@ from ringleader.clients.group.machine.machine import MemberMachine
 from ringleader.clients.group.machine.phases import OVER, Phase
 from ringleader.clients.model import Node, OffsetAndMetadata, TopicPartition
 from ringleader.clients.offsets.commit_queue import Commit
-from ringleader.clients.offsets.requests import commit_errors, fetched_offsets, offset_commit, offset_fetch
+from ringleader.clients.offsets.requests import (
+    commit_errors,
+    fetched_offsets,
+    in_commits,
+    offset_commit,
+    offset_fetch,
+)
 from ringleader.clients.offsets.verdicts import Verdict, commit_error, judge_commit, judge_fetch
 from ringleader.protocol.errors import ErrorCode, error_name
 
@@ -64,10 +70,16 @@ class GroupOffsets:
 
     async def write(self, commit: Commit) -> None:
         """Send it, as the member and in the generation that it names, or in a later one that still has all of
-        that assignment; with retries or in one try."""
+        that assignment; with retries or in one try. Many offsets take several requests, one after the other:
+        an error of one ends the commit, and those before it count."""
+        tries = _Tries(self._host, commit.deadline_ms)
+        for part in in_commits(self._settings.group_id, commit.offsets):
+            await self._write(commit, tries, part)
+
+    async def _write(
+        self, commit: Commit, tries: _Tries, left: dict[TopicPartition, int | OffsetAndMetadata]
+    ) -> None:
         settings, host = self._settings, self._host
-        tries = _Tries(host, commit.deadline_ms)
-        left = dict(commit.offsets)
         while left:
             identity = await self._ready(commit)
             request = offset_commit(settings.group_id, *identity, settings.group_instance_id, left)
@@ -133,9 +145,16 @@ class GroupOffsets:
         self, partitions: Iterable[TopicPartition] | None, timeout_ms: int
     ) -> dict[TopicPartition, OffsetAndMetadata]:
         """The group's committed offsets: of all partitions (None) or of these; those without one left out."""
-        group_id, wanted = self._settings.group_id, None if partitions is None else list(partitions)
-        machine = self._host.machine
         tries = _Tries(self._host, self._host.now_ms() + timeout_ms)
+        found: dict[TopicPartition, OffsetAndMetadata] = {}
+        for part in [None] if partitions is None else in_parts(partitions):
+            found |= await self._read(part, tries)
+        return found
+
+    async def _read(
+        self, wanted: list[TopicPartition] | None, tries: _Tries
+    ) -> Mapping[TopicPartition, OffsetAndMetadata]:
+        group_id, machine = self._settings.group_id, self._host.machine
         while True:
             member = machine.state.rules.fetches_offsets_as()
             response = await tries.ask(offset_fetch(group_id, wanted, member=member))
@@ -144,7 +163,7 @@ class GroupOffsets:
             fetched = fetched_offsets(response)
             verdict, code = judge_fetch(fetched.code, fetched.errors)
             if verdict is Verdict.DONE:
-                return dict(fetched.offsets)
+                return fetched.offsets
             if verdict is Verdict.MEMBERSHIP and member is not None:
                 machine.offsets_refused("OffsetFetch", code, member, self._host.now_ms())
                 self._host.pump()

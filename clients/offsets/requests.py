@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ringleader.clients.connection.requests import Request, by_topic
@@ -18,6 +18,30 @@ from ringleader.protocol.messages import (
 )
 
 # ---- OffsetCommit (key 8) and OffsetFetch (key 9), with topic names ----
+
+
+COMMIT_BYTES = 524_288
+"""Bytes of the records of one commit. Brokers write a commit as one batch and refuse it when that is larger
+than `max.message.bytes` of their topic of offsets, 1 MiB unless it is set."""
+RECORD_BYTES = 64
+"""Of the record of an offset besides the names in it and the metadata; the least, so that no request has more
+entries than a node of Ringleader takes."""
+
+
+def in_commits(group_id: str, offsets: Offsets) -> Iterator[dict[TopicPartition, int | OffsetAndMetadata]]:
+    """These offsets, no more at a time than one commit may have."""
+    part: dict[TopicPartition, int | OffsetAndMetadata] = {}
+    left, names_bytes = COMMIT_BYTES, len(group_id.encode())
+    for (topic, partition), value in offsets.items():
+        metadata = value.metadata if isinstance(value, OffsetAndMetadata) else ""
+        size = RECORD_BYTES + names_bytes + len(topic) + len(metadata.encode())
+        if part and size > left:
+            yield part
+            part, left = {}, COMMIT_BYTES
+        part[topic, partition] = value
+        left -= size
+    if part:
+        yield part
 
 
 def offset_commit(

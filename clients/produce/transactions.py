@@ -24,6 +24,7 @@ from ringleader.clients.errors import (
     is_retriable,
 )
 from ringleader.clients.model import GroupMetadata, Node, Offsets, TopicPartition, with_metadata
+from ringleader.clients.offsets.requests import in_commits
 from ringleader.clients.produce.errors import (
     AbortableTransactionError,
     FatalProducerError,
@@ -283,14 +284,15 @@ class Transactions:
         self._asked = True
         if not self._v2:
             await self._add_group(group.group_id, deadline_s)
-        answer = await self._ask(
-            GROUP, group.group_id, self._offset_commit(offsets, group), _first_code, deadline_s
-        )
-        code = _first_code(answer)
-        if code in _NOT_THE_MEMBER:
-            text = f"group {group.group_id!r}: the member is not part of generation {group.generation} now"
-            raise CommitFailedError(f"{text} ({error_name(code)})", code)
-        self._judge("TxnOffsetCommit", code)
+        for part in in_commits(group.group_id, offsets):
+            answer = await self._ask(
+                GROUP, group.group_id, self._offset_commit(part, group), _first_code, deadline_s
+            )
+            code = _first_code(answer)
+            if code in _NOT_THE_MEMBER:
+                text = f"the member is not part of generation {group.generation} now ({error_name(code)})"
+                raise CommitFailedError(f"group {group.group_id!r}: {text}", code)
+            self._judge("TxnOffsetCommit", code)
 
     async def _add_group(self, group_id: str, deadline_s: float) -> None:
         producer_id, epoch = self.producer

@@ -9,7 +9,7 @@ from typing import Any
 
 from ringleader.clients.connection.cluster import Cluster
 from ringleader.clients.connection.metadata import ClusterMetadata, read_metadata
-from ringleader.clients.connection.requests import Request, plain
+from ringleader.clients.connection.requests import Request, in_parts, plain
 from ringleader.clients.errors import ClientError, UnsupportedVersionError
 from ringleader.clients.model import LATEST, Node
 from ringleader.clients.offsets.list_offsets import list_offsets, listed_offsets
@@ -198,7 +198,9 @@ class Polls:
         for group_id, node in wanted.items():
             if node.node_id not in self._away:
                 by_node.setdefault(node, []).append(group_id)
-        await asyncio.gather(*(self._describe(node, groups) for node, groups in by_node.items()))
+        await asyncio.gather(
+            *(self._describe(node, some) for node, groups in by_node.items() for some in in_parts(groups))
+        )
         self._modern &= set(wanted)
 
     async def _listed(self, broker: Node) -> Sequence[Any]:
@@ -225,7 +227,7 @@ class Polls:
         assert self._metadata is not None
         brokers, wanted = self._metadata.brokers, list(groups)
         if self.of_nodes:
-            found = [await self._owners(some) for some in _in_chunks(wanted, GROUPS_MAX)]
+            found = [await self._owners(some) for some in in_parts(wanted, GROUPS_MAX)]
             owners = {group_id: node_id for one in found for group_id, node_id in one.items()}
         else:
             topic = self._metadata.topics.get(self.offsets_topic)
@@ -286,7 +288,7 @@ class Polls:
         asked = [
             (node, some)
             for node, groups_of_it in by_node.items()
-            for some in _in_chunks(groups_of_it, SHARE_GROUPS_MAX)
+            for some in in_parts(groups_of_it, SHARE_GROUPS_MAX)
         ]
         found = await asyncio.gather(*(self._share_lags(node, some) for node, some in asked))
         left = {key: lag for one in found for key, lag in one.items()}
@@ -327,11 +329,14 @@ class Polls:
                 by_node.setdefault(node, {})[topic, partition] = LATEST
 
         async def of(node: Node, times: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-            try:
-                answer = await self._ask(node, list_offsets(times))
-            except ClientError:
-                return {}
-            return {tp: one.offset for tp, one in listed_offsets(answer).items() if not one.code}
+            found: dict[TopicPartition, int] = {}
+            for part in in_parts(times):
+                try:
+                    answer = await self._ask(node, list_offsets({tp: times[tp] for tp in part}))
+                except ClientError:
+                    break
+                found |= {tp: one.offset for tp, one in listed_offsets(answer).items() if not one.code}
+            return found
 
         found = await asyncio.gather(*(of(node, times) for node, times in by_node.items()))
         return {tp: end for one in found for tp, end in one.items()}
@@ -352,10 +357,6 @@ def _members(group: Any) -> tuple[DescribedMember, ...]:
         )
         for one in group.members
     )
-
-
-def _in_chunks(groups: Sequence[str], most: int) -> list[Sequence[str]]:
-    return [groups[first : first + most] for first in range(0, len(groups), most)]
 
 
 def offsets_partition(group_id: str, partitions: int) -> int:

@@ -11,11 +11,23 @@ from typing import NamedTuple, Self, TypeVar
 from ringleader.clients.blocking.connection import BlockingConnection
 from ringleader.clients.blocking.endpoint import Endpoint
 from ringleader.clients.connection.failures import Failures
-from ringleader.clients.connection.requests import Request, find_coordinator, found_coordinator, plain
+from ringleader.clients.connection.requests import (
+    Request,
+    find_coordinator,
+    found_coordinator,
+    in_parts,
+    plain,
+)
 from ringleader.clients.descriptions import GroupDescription, described_consumer_group, described_group
 from ringleader.clients.errors import ConnectionLostError, RetriableError, is_retriable
 from ringleader.clients.model import Node, OffsetAndMetadata, TopicPartition
-from ringleader.clients.offsets.requests import commit_errors, fetched_offsets, offset_commit, offset_fetch
+from ringleader.clients.offsets.requests import (
+    commit_errors,
+    fetched_offsets,
+    in_commits,
+    offset_commit,
+    offset_fetch,
+)
 from ringleader.protocol.errors import ErrorCode, error_name
 from ringleader.protocol.messages import (
     ConsumerGroupDescribeRequest,
@@ -80,26 +92,33 @@ class GroupCoordinator:
 
     def fetch(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Committed]:
         """The group's offsets; partitions without one are left out. Waits for open transactions to end."""
-        request = offset_fetch(self._group_id, sorted(partitions))
         deadline = time.monotonic() + self._timeout_s
+        parts = (self._fetched(part, deadline) for part in in_parts(sorted(partitions)))
+        return {
+            tp: Committed(at.offset, CommitToken.of(at.metadata)) for part in parts for tp, at in part.items()
+        }
+
+    def _fetched(
+        self, part: list[TopicPartition], deadline: float
+    ) -> Mapping[TopicPartition, OffsetAndMetadata]:
+        request = offset_fetch(self._group_id, part)
         while True:
             code, found, errors = fetched_offsets(self._ask(request, OffsetFetchResponse, deadline))
             code = code or _worst(errors.values())
             if not code:
-                return {tp: Committed(at.offset, CommitToken.of(at.metadata)) for tp, at in found.items()}
+                return found
             self._again(code, deadline)
 
     def commit(self, offsets: Mapping[TopicPartition, int], token: CommitToken | None = None) -> None:
-        """Commit next offsets to read. The coordinator takes them while the group has no members."""
+        """Commit next offsets to read. The coordinator takes them while the group has no members.
+        Many take several requests: some may be committed when it fails."""
         metadata = "" if token is None else token.text()
         positions = {tp: OffsetAndMetadata(offset, metadata) for tp, offset in sorted(offsets.items())}
-        request = offset_commit(self._group_id, -1, "", None, positions)
         deadline = time.monotonic() + self._timeout_s
-        while True:
-            codes = commit_errors(self._ask(request, OffsetCommitResponse, deadline)).values()
-            if not codes:
-                return
-            self._again(_worst(codes), deadline)
+        for part in in_commits(self._group_id, positions):
+            request = offset_commit(self._group_id, -1, "", None, part)
+            while codes := commit_errors(self._ask(request, OffsetCommitResponse, deadline)).values():
+                self._again(_worst(codes), deadline)
 
     def describe(self) -> Described:
         """The group as it is now. One that does not exist is `Dead` and has no members."""

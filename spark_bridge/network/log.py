@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from ringleader.clients.blocking.endpoint import Endpoint
+from ringleader.clients.connection.requests import in_parts
 from ringleader.clients.errors import ConnectionLostError, is_retriable
 from ringleader.clients.model import LATEST, TopicPartition
 from ringleader.clients.offsets.list_offsets import list_offsets, listed_offsets
@@ -165,8 +166,8 @@ class KafkaLog:
             node = self._cluster.leader(tp)
             if node is not None:
                 by_node.setdefault(node, []).append(tp)
-        for node, partitions in by_node.items():
-            request = list_offsets({tp: left[tp] for tp in partitions}, committed_only=committed_only)
+        for node, part in [(node, part) for node, led in by_node.items() for part in in_parts(led)]:
+            request = list_offsets({tp: left[tp] for tp in part}, committed_only=committed_only)
             try:
                 answer = self._cluster.connection(node).ask_for(request, ListOffsetsResponse)
             except ConnectionLostError as error:

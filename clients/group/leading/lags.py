@@ -13,7 +13,7 @@ from ringleader.clients.connection.aside import aside
 from ringleader.clients.connection.backoff import Backoff
 from ringleader.clients.connection.cluster import Cluster, retrying
 from ringleader.clients.connection.overview import Overview, overview
-from ringleader.clients.connection.requests import RawAnswer, Request
+from ringleader.clients.connection.requests import RawAnswer, Request, in_parts
 from ringleader.clients.errors import BrokerError, ClientError, RetriableError, is_retriable
 from ringleader.clients.model import LATEST, Node, OffsetReset, TopicPartition
 from ringleader.clients.offsets.list_offsets import (
@@ -29,11 +29,6 @@ from ringleader.protocol.messages import (
     ListOffsetsResponse,
     OffsetFetchResponse,
 )
-
-"""Where a group begins in a partition in which it has committed nothing."""
-
-PARTITIONS_PER_REQUEST = 5_000
-"""So that no request or answer holds up the loop for long."""
 
 Offsets = dict[TopicPartition, int]
 
@@ -174,8 +169,7 @@ class _Question:
         found: Offsets,
         refused: set[TopicPartition],
     ) -> None:
-        for start in range(0, len(partitions), PARTITIONS_PER_REQUEST):
-            some = partitions[start : start + PARTITIONS_PER_REQUEST]
+        for some in in_parts(partitions):
             try:
                 request = list_offsets(dict.fromkeys(some, time), raw=True)
                 answer: RawAnswer = await self._cluster.send(node, request, deadline_s=self._deadline_s)
