@@ -104,7 +104,7 @@ def _put_out(change: Change) -> bool:
 
 def _went_by_themselves(change: Change) -> bool:
     """Whether it is certain why members went, all of them alike: they need no outage for it."""
-    if not change.missing or len(change.went_alike) != len(change.missing):
+    if not change.missing or not change.all_went_alike:
         return False
     why, sure = change.gone.why, change.gone.confidence
     return sure is Confidence.CERTAIN and why in BY_DEPARTURE and why is not Departure.NOT_REJOINED
@@ -133,7 +133,7 @@ def _sure_of_departure(change: Change) -> Confidence:
     confidence = change.gone.confidence
     if change.gone.why is Departure.NOT_REJOINED:
         return Confidence.POSSIBLE
-    if len(change.went_alike) != len(change.missing) and confidence is not Confidence.UNKNOWN:
+    if not change.all_went_alike and confidence is not Confidence.UNKNOWN:
         return Confidence.POSSIBLE
     if confidence is Confidence.CERTAIN and not departures_alone(change):
         return Confidence.LIKELY
@@ -145,9 +145,7 @@ def departures_alone(change: Change) -> bool:
     for it, for another reason."""
     if change.joined or change.changed or change.taken or change.touched or change.matched:
         return False
-    if change.coordinator_ms is not None or change.hash_changed:
-        return False
-    if len(change.went_alike) != len(change.missing):
+    if change.coordinator_ms is not None or change.hash_changed or not change.all_went_alike:
         return False
     if not change.classic or not change.members:
         return True

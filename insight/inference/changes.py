@@ -138,6 +138,11 @@ class Change:
         """All members that went as the first one."""
         return [one for one in self.missing if self.left[one.member_id].why is self.gone.why]
 
+    @property
+    def all_went_alike(self) -> bool:
+        """Whether all members that went did so as the first one."""
+        return len(self.went_alike) == len(self.missing)
+
     @cached_property
     def pairs(self) -> Sequence[tuple[Member, Member]]:
         """Members that went, each with a new one of the same client id and host."""
