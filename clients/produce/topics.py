@@ -64,6 +64,12 @@ class _Line:
 
     lock: asyncio.Lock
     calls: int = 0
+    came: int = 0
+    """Calls so far, those that went on included."""
+    refusal: BrokerError | None = None
+    """The last answer that refused one of them."""
+    refused: int = 0
+    """Calls, of all that came, that were there when it was asked for: it is theirs, too."""
 
 
 def _available(known: TopicMetadata) -> list[int]:
@@ -126,6 +132,7 @@ class Topics:
         `look` raises."""
         line = self._lines.setdefault(topic, _Line(asyncio.Lock()))
         line.calls += 1
+        place = line.came = line.came + 1
         try:
             try:
                 async with asyncio.timeout_at(deadline_s):
@@ -134,13 +141,23 @@ class Topics:
                 raise self._not_known(topic, "an earlier call looks for it") from None
             try:
                 if topic not in self._known:
-                    await self.look(topic, deadline_s)
+                    await self._look_for(line, place, topic, deadline_s)
             finally:
                 line.lock.release()
         finally:
             line.calls -= 1
             if not line.calls:
                 del self._lines[topic]
+
+    async def _look_for(self, line: _Line, place: int, topic: str, deadline_s: float) -> None:
+        if line.refusal is not None and place <= line.refused:
+            raise BrokerError(str(line.refusal), line.refusal.code) from line.refusal
+        came = line.came
+        try:
+            await self.look(topic, deadline_s)
+        except BrokerError as error:
+            line.refusal, line.refused = error, came
+            raise
 
     def _not_known(self, topic: str, why: str) -> SendTimeoutError:
         waited = f"{self._settings.max_block_ms} ms (max_block_ms)"

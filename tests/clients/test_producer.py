@@ -85,6 +85,22 @@ async def test_a_call_that_waits_behind_others_for_a_topic_has_its_own_end(coord
         assert (await producer.send_and_wait("t", b"v", partition=0)).offset == 0
 
 
+async def test_calls_that_wait_for_a_topic_share_the_answer_that_refuses_it(coordinator: Coordinator) -> None:
+    """A call that comes after the question is not answered by it: the topic may have been allowed between."""
+    coordinator.faults.delay("Metadata", 0.05)
+    async with Producer(coordinator.bootstrap, **SOON) as producer:
+        await producer.send_and_wait("t", b"v")
+        asked = len(coordinator.faults.seen("Metadata"))
+        calls = [asyncio.create_task(producer.send("no/name", b"v")) for _ in range(20)]
+        await until(lambda: len(coordinator.faults.seen("Metadata")) > asked)
+        calls += [asyncio.create_task(producer.send("no/name", b"v")) for _ in range(20)]
+        refused = await asyncio.gather(*calls, return_exceptions=True)
+        assert {type(one) for one in refused} == {BrokerError}
+        assert {getattr(one, "code", None) for one in refused} == {ErrorCode.INVALID_TOPIC_EXCEPTION}
+        assert len(set(map(id, refused))) == len(calls), "each call has an error of its own"
+        assert len(coordinator.faults.seen("Metadata")) == asked + 2
+
+
 @pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
 async def test_a_record_is_read_as_it_was_written(coordinator: Coordinator, codec: Any) -> None:
     headers = (("a", b"1"), ("a", None), ("é", b""))
