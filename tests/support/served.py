@@ -251,6 +251,16 @@ async def _nothing_is_held(server: Server, runtime: GroupRuntime) -> None:
         leftovers.note(f"left by clients that are gone: {held}")
 
 
+async def happens(condition: Callable[[], bool]) -> bool:
+    """Whether the condition comes to hold, after time enough for it: for what must not happen."""
+    try:
+        async with asyncio.timeout(0.3):
+            await until(condition)
+    except TimeoutError:
+        return False
+    return True
+
+
 async def until(condition: Callable[[], bool]) -> None:
     """Let the loop run until the condition holds."""
     async with asyncio.timeout(20):

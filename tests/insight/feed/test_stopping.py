@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import sqlite3
 import threading
 from contextlib import closing
@@ -15,7 +14,7 @@ import pytest
 from ringleader.insight.feed.recorder import Recorder
 from ringleader.insight.history import History
 from ringleader.insight.model import Event, EventKind
-from tests.support.served import until
+from tests.support.served import happens, until
 
 
 async def test_what_is_being_written_at_the_end_is_written_before_anything_else(
@@ -51,9 +50,7 @@ async def test_what_is_being_written_at_the_end_is_written_before_anything_else(
             await asyncio.sleep(0)  # it begins
             recorder.add([last])
             ending = asyncio.create_task(end(writing))
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(0.3):
-                    await until(lambda: bool(at_once))
+            await happens(lambda: bool(at_once))
             another.execute("ROLLBACK")
         await ending
         await until(lambda: not busy.locked())

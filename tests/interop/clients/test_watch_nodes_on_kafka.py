@@ -23,6 +23,7 @@ from tests.chaos.targets import Node
 from tests.interop.kafka import FEW_PARTITIONS, KafkaBroker
 from tests.support.certificates import Certificates
 from tests.support.command import command_line, environment
+from tests.support.ports import free_ports
 
 PATIENCE_S = 120.0
 TOKEN = "correct-horse-battery"
@@ -52,15 +53,22 @@ def _cast(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cast]:
     directory = tmp_path_factory.mktemp("nodes")
     token = _token(directory)
     options = [*OPTIONS, "--http-listen", "127.0.0.1:0", "--http-token-file", str(token)]
+    with _started(directory, token, {1: (Node, options), 2: (Node, options)}) as cast:
+        asyncio.run(_make_topic(cast.bootstrap))
+        yield cast
+
+
+@contextmanager
+def _started(directory: Path, token: Path, nodes: dict[int, tuple[type[Node], list[str]]]) -> Iterator[Cast]:
+    """Nodes, with their options, before a broker of their own."""
     with ExitStack() as stack:
         broker = stack.enter_context(KafkaBroker(directory / "kafka", properties=FEW_PARTITIONS))
-        ids = (1, 2)
-        nodes = {one: Node(directory / str(one), broker.bootstrap, one, options) for one in ids}
-        for node in nodes.values():
-            node.start()
+        cast = Cast(broker, {}, token)
+        for number, (kind, options) in nodes.items():
+            node = cast.nodes[number] = kind(directory / str(number), broker.bootstrap, number, options)
             stack.callback(_end, node)
-        asyncio.run(_make_topic(nodes[1].bootstrap))
-        yield Cast(broker, nodes, token)
+            node.start()
+        yield cast
 
 
 @pytest.fixture
@@ -241,15 +249,14 @@ async def test_each_node_that_the_cluster_names_is_asked_over_tls(tmp_path: Path
         tls = ("--http-ssl-keystore-location", str(certificate))
         return [*OPTIONS, "--http-listen", listen, "--http-token-file", str(token), *tls]
 
+    [port] = free_ports(1)
+    nodes: dict[int, tuple[type[Node], list[str]]] = {
+        1: (Node, options(f"127.0.0.1:{port}", certificates.server)),
+        2: (Elsewhere, options(f"127.0.0.2:{port}", keys)),
+    }
     with ExitStack() as stack:
-        broker = stack.enter_context(KafkaBroker(tmp_path / "kafka", properties=FEW_PARTITIONS))
-        here = Node(tmp_path / "1", broker.bootstrap, 1, options("127.0.0.1:0", certificates.server))
-        stack.callback(_end, here)
-        here.start()
-        port = url_of(here).rpartition(":")[2]
-        there = Elsewhere(tmp_path / "2", broker.bootstrap, 2, options(f"127.0.0.2:{port}", keys))
-        stack.callback(_end, there)
-        there.start()
+        cast = stack.enter_context(_started(tmp_path, token, nodes))
+        here, there = cast.nodes.values()
         await _make_topic(here.bootstrap)
         watch = stack.enter_context(
             watching_with(
