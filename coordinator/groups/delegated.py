@@ -161,16 +161,16 @@ class Delegations(Part):
         failed, failure = current.last_failure
         member_id = failed or member_id
         member = consumer.members.get(member_id)
-        who = Subscription() if member is None else member.subscription
+        described = Subscription() if member is None else member.subscription
         self.core.reports.incident(
             group.group_id,
             IncidentKind.ASSIGNOR_FELL_BACK,
             None,
             now_ms,
             member_id=member_id,
-            client_id=who.client_id,
-            client_host=who.client_host,
-            group_instance_id=who.instance_id,
+            client_id=described.client_id,
+            client_host=described.client_host,
+            group_instance_id=described.instance_id,
             reason=shortened(f"{why}; {failure}" if failed else why),
         )
         return Fallback.COMPUTE

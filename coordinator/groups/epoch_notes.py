@@ -70,7 +70,7 @@ class Event:
     """The reason, and the time of the last request (the machine's clock)."""
     # --- known when it is over ---
     joined: list[str] = field(default_factory=list)
-    gone: dict[str, Was] = field(default_factory=dict)
+    left: dict[str, Was] = field(default_factory=dict)
     replaced: dict[str, str] = field(default_factory=dict)
     """Static members that came back: new id -> old id. They neither joined nor left."""
 

@@ -147,11 +147,11 @@ class Epochs:
                 if member is not None and member.subscription.classic is not None:
                     event.was[one] = member.subscription, member.current
         event.joined = [one for one, was in event.was.items() if was is None and one in members]
-        event.gone = {one: was for one, was in event.was.items() if was is not None and one not in members}
+        event.left = {one: was for one, was in event.was.items() if was is not None and one not in members}
         if ticket is not None:
             notes.principals.update(dict.fromkeys(event.joined, ticket.principal))
         self._find_replaced(group, notes, consumer, event, ticket, now_ms)
-        if consumer.epoch > notes.epoch or (event.gone and not members):
+        if consumer.epoch > notes.epoch or (event.left and not members):
             self._begin(group, notes, consumer, event, now_ms)
         else:
             notes.unplaced += event.joined
@@ -164,7 +164,7 @@ class Epochs:
             if member is not None and member.is_away and was is not None and was[1].epoch != AWAY_EPOCH:
                 notes.away[member_id] = self._unix_time.now_ms(now_ms)
                 self._tell(group, IncidentKind.STATIC_AWAY, member, ticket, now_ms)
-        for member_id in (*event.gone, *event.replaced.values()):
+        for member_id in (*event.left, *event.replaced.values()):
             notes.principals.pop(member_id, None)
             notes.away.pop(member_id, None)
         if not members:
@@ -179,12 +179,12 @@ class Epochs:
         ticket: Ticket | None,
         now_ms: int,
     ) -> None:
-        for old_id, (described, _) in list(event.gone.items()):
+        for old_id, (described, _) in list(event.left.items()):
             fresh = consumer.static_members.get(described.instance_id or "")
             if fresh is None or fresh not in event.joined:
                 continue
             event.joined.remove(fresh)
-            del event.gone[old_id]
+            del event.left[old_id]
             event.replaced[fresh] = old_id
             member = consumer.members[fresh]
             self._tell(
@@ -209,14 +209,14 @@ class Epochs:
         if notes.open is None or notes.open.leader_synced_ms >= 0:  # each join of a thousand goes past this
             before = dict(self._before(notes, consumer, event))
             self._end(group, notes, tuple(before.values()), now_ms)
-            cause, who = _cause(event, consumer)
+            cause, trigger = _cause(event, consumer)
             notes.open = EpochProgress(
-                group.group_id, cause, who, consumer.epoch, now_ms, before, group.committed_ms
+                group.group_id, cause, trigger, consumer.epoch, now_ms, before, group.committed_ms
             )
         running = notes.open
         running.generation = max(consumer.epoch, notes.epoch)
         running.joined.update(dict.fromkeys(event.joined))
-        for member_id, (described, _) in event.gone.items():
+        for member_id, (described, _) in event.left.items():
             running.joined.pop(member_id, None)
             why, heard_ms = event.going.get(member_id, (Departure.LEFT, now_ms))
             running.left[member_id] = DepartedMember(
@@ -230,7 +230,7 @@ class Epochs:
             )
 
     def _before(self, notes: Notes, consumer: ConsumerGroup, event: Event) -> Iterator[tuple[str, Seated]]:
-        for member_id, was in event.gone.items():
+        for member_id, was in event.left.items():
             yield member_id, self._seated(consumer, notes, member_id, *was)
         for name, member in consumer.members.items():
             if name not in event.joined:
@@ -483,7 +483,7 @@ def _is_at(member: ConsumerMember, epoch: int) -> bool:
 
 
 def _cause(event: Event, consumer: ConsumerGroup) -> tuple[Cause, str]:
-    for member_id in event.gone:
+    for member_id in event.left:
         return _CAUSES[event.going.get(member_id, (Departure.LEFT, 0))[0]], member_id
     for member_id in event.joined:
         return Cause.MEMBER_JOINED, member_id

@@ -24,7 +24,7 @@ from ringleader.protocol.refusals import join_refusal
 
 _FIRST_WITH_REBALANCE_TIMEOUT = 1
 _FIRST_WITH_MEMBER_ID_REQUIRED = 4
-_TOLD = frozenset(
+_REPORTED = frozenset(
     (
         ErrorCode.INVALID_SESSION_TIMEOUT,
         ErrorCode.POLICY_VIOLATION,
@@ -54,7 +54,7 @@ class JoinHandler(Membership):
         if response.error_code == ErrorCode.FENCED_INSTANCE_ID:
             core.reports.fenced_instance(request, ticket, now_ms)
         # An answer that needs no confirmed ownership must not ask for it.
-        elif response.error_code in _TOLD and not (position is None and core.out.confirms):
+        elif response.error_code in _REPORTED and not (position is None and core.out.confirms):
             core.reports.incident(
                 request.group_id,
                 IncidentKind.JOIN_REFUSED,

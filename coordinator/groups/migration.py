@@ -54,15 +54,15 @@ def upgraded(group: Group, settings: GroupSettings, topics: Topics) -> ConsumerG
     found = ConsumerGroup(group.group_id, epoch=group.last_generation, assignment_epoch=group.generation)
     synced = () if group.synced is None else group.synced.members
     assignments = {one.member_id: one.assignment for one in synced}
-    said: dict[str, embedded.Subscription] = {}
+    subscriptions: dict[str, embedded.Subscription] = {}
     try:
         for member_id, member in group.members.items():
-            said[member_id] = embedded.Subscription.decode(_metadata(group, member))
-            found.subscribe(member_id, _described(member, said[member_id]))
+            subscriptions[member_id] = embedded.Subscription.decode(_metadata(group, member))
+            found.subscribe(member_id, _described(member, subscriptions[member_id]))
             raw = assignments.get(member_id, b"")
             if raw:
                 found.aim(member_id, _target(group, embedded.Assignment.decode(raw), topics))
-        _move(found, said, topics, group.generation)
+        _move(found, subscriptions, topics, group.generation)
         found.index()
     except MalformedError:
         raise _refused(group, "the embedded consumer protocol is malformed.") from None
@@ -92,22 +92,26 @@ def _target(group: Group, given: embedded.Assignment, topics: Topics) -> Target:
     return classic.assigned(given, topics)
 
 
-def _described(member: Member, said: embedded.Subscription) -> Subscription:
+def _described(member: Member, subscription: embedded.Subscription) -> Subscription:
     offered = ClassicMember(member.session_timeout_ms, member.protocols)
     client, instance_id = (member.client_id, member.client_host), member.group_instance_id
-    return classic.described(Subscription(), said, instance_id, client, member.rebalance_timeout_ms, offered)
+    return classic.described(
+        Subscription(), subscription, instance_id, client, member.rebalance_timeout_ms, offered
+    )
 
 
 def _move(
-    found: ConsumerGroup, said: Mapping[str, embedded.Subscription], topics: Topics, generation: int
+    found: ConsumerGroup, subscriptions: Mapping[str, embedded.Subscription], topics: Topics, generation: int
 ) -> None:
     """Each member has its target, but for what another one reported, and what it reported besides."""
     claims: dict[tuple[bytes, int], str] = {}
     reported = {
         member_id: {(topic_id, one) for topic_id, some in classic.owned(each, topics) for one in some}
-        for member_id, each in said.items()
+        for member_id, each in subscriptions.items()
     }
-    for member_id in sorted(said, key=lambda one: said[one].generation):  # the latest report counts
+    for member_id in sorted(
+        subscriptions, key=lambda one: subscriptions[one].generation
+    ):  # the latest report counts
         claims |= dict.fromkeys(reported[member_id], member_id)
     targets = {
         member_id: {(topic_id, one) for topic_id, some in member.target.items() for one in some}
@@ -153,19 +157,19 @@ def is_done(group: Group, found: ConsumerGroup, topics: Topics) -> bool:
 
 def downgraded(
     consumer: ConsumerGroup,
-    gone: Collection[str],
+    departed: Collection[str],
     generation: int,
     settings: GroupSettings,
     topics: Topics,
     unix_ms: int,
     leader: str | None,
 ) -> tuple[GroupMetadataValue, list[Member]] | None:
-    """The record and the members of the group as a classic one without the members `gone`, with the targets
-    as their assignments; None: it stays one of the consumer protocol. `unix_ms`: now. `leader`: None if a
-    rebalance follows, also if the shard is loaded before that."""
+    """The record and the members of the group as a classic one without the members `departed`, with the
+    targets as their assignments; None: it stays one of the consumer protocol. `unix_ms`: now. `leader`: None
+    if a rebalance follows, also if the shard is loaded before that."""
     if not consumer.classic_members:
         return None
-    staying = [one for one in consumer.members.values() if one.member_id not in gone]
+    staying = [one for one in consumer.members.values() if one.member_id not in departed]
     if not staying or settings.group_consumer_migration_policy not in (_BOTH, "downgrade"):
         return None
     if len(staying) > settings.group_max_size:

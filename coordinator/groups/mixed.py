@@ -26,7 +26,7 @@ from ringleader.coordinator.groups.static import FIRST_WITH_SKIP_ASSIGNMENT
 from ringleader.coordinator.groups.vote import CONSUMER_TYPE, Protocols
 from ringleader.coordinator.journal.entries import Cause, Departure
 from ringleader.coordinator.machine import Ticket
-from ringleader.protocol.embedded import Subscription as Said
+from ringleader.protocol.embedded import Subscription as EmbeddedSubscription
 from ringleader.protocol.errors import ErrorCode, KafkaError, MalformedError
 from ringleader.protocol.messages import (
     JoinGroupRequest,
@@ -87,17 +87,17 @@ class MixedHandler(Part):
             raise KafkaError(ErrorCode.MEMBER_ID_REQUIRED)  # any id is welcome: it is not remembered
         known = _find(consumer, request)
         try:
-            said = Said.decode(protocols[0][1])
+            subscription = EmbeddedSubscription.decode(protocols[0][1])
         except MalformedError as error:
             raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, str(error)) from error
-        if known is None and said.owned_partitions:
+        if known is None and subscription.owned_partitions:
             # It was removed, and its partitions may be others'. (Kafka takes it in, and it reads on until its
             # SyncGroup.)
             raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
         old = known.subscription if known is not None else Subscription()
         fresh = classic.described(
             old,
-            said,
+            subscription,
             instance_id,
             (ticket.client_id or "", ticket.client_host),
             rebalance_timeout_ms,
@@ -115,7 +115,7 @@ class MixedHandler(Part):
         )
         member = changes.consumer.member(member_id)
         handler.targets.begin_epoch(changes, reads_others)
-        owned = classic.owned(said, self.core.topics)
+        owned = classic.owned(subscription, self.core.topics)
         if replaces:
             joined = self._downgrade(
                 group, changes, member, owned, subscription_changed, epoch, ticket.api_version, now_ms
@@ -232,7 +232,7 @@ class MixedHandler(Part):
         """Results in the order of the request. All leave in one event, members of the consumer protocol
         too."""
         consumer = _consumer(group)
-        results, gone = [], dict[str, ConsumerMember]()
+        results, removed = [], dict[str, ConsumerMember]()
         reason = ""
         for one in leaving:
             error = 0
@@ -241,13 +241,13 @@ class MixedHandler(Part):
                 member_id = consumer.static_members.get(instance_id, "")
             try:
                 member = requests.present(consumer, member_id, instance_id)
-                gone[member.member_id] = member
+                removed[member.member_id] = member
                 reason = reason or one.reason or ""
             except KafkaError as refused:
                 error = int(refused.code)
             results.append(LeaveGroupResponseMemberResponse(one.member_id, one.group_instance_id, error))
-        if gone:
-            self._handler.remove(group, gone.values(), Departure.LEFT, now_ms, reason)
+        if removed:
+            self._handler.remove(group, removed.values(), Departure.LEFT, now_ms, reason)
         return results
 
 

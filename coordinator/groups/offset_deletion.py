@@ -80,7 +80,7 @@ def delete(
             wanted = [key for key in wanted if key[2] != topic.name]
     offsets, nothing = group.offsets, dict[int, bytes]()
     dead = [key for key in wanted if key[3] in offsets.get(key[2], nothing)]
-    gone = tuple(
+    deleted = tuple(
         (name, partition, records.decode_offset_value(offsets[name][partition]).offset, None)
         for _, _, name, partition, _ in dead[:INCIDENT_PARTITIONS]
     )
@@ -90,5 +90,5 @@ def delete(
         # Whether the topic is subscribed may be what the record on its way says.
         return core.reply(ticket, response, max(group.position, group.offsets_position))
     position = core.write_tombstones(group, dead)
-    core.reports.incident(group.group_id, IncidentKind.OFFSETS_DELETED, ticket, now_ms, partitions=gone)
+    core.reports.incident(group.group_id, IncidentKind.OFFSETS_DELETED, ticket, now_ms, partitions=deleted)
     return core.reply(ticket, response, position)

@@ -28,7 +28,7 @@ REFRESH_MS = 600_000
 """They are resolved again after this time: Kafka's `group.consumer.regex.refresh.interval.ms`."""
 TOPICS_MAX = 10_000
 """Topics that the expressions of a group match, one by one: writing an answer is one event."""
-TOLD_MAX = 10
+NAMED_MAX = 10
 """Topics that a line of the log names."""
 
 
@@ -119,8 +119,8 @@ class Patterns(Part):
                 reader = Reader(described.topic_regex, described.principal)
                 hosts.setdefault(reader, set()).add(described.client_host)
         readers = {reader: frozenset(some) for reader, some in hosts.items()}
-        asked = PatternsAsked(group.group_id, current.number, readers)
-        self.core.out.report(lambda _: asked, group.position, now_ms)
+        requested = PatternsAsked(group.group_id, current.number, readers)
+        self.core.out.report(lambda _: requested, group.position, now_ms)
 
     def resolved(self, group_id: str, number: int, found: Mapping[str, Regex], now_ms: int) -> None:
         """The answer to a question: by expression, what it matches. One that is missing could not be resolved
@@ -189,8 +189,8 @@ class Patterns(Part):
         seen: dict[tuple[int, int], tuple[frozenset[str], frozenset[str]]] = {}
         for pattern, one in fresh.items():
             old = consumer.regexes.get(pattern, _NOTHING)
-            for who in (who for named, who in consumer.readers if named == pattern):
-                before, after = old.seen_by(who), one.seen_by(who)
+            for reader in (reader for named, reader in consumer.readers if named == pattern):
+                before, after = old.seen_by(reader), one.seen_by(reader)
                 seen[id(before), id(after)] = before, after  # many principals see the same
             if old.topics is not one.topics:
                 self._tell(group, pattern, old.topics, one.topics, now_ms)
@@ -220,8 +220,8 @@ class Patterns(Part):
         text = f"{_named(pattern)} matches {len(after):,} topics"
         for what, some in (("new", after - before), ("no longer", before - after)):
             if some:
-                text += f", {what}: {shortened(', '.join(sorted(some)[:TOLD_MAX]))}"
-                text += f" and {len(some) - TOLD_MAX:,} more" if len(some) > TOLD_MAX else ""
+                text += f", {what}: {shortened(', '.join(sorted(some)[:NAMED_MAX]))}"
+                text += f" and {len(some) - NAMED_MAX:,} more" if len(some) > NAMED_MAX else ""
         self.core.reports.notice(group, "", text, now_ms)
 
 

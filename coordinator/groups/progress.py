@@ -85,7 +85,7 @@ class Progress(GroupDeadline):
         self.joined = tuple(one for one in group.members if one not in before)
         self.left, group.departed = group.departed, {}
         self.join_last_member = next(
-            (one for one, gone in self.left.items() if gone.why is Departure.NOT_REJOINED),
+            (one for one, departure in self.left.items() if departure.why is Departure.NOT_REJOINED),
             self.join_last_member,
         )
 
@@ -118,7 +118,7 @@ class Progress(GroupDeadline):
             members_before=self.members_before,
             members_after=self.members_after,
             joined=self.joined,
-            left={one: gone.why for one, gone in self.left.items()},
+            left={one: departure.why for one, departure in self.left.items()},
             at_ms=now_ms + to_unix_ms,
             duration_ms=now_ms - self.started_ms,
             join_ms=joined_ms - self.started_ms,
@@ -139,10 +139,10 @@ class Progress(GroupDeadline):
         for member_id, member in zip(self.members_after, self.members, strict=True):
             joined = member.joined_ms >= self.started_ms
             synced = member_id not in group.owing_sync and member.synced_ms >= self.joined_ms
-            record, gone = next(stored, None), group.departed.get(member_id)
+            record, departure = next(stored, None), group.departed.get(member_id)
             yield Present(
                 member_id,
-                gone.client_id if gone is not None else member.client_id,
+                departure.client_id if departure is not None else member.client_id,
                 member.client_host,
                 member.group_instance_id,
                 member.session_timeout_ms,
@@ -152,5 +152,5 @@ class Progress(GroupDeadline):
                 member.joined_ms + to_unix_ms if joined else -1,
                 max(member.synced_ms, self.leader_synced_ms) + to_unix_ms if record and synced else -1,
                 self.last_heard_ms.get(member_id, -1),
-                gone.principal if gone is not None else member.principal,
+                departure.principal if departure is not None else member.principal,
             )

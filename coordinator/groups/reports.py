@@ -19,7 +19,7 @@ FINISH_TIMEOUT_MS = 10_000
 """A rebalance whose followers have not come for their shares after this time is reported as it is."""
 
 
-_TOLD_OF_JOINS = frozenset(
+_REPORTED_OF_JOINS = frozenset(
     (
         ErrorCode.GROUP_MAX_SIZE_REACHED,
         ErrorCode.UNRELEASED_INSTANCE_ID,
@@ -31,7 +31,7 @@ _TOLD_OF_JOINS = frozenset(
     )
 )
 """Refusals of members that join by the consumer protocol that are journalled."""
-_TOLD = {
+_REPORTED = {
     int(ErrorCode.FENCED_INSTANCE_ID): IncidentKind.INSTANCE_FENCED,
     int(ErrorCode.FENCED_MEMBER_EPOCH): IncidentKind.EPOCH_REFUSED,
 }
@@ -149,8 +149,8 @@ class Reports:
 
     def refused_heartbeat(self, request: Any, ticket: Ticket, error: int, now_ms: int) -> None:
         """A heartbeat of the consumer protocol was refused: the journal has it if an operator may need it."""
-        joins = request.member_epoch == 0 and error in _TOLD_OF_JOINS
-        kind = IncidentKind.JOIN_REFUSED if joins else _TOLD.get(error)
+        joins = request.member_epoch == 0 and error in _REPORTED_OF_JOINS
+        kind = IncidentKind.JOIN_REFUSED if joins else _REPORTED.get(error)
         if kind is not None:
             self.incident(
                 request.group_id,

@@ -71,7 +71,7 @@ class Retention(Part):
     def _expire(self, group: Group, places: list[tuple[str, int]]) -> None:
         # Of this step: the clock may have been set back since the look began.
         unix_ms = self.core.unix_time.age_to_ms(self.core.work.now_ms)
-        gone: list[records.Key] = []
+        keys: list[records.Key] = []
         expired: list[OffsetChange] = []
         for topic, partition in places:
             value = group.offsets.get(topic, {}).get(partition)
@@ -79,12 +79,14 @@ class Retention(Part):
                 continue
             offset = records.decode_offset_value(value)
             if self.is_expired(group, topic, offset, unix_ms):
-                gone.append((records.OFFSET, group.group_id, topic, partition, -1))
+                keys.append((records.OFFSET, group.group_id, topic, partition, -1))
                 expired.append((topic, partition, offset.offset, None))
-        if gone:
-            self.core.write_tombstones(group, gone)
-            kind, told = IncidentKind.OFFSETS_EXPIRED, tuple(expired[:INCIDENT_PARTITIONS])
-            self.core.reports.incident(group.group_id, kind, None, self.core.work.now_ms, partitions=told)
+        if keys:
+            self.core.write_tombstones(group, keys)
+            kind, partitions = IncidentKind.OFFSETS_EXPIRED, tuple(expired[:INCIDENT_PARTITIONS])
+            self.core.reports.incident(
+                group.group_id, kind, None, self.core.work.now_ms, partitions=partitions
+            )
 
     def is_expired(self, group: Group, topic: str, offset: CommittedOffset, unix_ms: int) -> bool:
         """Whether the offset's time is over, by the rules above; an explicit expiry (v2 to v4 commits) counts

@@ -307,11 +307,11 @@ class Shard:
         code = self._heartbeat_otherwise(self._groups.get(request.group_id), *named, now_ms)
         if code == ErrorCode.FENCED_INSTANCE_ID:
             self._core.reports.fenced_instance(request, ticket, now_ms)
-        said = messages.HeartbeatResponse(error_code=code)
+        response = messages.HeartbeatResponse(error_code=code)
         position = self._core.position_of(request.group_id)
         if not code and position <= self._out.durable:
-            return said
-        return self._core.reply(ticket, said, position)
+            return response
+        return self._core.reply(ticket, response, position)
 
     def _heartbeat_otherwise(
         self,

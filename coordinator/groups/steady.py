@@ -63,8 +63,8 @@ def stay(core: Core, group_id: str, epoch: int, member_id: str, last: Last, now_
     ):
         return NOT_YET
     timers = group.consumer_deadlines.get(member_id)
-    session_ms, told_ms = core.beats(group_id)
-    if timers is None or told_ms != interval_ms:
+    session_ms, configured_ms = core.beats(group_id)
+    if timers is None or configured_ms != interval_ms:
         return NOT_YET
     session, due_ms = timers.session, now_ms + session_ms
     if session.due_ms > due_ms:  # the session is shorter than before, or does not run

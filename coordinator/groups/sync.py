@@ -114,5 +114,5 @@ def _success(group: Group, member: Member) -> SyncGroupResponse:
     )
 
 
-def _differs(said: str | None, known: str | None) -> bool:
-    return said is not None and known is not None and said != known
+def _differs(reported: str | None, known: str | None) -> bool:
+    return reported is not None and known is not None and reported != known
