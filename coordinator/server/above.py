@@ -52,7 +52,7 @@ class Above(Answerable, Protocol):
     def quotas_changed(self) -> None:
         """Look up again which quotas count."""
 
-    def who(self) -> dict[str, str]:
+    def log_fields(self) -> dict[str, str]:
         """Peer and client, for a log line."""
 
     def left_behind(self, frames: bytes, now: int) -> None:

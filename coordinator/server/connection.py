@@ -583,7 +583,7 @@ class Connection(asyncio.Protocol):
         if self.closing:
             return
         if not quietly:
-            self._server.log.warning("connection closed", reason=reason, **self.session.who())
+            self._server.log.warning("connection closed", reason=reason, **self.session.log_fields())
         self._end()
         self._transport.close()
 
@@ -593,7 +593,7 @@ class Connection(asyncio.Protocol):
             return
         self._aborted = True
         if reason and not self.closing:
-            self._server.log.warning("connection closed", reason=reason, **self.session.who())
+            self._server.log.warning("connection closed", reason=reason, **self.session.log_fields())
         self._untaken = 0
         self._end()
         self._transport.abort()

@@ -47,19 +47,19 @@ class Gather:
         ask: Callable[[Part], Any | None],
         refused: Callable[[int], Any],
         closed: Callable[[Part], object] = lambda part: None,
-        came: Callable[[Any], object] = lambda result: None,
+        on_result: Callable[[Any], object] = lambda result: None,
     ) -> None:
         """Ask for the next part: `ask` returns it, or None when the given ticket is answered later.
         `refused(error code)` builds the part that says so. `closed(ticket)` is called if the peer goes away
-        before, `came(part)` when it is there, now or later."""
+        before, `on_result(part)` when it is there, now or later."""
         number = len(self._results)
         self._results.append(None)
-        part = Part(self._call, lambda result: self._arrived(part, number, result, came), refused)
+        part = Part(self._call, lambda result: self._arrived(part, number, result, on_result), refused)
         self._missing[part] = closed
         result = ask(part)
         if result is not None and self._missing.pop(part, None) is not None:
             self._results[number] = result
-            came(result)
+            on_result(result)
 
     def answer(self) -> Message | None:
         """After the last `add`: the answer, or None when the call is parked."""
@@ -69,14 +69,14 @@ class Gather:
         self._call.on_closed = None
         return self._finish(self._results)
 
-    def _arrived(self, part: Part, number: int, result: Any, came: Callable[[Any], object]) -> None:
+    def _arrived(self, part: Part, number: int, result: Any, on_result: Callable[[Any], object]) -> None:
         if self._missing.pop(part, None) is None:
             return
         if result is None:
             self._call.answer(None)
             return
         self._results[number] = result
-        came(result)
+        on_result(result)
         if self._complete and not self._missing:
             self._call.answer(self._finish(self._results))
 

@@ -181,9 +181,9 @@ class Handshakes:
         """A handshake has become a connection: it counts as that alone from now on."""
         arrival = self._becoming.get(connection)
         if arrival is not None:
-            self._gone(arrival)
+            self._leave(arrival)
 
-    def _gone(self, arrival: Arrival) -> None:
+    def _leave(self, arrival: Arrival) -> None:
         if arrival not in self._here:
             return
         self._here.discard(arrival)
@@ -199,7 +199,7 @@ class Handshakes:
             arrival.client.socket.close()
         else:
             del self._becoming[arrival.connection]
-        self._gone(arrival)
+        self._leave(arrival)
 
     async def _later(self, arrival: Arrival, delay: Delay) -> None:
         """A peer that came too fast for a quota."""

@@ -66,7 +66,7 @@ class LoggingIn(Answerable, Protocol):
     def encode(self, route: Route, call: Call, response: Message, out: list[bytes]) -> str:
         """Adds the response's frame to `out`. Returns why the connection must be closed, or ""."""
 
-    def who(self) -> dict[str, str]:
+    def log_fields(self) -> dict[str, str]:
         """Peer and client, for a log line."""
 
     def authenticated(self, proof: Proof, limit_ms: int | None, *, node: bool) -> None:
@@ -81,7 +81,6 @@ class Login:
     """See the module."""
 
     __slots__ = (
-        "_asked_versions",
         "_connection",
         "_deadline",
         "_exchange",
@@ -92,6 +91,7 @@ class Login:
         "_session",
         "_settings",
         "_stepping",
+        "_versions_requested",
         "_with_headers",
         "_wrong_mechanism",
         "most_bytes",
@@ -110,7 +110,7 @@ class Login:
         """See `Authentication`."""
         self._deadline: asyncio.TimerHandle | None = None
         """When authenticating has taken too long; after a failure, when the connection closes."""
-        self._asked_versions = False
+        self._versions_requested = False
         self._exchange: Exchange | None = None
         self._mechanism = ""
         self._with_headers = False
@@ -190,32 +190,32 @@ class Login:
                 self.fail(f"Unexpected {reply.route.name} during SASL authentication.", reply, answer)
             case kafka.SaslHandshakeRequest():
                 self.handshake(reply, request)
-            case _ if self._asked_versions:
+            case _ if self._versions_requested:
                 self._hang_up("ApiVersions for the second time before authentication")
             case _:
                 response = cast(kafka.ApiVersionsResponse, reply.route.handler(reply.call, request))
-                self._asked_versions = not response.error_code
+                self._versions_requested = not response.error_code
                 self._answer(reply, response)
 
     def handshake(self, reply: Reply, request: kafka.SaslHandshakeRequest) -> None:
         """The client chose a mechanism."""
-        asked, before = request.mechanism, self._session.proof
+        mechanism, before = request.mechanism, self._session.proof
         self._with_headers = reply.call.api_version >= 1
         mechanisms = self._settings.mechanisms(self._session.listener)
         response = kafka.SaslHandshakeResponse(mechanisms=mechanisms)
-        of_nodes = asked == among_nodes.MECHANISM and self._sasl.nodes is not None
-        if asked not in mechanisms and not of_nodes:
+        of_nodes = mechanism == among_nodes.MECHANISM and self._sasl.nodes is not None
+        if mechanism not in mechanisms and not of_nodes:
             response.error_code = ErrorCode.UNSUPPORTED_SASL_MECHANISM
             answered = (reply, response) if before is None else ()  # as in Kafka
-            self.fail(f"Unsupported SASL mechanism {shortened_name(asked)}", *answered)
+            self.fail(f"Unsupported SASL mechanism {shortened_name(mechanism)}", *answered)
             return
-        if before is not None and before.mechanism != asked:
+        if before is not None and before.mechanism != mechanism:
             self._wrong_mechanism = (
-                f"SASL mechanism '{asked}' requested by client is not supported for re-authentication of "
+                f"SASL mechanism '{mechanism}' requested by client is not supported for re-authentication of "
                 f"mechanism '{before.mechanism}'"
             )
-        self._mechanism = asked
-        self._exchange = self._sasl.exchange(asked, self._session.listener)
+        self._mechanism = mechanism
+        self._exchange = self._sasl.exchange(mechanism, self._session.listener)
         self._answer(reply, response)
 
     # ---- steps ----
@@ -304,11 +304,11 @@ class Login:
 
     def _count(self, reason: str) -> None:
         self._sasl.failed += 1
-        who = self._session.who()
+        log_fields = self._session.log_fields()
         if self._exchange is not None:
-            who |= {"mechanism": self._mechanism, "user": shortened_name(self._exchange.user)}
+            log_fields |= {"mechanism": self._mechanism, "user": shortened_name(self._exchange.user)}
         listener = self._session.listener.name
-        self._server.log.warning("authentication failed", reason=reason, listener=listener, **who)
+        self._server.log.warning("authentication failed", reason=reason, listener=listener, **log_fields)
 
     def _hang_up(self, reason: str) -> None:
         """Close at once, as Kafka does where a client does not speak SASL."""

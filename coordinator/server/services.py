@@ -182,10 +182,10 @@ class LocalServices(Services):
     transactions: TransactionRuntime
 
 
-def once(asked: Sequence[T], key: Callable[[T], Hashable]) -> list[tuple[T, bool]]:
+def once(entries: Sequence[T], key: Callable[[T], Hashable]) -> list[tuple[T, bool]]:
     """Each entry of a request once, the last of a key, and whether it was there more than once."""
-    counts = Counter(map(key, asked))
-    return [(entry, counts[name] > 1) for name, entry in {key(entry): entry for entry in asked}.items()]
+    counts = Counter(map(key, entries))
+    return [(entry, counts[name] > 1) for name, entry in {key(entry): entry for entry in entries}.items()]
 
 
 def set_error(result: Any, error: KafkaError) -> None:

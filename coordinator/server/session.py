@@ -290,7 +290,7 @@ class Session:
             try:
                 taken = self._server.commits.take(self, connection.host, frame, version, correlation_id)
             except Exception:
-                self._server.failures.tell("handler failed", **self.who(route.name))
+                self._server.failures.tell("handler failed", **self.log_fields(route.name))
                 return f"{route.name} failed"
             if taken is not None:
                 connection.park(taken)
@@ -320,7 +320,7 @@ class Session:
                 response = self._first_slice(route, call, response)
         except Exception:
             call.done = True
-            self._server.failures.tell("handler failed", **self.who(route.name))
+            self._server.failures.tell("handler failed", **self.log_fields(route.name))
             return f"{route.name} failed"
         if response is None:
             if not call.done:
@@ -373,7 +373,7 @@ class Session:
             if stop.value is not None:
                 call.answer(stop.value)
         except Exception:
-            self._server.failures.tell("handler failed", **self.who(route.name))
+            self._server.failures.tell("handler failed", **self.log_fields(route.name))
             call.close("failed")
 
     def read_header(self, frame: bytes, flexible: bool) -> tuple[str | None, int]:
@@ -406,7 +406,7 @@ class Session:
             body = next(pieces)
             more = next(pieces, None)
         except Exception:
-            self._server.failures.tell("answer cannot be encoded", **self.who(route.name))
+            self._server.failures.tell("answer cannot be encoded", **self.log_fields(route.name))
             return f"{route.name} failed"
         if more is None:
             out.append(route.head(version, call.correlation_id, len(body)))
@@ -435,7 +435,7 @@ class Session:
                     return
             head = route.head(call.api_version, call.correlation_id, sum(map(len, done)))
         except Exception:
-            self._server.failures.tell("answer cannot be encoded", **self.who(route.name))
+            self._server.failures.tell("answer cannot be encoded", **self.log_fields(route.name))
             connection.unpark()
             connection.close(f"{route.name} failed")
             return
@@ -505,7 +505,7 @@ class Session:
         if self._waits is not None:
             self._waits[call.api_key].add(self._server.now_ms() - self._since_ms)
 
-    def who(self, api: str = "") -> dict[str, str]:
+    def log_fields(self, api: str = "") -> dict[str, str]:
         """See `Above`."""
         named = ("peer", self.connection.peer), ("client_id", self._client_id), ("api", api or None)
         return {name: text for name, text in named if text is not None}

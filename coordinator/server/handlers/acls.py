@@ -84,13 +84,13 @@ class _Acls:
         response = kafka.CreateAclsResponse(results=results)
         try:
             authorizer, store = self._find(call, Operation.ALTER, "No Authorizer is configured.")
-            asked = [_binding(creation) for creation in request.creations]
+            bindings = [_binding(creation) for creation in request.creations]
         except KafkaError as error:
             return _refused(response, results, error)
         except ValueError as error:
             call.close(str(error))
             return None
-        self._services.spawn(None, self._create(call, response, authorizer, store, asked))
+        self._services.spawn(None, self._create(call, response, authorizer, store, bindings))
         return None
 
     async def _create(
@@ -99,10 +99,10 @@ class _Acls:
         response: kafka.CreateAclsResponse,
         authorizer: Authorizer,
         store: SecurityStore,
-        asked: Sequence[AclBinding],
+        bindings: Sequence[AclBinding],
     ) -> None:
         added: dict[AclBinding, list[Any]] = {}
-        for acl, result in zip(asked, response.results, strict=True):
+        for acl, result in zip(bindings, response.results, strict=True):
             try:
                 check(acl)
                 if acl in authorizer:
@@ -198,16 +198,16 @@ def _filter(request: kafka.DescribeAclsRequest | kafka.DeleteAclsRequestDeleteAc
     )
 
 
-def _binding(asked: kafka.CreateAclsRequestAclCreation) -> AclBinding:
+def _binding(creation: kafka.CreateAclsRequestAclCreation) -> AclBinding:
     """Raises ValueError likewise, and KafkaError for what is for filters only."""
     acl = AclBinding(
-        _known(ResourceType, asked.resource_type),
-        asked.resource_name,
-        _known(PatternType, asked.resource_pattern_type),
-        asked.principal,
-        asked.host,
-        _known(Operation, asked.operation),
-        _known(Permission, asked.permission_type),
+        _known(ResourceType, creation.resource_type),
+        creation.resource_name,
+        _known(PatternType, creation.resource_pattern_type),
+        creation.principal,
+        creation.host,
+        _known(Operation, creation.operation),
+        _known(Permission, creation.permission_type),
     )
     # 1 is ANY, which is for filters as MATCH is.
     if acl.pattern_type == PatternType.MATCH or 1 in (

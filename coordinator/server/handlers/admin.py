@@ -180,7 +180,7 @@ class _Admin:
         for topic in request.topics:
             may = self._services.may(call, Operation.DELETE, ResourceType.TOPIC, topic.name)
             results = await self._services.run_queue.gather(
-                self._truncate(topic.name, asked, may) for asked in topic.partitions
+                self._truncate(topic.name, partition, may) for partition in topic.partitions
             )
             done = [one for one in results if not one.error_code]
             if done:
@@ -190,14 +190,16 @@ class _Admin:
         call.answer(kafka.DeleteRecordsResponse(topics=topics))
 
     async def _truncate(
-        self, topic: str, asked: kafka.DeleteRecordsRequestDeleteRecordsPartition, may: bool
+        self, topic: str, partition: kafka.DeleteRecordsRequestDeleteRecordsPartition, may: bool
     ) -> kafka.DeleteRecordsResponseDeleteRecordsPartitionResult:
-        result = kafka.DeleteRecordsResponseDeleteRecordsPartitionResult(asked.partition_index, -1)
+        result = kafka.DeleteRecordsResponseDeleteRecordsPartitionResult(partition.partition_index, -1)
         try:
             if not may:
                 raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
             refuse_internal(topic, "delete records of")
-            result.low_watermark = await self._topics.truncate(topic, asked.partition_index, asked.offset)
+            result.low_watermark = await self._topics.truncate(
+                topic, partition.partition_index, partition.offset
+            )
         except KafkaError as error:
             result.error_code = error.code
         return result

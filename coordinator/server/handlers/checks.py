@@ -44,14 +44,14 @@ CLUSTER_REFUSED = (ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorizatio
 # ---- topics ----
 
 
-def by_id_too_early(version: int, asked: Sequence[MetadataRequestTopic]) -> list[MetadataResponseTopic]:
+def by_id_too_early(version: int, topics: Sequence[MetadataRequestTopic]) -> list[MetadataResponseTopic]:
     """A refusal of each topic when one of them is asked for by id, or without a name, in a version of
     Metadata that has the fields and not the meaning; else nothing."""
     if version >= METADATA_BY_ID_VERSION:
         return []
-    if all(topic.name is not None and topic.topic_id == ZERO_UUID for topic in asked):
+    if all(topic.name is not None and topic.topic_id == ZERO_UUID for topic in topics):
         return []
-    return [MetadataResponseTopic(ErrorCode.INVALID_REQUEST, topic.name or "") for topic in asked]
+    return [MetadataResponseTopic(ErrorCode.INVALID_REQUEST, topic.name or "") for topic in topics]
 
 
 def may_create(services: Services, call: Call, topic: str) -> bool:
@@ -144,9 +144,9 @@ def may_be_transactional(services: Services, call: Call, request: ProduceRequest
     if found is not None and services.is_open:
         return True
     if not any(
-        _is_transactional(asked.records or b"")
+        _is_transactional(partition.records or b"")
         for topic in request.topic_data
-        for asked in topic.partition_data
+        for partition in topic.partition_data
     ):
         return True
     return found is not None and services.may(call, Operation.WRITE, ResourceType.TRANSACTIONAL_ID, found)

@@ -79,8 +79,8 @@ class _Data:
     def list_offsets(self, call: Call, request: kafka.ListOffsetsRequest) -> Slices:
         """Ends and starts are answered at once; times are looked up in the files."""
         committed = request.isolation_level == READ_COMMITTED
-        asked = [partition for topic in request.topics for partition in topic.partitions]
-        if any(partition.timestamp >= 0 or partition.timestamp == MAX_TIMESTAMP for partition in asked):
+        requested = [partition for topic in request.topics for partition in topic.partitions]
+        if any(partition.timestamp >= 0 or partition.timestamp == MAX_TIMESTAMP for partition in requested):
             self._services.spawn(call, self._look_up_offsets(call, request))
             return None
         topics = []
@@ -114,9 +114,9 @@ class _Data:
         return self._services.may(call, Operation.DESCRIBE, ResourceType.TOPIC, topic)
 
     def _offset_now(
-        self, topic: str, asked: _AskedOffset, version: int, committed: bool, may: bool
+        self, topic: str, requested: _RequestedOffset, version: int, committed: bool, may: bool
     ) -> kafka.ListOffsetsResponseListOffsetsPartitionResponse:
-        request, duplicate = asked
+        request, duplicate = requested
         response = kafka.ListOffsetsResponseListOffsetsPartitionResponse(request.partition_index)
         try:
             if not may:
@@ -141,12 +141,12 @@ class _Data:
         return response
 
     async def _offset(
-        self, topic: str, asked: _AskedOffset, version: int, committed: bool, may: bool
+        self, topic: str, requested: _RequestedOffset, version: int, committed: bool, may: bool
     ) -> kafka.ListOffsetsResponseListOffsetsPartitionResponse:
-        request, duplicate = asked
+        request, duplicate = requested
         largest = request.timestamp == MAX_TIMESTAMP and version >= MAX_TIMESTAMP_VERSION
         if not may or duplicate or not (request.timestamp >= 0 or largest):
-            return self._offset_now(topic, asked, version, committed, may)
+            return self._offset_now(topic, requested, version, committed, may)
         response = kafka.ListOffsetsResponseListOffsetsPartitionResponse(request.partition_index)
         try:
             check_epoch(request.current_leader_epoch)
@@ -172,8 +172,8 @@ class _Data:
         for topic in request.topics:
             partitions = []
             may = checks.may_ask_epochs(self._services, call, topic.topic)
-            for asked in topic.partitions:
-                partitions.append(self._epoch_end(topic.topic, asked, may))
+            for requested in topic.partitions:
+                partitions.append(self._epoch_end(topic.topic, requested, may))
                 count += 1
                 if not count % SLICE_ELEMENTS:
                     call.takes(HELD_ENTRY_BYTES * SLICE_ELEMENTS)
@@ -184,28 +184,28 @@ class _Data:
         return kafka.OffsetForLeaderEpochResponse(topics=topics)
 
     def _epoch_end(
-        self, topic: str, asked: kafka.OffsetForLeaderEpochRequestOffsetForLeaderPartition, may: bool
+        self, topic: str, requested: kafka.OffsetForLeaderEpochRequestOffsetForLeaderPartition, may: bool
     ) -> kafka.OffsetForLeaderEpochResponseEpochEndOffset:
-        response = kafka.OffsetForLeaderEpochResponseEpochEndOffset(partition=asked.partition)
+        response = kafka.OffsetForLeaderEpochResponseEpochEndOffset(partition=requested.partition)
         try:
             if not may:
                 raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
-            partition = self._topics.readable(topic, asked.partition)
-            check_epoch(asked.current_leader_epoch)
+            partition = self._topics.readable(topic, requested.partition)
+            check_epoch(requested.current_leader_epoch)
         except KafkaError as error:
             response.error_code = error.code
             return response
-        if asked.leader_epoch == LEADER_EPOCH:
+        if requested.leader_epoch == LEADER_EPOCH:
             response.leader_epoch = LEADER_EPOCH
             response.end_offset = partition.high_watermark
         return response
 
 
-_AskedOffset = tuple[kafka.ListOffsetsRequestListOffsetsPartition, bool]
+_RequestedOffset = tuple[kafka.ListOffsetsRequestListOffsetsPartition, bool]
 
 
-def _once(asked: list[kafka.ListOffsetsRequestListOffsetsPartition]) -> list[_AskedOffset]:
-    return once(asked, lambda partition: partition.partition_index)
+def _once(requested: list[kafka.ListOffsetsRequestListOffsetsPartition]) -> list[_RequestedOffset]:
+    return once(requested, lambda partition: partition.partition_index)
 
 
 _ASK_AGAIN = (
@@ -263,11 +263,11 @@ class _Produce:
                 info = self._described(topic)
                 if info is None or info.is_internal or not self._may_write(topic.name):
                     continue
-                for asked in topic.partition_data:
-                    found = _transactional(asked.records or b"")
-                    if found is not None and 0 <= asked.index < info.partitions:
+                for data in topic.partition_data:
+                    found = _transactional(data.records or b"")
+                    if found is not None and 0 <= data.index < info.partitions:
                         producers.add(found)
-                        partitions.append((topic.name, asked.index))
+                        partitions.append((topic.name, data.index))
         if len(producers) > 1:
             self._joined = ErrorCode.INVALID_PRODUCER_ID_MAPPING
         elif producers:
@@ -280,7 +280,7 @@ class _Produce:
         refused = 0
         if not checks.may_be_transactional(self._services, self._call, self._request):
             refused = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-        told: set[tuple[str, bytes, int]] = set()
+        answered: set[tuple[str, bytes, int]] = set()
         """Of what is refused each is answered once, as by Kafka."""
         for topic in self._request.topic_data:
             error = refused
@@ -289,18 +289,18 @@ class _Produce:
             elif not error and not self._may_write(topic.name):
                 error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
             answers = kafka.ProduceResponseTopicProduceResponse(topic.name, topic.topic_id)
-            for asked in topic.partition_data:
+            for data in topic.partition_data:
                 begun += 1
                 if not begun % BATCHES:
                     yield
                 if error:
-                    if (topic.name, topic.topic_id, asked.index) in told:
+                    if (topic.name, topic.topic_id, data.index) in answered:
                         continue
-                    told.add((topic.name, topic.topic_id, asked.index))
-                answer = kafka.ProduceResponsePartitionProduceResponse(asked.index, base_offset=-1)
+                    answered.add((topic.name, topic.topic_id, data.index))
+                answer = kafka.ProduceResponsePartitionProduceResponse(data.index, base_offset=-1)
                 answers.partition_responses.append(answer)
                 self._left += 1
-                self._append(topic, asked, answer, error)
+                self._append(topic, data, answer, error)
             if answers.partition_responses:
                 self._response.responses.append(answers)
         self._finished()
@@ -320,7 +320,7 @@ class _Produce:
     def _append(
         self,
         topic: kafka.ProduceRequestTopicProduceData,
-        asked: kafka.ProduceRequestPartitionProduceData,
+        data: kafka.ProduceRequestPartitionProduceData,
         answer: kafka.ProduceResponsePartitionProduceResponse,
         refused: int,
     ) -> None:
@@ -331,14 +331,14 @@ class _Produce:
                 answer.base_offset, answer.log_append_time_ms, answer.log_start_offset = result
             self._finished()
 
-        batch = asked.records or b""
+        batch = data.records or b""
         try:
             if refused:
                 raise KafkaError(refused)
             info = self._described(topic)
             if info is None and self._by_id:
                 raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)  # deleted since the request came
-            if info is None or not 0 <= asked.index < info.partitions:
+            if info is None or not 0 <= data.index < info.partitions:
                 raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
             if not batch:
                 raise KafkaError(ErrorCode.INVALID_RECORD, "no batch")
@@ -348,13 +348,13 @@ class _Produce:
             if self._request.acks not in ACKS:
                 raise KafkaError(ErrorCode.INVALID_REQUIRED_ACKS)
             refuse_internal(topic.name, "append to")
-            partition = self._topics.partition(topic.name, asked.index)
+            partition = self._topics.partition(topic.name, data.index)
         except KafkaError as error:
             done(error)
         else:
             verify: Verify = refuse_unverified
             if self._request.transactional_id is not None:
-                verify = partial(self._verify, self._request.transactional_id, (topic.name, asked.index))
+                verify = partial(self._verify, self._request.transactional_id, (topic.name, data.index))
             self._topics.append_nowait(partition, batch, done, verify, self._call.connection)
 
     def _verify(

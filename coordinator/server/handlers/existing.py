@@ -293,12 +293,12 @@ def slices(topics: Iterable[tuple[str, Sequence[Any]]]) -> Iterator[Slice]:
     yield some
 
 
-def join_topics(asked: Sequence[Slice | None], answers: Sequence[Any]) -> list[Any]:
+def join_topics(slices: Sequence[Slice | None], answers: Sequence[Any]) -> list[Any]:
     """The topics of the answers to these slices."""
     whole: list[Any] = answers[0].topics
     if len(answers) == 1:
         return whole
-    for some, answer in zip(asked[1:], answers[1:], strict=True):
+    for some, answer in zip(slices[1:], answers[1:], strict=True):
         topics = answer.topics
         if some is not None and some.goes_on:
             whole[-1].partitions += topics[0].partitions

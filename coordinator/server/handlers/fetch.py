@@ -92,7 +92,6 @@ class _Fetch:
     """One Fetch request in progress."""
 
     __slots__ = (
-        "_asked",
         "_by_id",
         "_cached",
         "_cached_bytes",
@@ -104,6 +103,7 @@ class _Fetch:
         "_news",
         "_partitions",
         "_request",
+        "_requested",
         "_response",
         "_services",
         "_session",
@@ -140,7 +140,7 @@ class _Fetch:
             number += len(session.partitions)
             number += sum(1 + len(topic.partitions) for topic in request.forgotten_topics_data)
         self._is_long = number > SLICE_ELEMENTS
-        self._asked: dict[Key, kafka.FetchRequestFetchPartition] = {}
+        self._requested: dict[Key, kafka.FetchRequestFetchPartition] = {}
         """Each partition once, where it is first named, as it is named last: as in Kafka."""
         self._may: dict[str, bool] = {}
         """Of each topic whether its records may be read."""
@@ -183,7 +183,7 @@ class _Fetch:
     def _looked(self, then: Callable[[], object]) -> Slices:
         """Look, and then do that; if a file must be read, a coroutine goes on from there, and answers."""
         self._start_over()
-        if not self._asked:
+        if not self._requested:
             try:
                 yield from self._read_request()
             except KafkaError as error:
@@ -263,8 +263,8 @@ class _Fetch:
         number = 0
         for topic in self._request.topics:
             name = topic.topic_id if self._by_id else topic.topic
-            for asked in topic.partitions:
-                self._asked[name, asked.partition] = asked
+            for requested in topic.partitions:
+                self._requested[name, requested.partition] = requested
                 number += 1
                 if not number % SLICE_ELEMENTS:
                     yield
@@ -272,8 +272,8 @@ class _Fetch:
         if session is None:
             return
         more_bytes = 0
-        for key, asked in self._asked.items():
-            more_bytes += session.ask(key, asked)
+        for key, requested in self._requested.items():
+            more_bytes += session.ask(key, requested)
             number += 1
             if not number % SLICE_ELEMENTS:
                 yield
@@ -285,7 +285,7 @@ class _Fetch:
                 if not number % SLICE_ELEMENTS:
                     yield
         if self._sessions.used(session, more_bytes):
-            self._asked = {key: cached.asked for key, cached in session.partitions.items()}
+            self._requested = {key: cached.requested for key, cached in session.partitions.items()}
         else:
             self._session = None
 
@@ -296,19 +296,19 @@ class _Fetch:
         request, session = self._request, self._session
         left = max(0, min(request.max_bytes, self._services.settings.fetch_max_bytes, ANSWER_MAX_BYTES))
         answers = None
-        for number, (key, asked) in enumerate(self._asked.items(), 1):
+        for number, (key, requested) in enumerate(self._requested.items(), 1):
             topic, index = key
             if not number % SLICE_ELEMENTS:
                 self._take(SLICE_ELEMENTS * HELD_ENTRY_BYTES)
                 yield None
             cached = None if session is None else session.partitions.get(key)
             name = self._name(topic, cached)
-            if cached is not None and self._is_as_before(key, name, asked, cached):
+            if cached is not None and self._is_as_before(key, name, requested, cached):
                 continue
             data = kafka.FetchResponsePartitionData(index, high_watermark=-1, records=b"")
             if request.isolation_level != READ_COMMITTED:
                 data.aborted_transactions = None
-            wanted = self._look_at(key, name, asked, data, left)
+            wanted = self._look_at(key, name, requested, data, left)
             if wanted is not None:
                 yield wanted
             if cached is not None:
@@ -316,7 +316,7 @@ class _Fetch:
                     continue
                 self._news.append((key, cached, data))
             elif request.session_epoch == INITIAL_EPOCH:
-                self._cached[key] = Cached(name, asked, data.high_watermark, data.log_start_offset)
+                self._cached[key] = Cached(name, requested, data.high_watermark, data.log_start_offset)
                 self._cached_bytes += bytes_of(key)
             if answers is None or topic not in (answers.topic, answers.topic_id):
                 answers = kafka.FetchResponseFetchableTopicResponse()
@@ -360,7 +360,7 @@ class _Fetch:
         return partition
 
     def _is_as_before(
-        self, key: Key, name: str | None, asked: kafka.FetchRequestFetchPartition, cached: Cached
+        self, key: Key, name: str | None, requested: kafka.FetchRequestFetchPartition, cached: Cached
     ) -> bool:
         """Whether the client waits at the end of the partition, and knows all about it: the usual case of a
         session, without an entry of an answer."""
@@ -369,9 +369,9 @@ class _Fetch:
         except KafkaError:
             return False
         if (
-            not asked.fetch_offset == partition.high_watermark == cached.high_watermark
+            not requested.fetch_offset == partition.high_watermark == cached.high_watermark
             or partition.start_offset != cached.start_offset
-            or asked.current_leader_epoch > LEADER_EPOCH
+            or requested.current_leader_epoch > LEADER_EPOCH
         ):
             return False
         self._partitions.append(partition)
@@ -381,18 +381,18 @@ class _Fetch:
         self,
         key: Key,
         name: str | None,
-        asked: kafka.FetchRequestFetchPartition,
+        requested: kafka.FetchRequestFetchPartition,
         data: kafka.FetchResponsePartitionData,
         left: int,
     ) -> _FromFile | None:
         """One partition; what is to be read of it."""
-        max_bytes, at_least_one = min(asked.partition_max_bytes, left), not self._found_bytes
+        max_bytes, at_least_one = min(requested.partition_max_bytes, left), not self._found_bytes
         try:
             partition = self._found(key, name)
-            if asked.current_leader_epoch > LEADER_EPOCH:
+            if requested.current_leader_epoch > LEADER_EPOCH:
                 raise KafkaError(ErrorCode.UNKNOWN_LEADER_EPOCH)
-            records = partition.read_tail(asked.fetch_offset, max_bytes)
-            if asked.partition_max_bytes < 0 and records != b"":
+            records = partition.read_tail(requested.fetch_offset, max_bytes)
+            if requested.partition_max_bytes < 0 and records != b"":
                 raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)  # as Kafka, which looks no earlier
         except KafkaError as error:
             data.error_code = error.code
@@ -407,7 +407,7 @@ class _Fetch:
             data.last_stable_offset = partition.last_stable_offset
             if data.aborted_transactions is not None:
                 end_offset = data.last_stable_offset
-                if asked.fetch_offset >= end_offset:
+                if requested.fetch_offset >= end_offset:
                     return None
                 records = None if records is None else before(records, end_offset)
         if not at_least_one and (max_bytes <= 0 or len(records or b"") > max_bytes):
@@ -415,9 +415,9 @@ class _Fetch:
             self._urgent = self._urgent or records != b""
             return None
         if records is None:
-            return _FromFile(partition, asked.fetch_offset, max_bytes, at_least_one, end_offset, data)
+            return _FromFile(partition, requested.fetch_offset, max_bytes, at_least_one, end_offset, data)
         data.records = records
-        _tell_aborted(partition, asked.fetch_offset, data)
+        _tell_aborted(partition, requested.fetch_offset, data)
         return None
 
     def _may_read(self, topic: str) -> bool:
@@ -451,17 +451,17 @@ class _Fetch:
 
 
 def _withheld(
-    sessions: FetchSessions, session: FetchSession | None, news: _News, told: kafka.FetchResponse
+    sessions: FetchSessions, session: FetchSession | None, news: _News, refused: kafka.FetchResponse
 ) -> kafka.FetchResponse:
     """A quota withholds the answer: the client learns nothing, and no session is made. As in Kafka's
     `getThrottledResponse` the answer without partitions belongs to the session."""
     response = kafka.FetchResponse()
     if session is None:
-        sessions.close(told.session_id)
+        sessions.close(refused.session_id)
         return response
     for _, cached, _ in news:
         cached.high_watermark = -1
-    response.error_code, response.session_id = told.error_code, told.session_id
+    response.error_code, response.session_id = refused.error_code, refused.session_id
     return response
 
 

@@ -48,19 +48,19 @@ def next_epoch(epoch: int) -> int:
 class Cached:
     """A partition of a session: how it is asked for, and the last answer about it."""
 
-    __slots__ = ("asked", "high_watermark", "name", "start_offset")
+    __slots__ = ("high_watermark", "name", "requested", "start_offset")
 
     def __init__(
         self,
         name: str | None,
-        asked: FetchRequestFetchPartition,
+        requested: FetchRequestFetchPartition,
         high_watermark: int = -1,
         start_offset: int = -1,
     ) -> None:
         self.name = name
         """Of its topic, which had the id when it was first found, whatever becomes of it; None: no topic has
         had it so far."""
-        self.asked = asked
+        self.requested = requested
         self.high_watermark = high_watermark
         self.start_offset = start_offset
 
@@ -121,13 +121,13 @@ class FetchSession:
         self.is_settled = False
         """Whether it was old enough, when it was last used, to make room for a larger one."""
 
-    def ask(self, key: Key, asked: FetchRequestFetchPartition) -> int:
+    def ask(self, key: Key, requested: FetchRequestFetchPartition) -> int:
         """Add the partition, or change how it is asked for. Returns the memory that this takes."""
         cached = self.partitions.get(key)
         if cached is None:
-            self.partitions[key] = Cached(None if self.by_id else str(key[0]), asked)
+            self.partitions[key] = Cached(None if self.by_id else str(key[0]), requested)
             return bytes_of(key)
-        cached.asked = asked
+        cached.requested = requested
         return 0
 
     def forget(self, key: Key) -> int:

@@ -212,14 +212,14 @@ class _Offsets:
         ids: dict[str, bytes] = {}
         if version >= TOPIC_IDS_VERSION:
             ids = {topic.name: topic.topic_id for group in groups for topic in group.topics or ()}
-        asked: list[list[existing.Slice | None]] = []
+        slices: list[list[existing.Slice | None]] = []
         """Of each group, its slices."""
         hidden: list[list[kafka.OffsetFetchResponseTopics] | None] = []
         """Of each group, refusals of topics that the caller may not see; None: it names no topics."""
 
         def finish(parts: list[kafka.OffsetFetchResponseGroup]) -> Message:
             left = iter(parts)
-            found = [_joined(some, list(islice(left, len(some)))) for some in asked]
+            found = [_joined(some, list(islice(left, len(some)))) for some in slices]
             for group, refused in zip(found, hidden, strict=True):
                 if not group.error_code:
                     if version >= TOPIC_IDS_VERSION:
@@ -236,14 +236,14 @@ class _Offsets:
         gather = Gather(call, finish)
         work = 0
         for group in groups:
-            asked.append([])
+            slices.append([])
             hidden.append(self._take_hidden(call, group))
             if not self._services.may(call, Operation.DESCRIBE, ResourceType.GROUP, group.group_id):
-                asked[-1].append(None)
+                slices[-1].append(None)
                 gather.add(partial(_not_seen, group.group_id), int)
                 continue
             for wanted, entries in self._wanted(group):
-                asked[-1].append(wanted)
+                slices[-1].append(wanted)
                 if work > SLICE_ELEMENTS:
                     work = 0
                     yield
@@ -379,11 +379,11 @@ def _refused_topic(topic: kafka.OffsetFetchRequestTopics, code: int) -> kafka.Of
 
 
 def _joined(
-    asked: Sequence[existing.Slice | None], parts: Sequence[kafka.OffsetFetchResponseGroup]
+    slices: Sequence[existing.Slice | None], parts: Sequence[kafka.OffsetFetchResponseGroup]
 ) -> kafka.OffsetFetchResponseGroup:
     """The slices of one group: an error of any is one of all."""
     for part in parts:
         if part.error_code:
             return part
-    parts[0].topics = existing.join_topics(asked, parts)
+    parts[0].topics = existing.join_topics(slices, parts)
     return parts[0]

@@ -100,16 +100,16 @@ class _Quotas:
         errors: dict[str, KafkaError | None] = {}
         changed: dict[str, Values | None] = {}
         async with self._altering:
-            for asked in request.entries:
-                entity = _entity(asked)
+            for entry in request.entries:
+                entity = _entity(entry)
                 key = to_key(entity)
-                twice = len({op.key for op in asked.ops}) < len(asked.ops) or key in entities
+                twice = len({op.key for op in entry.ops}) < len(entry.ops) or key in entities
                 entities[key] = entity
                 try:
                     if twice:
                         # As in Kafka: what the entity's first entry asked for stays asked for.
                         raise _invalid(f"Ignoring duplicate entity {_entity_text(entity)}")
-                    values = self._changed(entity, asked)
+                    values = self._changed(entity, entry)
                     if values != self._security.quotas.values(entity):
                         changed[key] = values or None
                     errors[key] = None
@@ -134,11 +134,11 @@ class _Quotas:
             self._services.changed(call, "quotas altered" if has else "quotas removed", subject, has)
         return {}
 
-    def _changed(self, entity: Entity, asked: kafka.AlterClientQuotasRequestEntryData) -> Values:
+    def _changed(self, entity: Entity, entry: kafka.AlterClientQuotasRequestEntryData) -> Values:
         """All quotas that the entity shall have. Raises KafkaError."""
         allowed = _allowed(entity)
         values = dict(self._security.quotas.values(entity))
-        for op in asked.ops:
+        for op in entry.ops:
             if op.remove:
                 values.pop(op.key, None)
             else:
@@ -173,8 +173,8 @@ def _filters(request: kafka.DescribeClientQuotasRequest) -> tuple[dict[str, str 
                 anyhow.add(kind)
         else:
             raise _invalid(f"Unknown match type {one.match_type}")
-    asked = exact.keys() | anyhow
-    if IP in asked and len(asked) > 1:
+    types = exact.keys() | anyhow
+    if IP in types and len(types) > 1:
         raise _invalid(
             "Invalid entity filter component combination. IP filter component should not be used with user "
             "or clientId filter component."
@@ -189,8 +189,8 @@ def _described(entity: Entity, values: Values) -> _Described:
     )
 
 
-def _entity(asked: kafka.AlterClientQuotasRequestEntryData) -> dict[str, str | None]:
-    return {one.entity_type: one.entity_name for one in asked.entity}
+def _entity(entry: kafka.AlterClientQuotasRequestEntryData) -> dict[str, str | None]:
+    return {one.entity_type: one.entity_name for one in entry.entity}
 
 
 def _allowed(entity: Entity) -> tuple[str, ...]:

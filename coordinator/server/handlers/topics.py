@@ -48,37 +48,41 @@ class _Topics:
 
     def metadata(self, call: Call, request: kafka.MetadataRequest) -> Slices:
         """Topics that are asked for by name are created first, if that is allowed and they are missing."""
-        asked = request.topics
-        if asked is None or (not asked and call.api_version == 0):
+        requested = request.topics
+        if requested is None or (not requested and call.api_version == 0):
             seen = [info for info in self._topics.all() if self._may_describe(call, info.name, quietly=True)]
             return (
                 yield from self._metadata(call, request, (self._found(call, info, request) for info in seen))
             )
-        if refused := checks.by_id_too_early(call.api_version, asked):
+        if refused := checks.by_id_too_early(call.api_version, requested):
             return (yield from self._metadata(call, request, iter(refused)))
-        asked = _once(asked)
+        requested = _once(requested)
         create = request.allow_auto_topic_creation or call.api_version < 4
-        missing = self._missing(asked) if create and self._services.settings.auto_create_topics_enable else []
+        missing = (
+            self._missing(requested) if create and self._services.settings.auto_create_topics_enable else []
+        )
         forbidden = checks.not_to_create(self._services, call, missing)
         failed: dict[str, int] = dict.fromkeys(forbidden, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
         missing = [name for name in missing if name not in failed]
         if missing:
-            self._services.see_through(call, self._create_missing(call, request, asked, missing, failed))
+            self._services.see_through(call, self._create_missing(call, request, requested, missing, failed))
             return None
-        return (yield from self._metadata(call, request, self._asked(call, asked, request, failed)))
+        return (
+            yield from self._metadata(call, request, self._metadata_topics(call, requested, request, failed))
+        )
 
     def _may_describe(self, call: Call, name: str, *, quietly: bool = False) -> bool:
         return self._services.may(call, Operation.DESCRIBE, ResourceType.TOPIC, name, quietly=quietly)
 
-    def _missing(self, asked: list[kafka.MetadataRequestTopic]) -> list[str]:
-        names = dict.fromkeys(topic.name for topic in asked if topic.name is not None)
+    def _missing(self, requested: list[kafka.MetadataRequestTopic]) -> list[str]:
+        names = dict.fromkeys(topic.name for topic in requested if topic.name is not None)
         return [name for name in names if self._topics.describe(name) is None]
 
     async def _create_missing(
         self,
         call: Call,
         request: kafka.MetadataRequest,
-        asked: list[kafka.MetadataRequestTopic],
+        requested: list[kafka.MetadataRequestTopic],
         missing: list[str],
         failed: dict[str, int],
     ) -> None:
@@ -92,19 +96,25 @@ class _Topics:
         await self._services.run_queue.gather(map(create, missing))
 
         def finish() -> Slices:
-            call.answer((yield from self._metadata(call, request, self._asked(call, asked, request, failed))))
+            call.answer(
+                (
+                    yield from self._metadata(
+                        call, request, self._metadata_topics(call, requested, request, failed)
+                    )
+                )
+            )
 
         for _ in finish():
             await asyncio.sleep(0)
 
-    def _asked(
+    def _metadata_topics(
         self,
         call: Call,
-        asked: list[kafka.MetadataRequestTopic],
+        requested: list[kafka.MetadataRequestTopic],
         request: kafka.MetadataRequest,
         failed: dict[str, int],
     ) -> Iterator[kafka.MetadataResponseTopic]:
-        for topic in asked:
+        for topic in requested:
             name = topic.name
             info = self._described(topic)
             hidden = name if info is None else info.name
@@ -212,7 +222,7 @@ class _Topics:
                 raise _duplicate(topic.name)
             if not checks.may_create(self._services, call, topic.name):
                 raise KafkaError(*checks.CREATION_REFUSED)
-            partitions = self._partitions_asked(topic, call.api_version)
+            partitions = self._partition_count(topic, call.api_version)
             if len(configs) < len(topic.configs):
                 raise KafkaError(ErrorCode.INVALID_CONFIG, "A config is given twice.")
             if allowed.limited:
@@ -244,7 +254,7 @@ class _Topics:
         detail = ", ".join([f"partitions={info.partitions}", *configs_in_words(info.configs)])
         self._services.changed(call, "topic created", info.name, detail)
 
-    def _partitions_asked(self, topic: kafka.CreateTopicsRequestCreatableTopic, version: int) -> int:
+    def _partition_count(self, topic: kafka.CreateTopicsRequestCreatableTopic, version: int) -> int:
         """How many partitions, -1 for the default. Raises KafkaError."""
         count, factor = topic.num_partitions, topic.replication_factor
         if topic.assignments:
@@ -284,10 +294,10 @@ class _Topics:
         self._services.spawn(None, self._delete(call, request))
 
     async def _delete(self, call: Call, request: kafka.DeleteTopicsRequest) -> None:
-        asked = request.topics or [
+        requested = request.topics or [
             kafka.DeleteTopicsRequestDeleteTopicState(name=name) for name in request.topic_names
         ]
-        once = list({(topic.name, topic.topic_id): topic for topic in asked}.values())
+        once = list({(topic.name, topic.topic_id): topic for topic in requested}.values())
         try:
             allowed = mutations(self._services, call)
             results = await asyncio.gather(*(self._delete_one(call, topic, allowed) for topic in once))
@@ -380,12 +390,12 @@ class _Topics:
         return result
 
 
-def _once(asked: list[kafka.MetadataRequestTopic]) -> list[kafka.MetadataRequestTopic]:
+def _once(requested: list[kafka.MetadataRequestTopic]) -> list[kafka.MetadataRequestTopic]:
     """Each topic once. As in Kafka, where one is asked for by id, names count for nothing."""
-    ids = dict.fromkeys(topic.topic_id for topic in asked if topic.topic_id != ZERO_UUID)
+    ids = dict.fromkeys(topic.topic_id for topic in requested if topic.topic_id != ZERO_UUID)
     if ids:
         return [kafka.MetadataRequestTopic(topic_id=one, name=None) for one in ids]
-    return list({topic.name: topic for topic in asked}.values())
+    return list({topic.name: topic for topic in requested}.values())
 
 
 def _missing(name: str) -> int:

@@ -113,16 +113,16 @@ class _Transactions:
         code = checks.transaction_refusal(self._services, call, request.v3_and_below_transactional_id)
         if code:
             return refusal(request, call.api_version, code)
-        asked = [
+        partitions = [
             (topic.name, partition) for topic in request.v3_and_below_topics for partition in topic.partitions
         ]
-        refused = {partition: code for partition in asked if (code := self._refusal(call, partition))}
+        refused = {partition: code for partition in partitions if (code := self._refusal(call, partition))}
         if refused:
-            return _added({one: refused.get(one, ErrorCode.OPERATION_NOT_ATTEMPTED) for one in asked})
+            return _added({one: refused.get(one, ErrorCode.OPERATION_NOT_ATTEMPTED) for one in partitions})
         producer = Producer(request.v3_and_below_producer_id, request.v3_and_below_producer_epoch)
 
-        ticket = _Ticket(call, FENCED_VERSION, lambda result: _added(dict.fromkeys(asked, result.error)))
-        self._transactions.add_partitions(request.v3_and_below_transactional_id, producer, asked, ticket)
+        ticket = _Ticket(call, FENCED_VERSION, lambda result: _added(dict.fromkeys(partitions, result.error)))
+        self._transactions.add_partitions(request.v3_and_below_transactional_id, producer, partitions, ticket)
         return None
 
     def _refusal(self, call: Call, partition: Partition) -> int:

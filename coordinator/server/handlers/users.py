@@ -62,7 +62,7 @@ class _Users:
                 error_code=code, error_message=None, results=refused
             )
         known = self._security.users.known()
-        asked = Counter(one.name for one in request.users or ())
+        requested = Counter(one.name for one in request.users or ())
         results = [
             _Described(
                 user,
@@ -71,9 +71,9 @@ class _Users:
                     f"Cannot describe SCRAM credentials for the same user twice in a single request: {user}"
                 ),
             )
-            if asked[user] > 1
+            if requested[user] > 1
             else self._described(user)
-            for user in asked or sorted(known)
+            for user in requested or sorted(known)
         ]
         call.takes(HELD_ENTRY_BYTES * sum(1 + len(one.credential_infos) for one in results))
         return kafka.DescribeUserScramCredentialsResponse(error_message=None, results=results)
