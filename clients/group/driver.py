@@ -395,9 +395,9 @@ class Driver:
 
     async def _send(self, cluster: Cluster, action: Send) -> None:
         purpose = "" if action.node is None else GROUP
-        asked = cluster if action.request.message is MetadataRequest else cluster.groups
+        connections = cluster if action.request.message is MetadataRequest else cluster.groups
         try:
-            response = await asked.send(
+            response = await connections.send(
                 action.node, action.request, request_timeout_ms=action.timeout_ms, purpose=purpose
             )
         except (UnsupportedVersionError, AuthenticationError) as error:

@@ -69,7 +69,7 @@ class GroupMember(Member):
         self._waiters: set[asyncio.Future[None]] = set()
         return Listener(
             self._run_assigned,
-            self._run_asked,
+            self._run_revoking,
             self._run_revoked,
             self._run_lost,
             self._run_over,
@@ -245,12 +245,12 @@ class GroupMember(Member):
             self._driver.gate.open(assigned, closings)
             self._wake()
 
-    def _run_asked(self, revoked: Revoked) -> None:
+    def _run_revoking(self, revoked: Revoked) -> None:
         if not revoked.partial:
             self._assigned = None
 
     async def _run_revoked(self, revoked: Revoked) -> None:
-        self._run_asked(revoked)
+        self._run_revoking(revoked)
         await _call(self._on_revoked, revoked)
 
     async def _run_lost(self, lost: Lost) -> None:

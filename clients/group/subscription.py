@@ -130,8 +130,8 @@ def partitions_given_up(before: bytes, after: bytes) -> bytes | None:
     """Of two consumer assignments, the partitions of the first that are not in the second, as an assignment;
     None if there are none. Bytes that cannot be read have no partitions."""
     had, has = readable_topics(before), readable_topics(after)
-    gone = {topic: sorted(set(ps) - set(has.get(topic, ()))) for topic, ps in had.items()}
-    moving = {topic: ps for topic, ps in gone.items() if ps}
+    removed = {topic: sorted(set(ps) - set(has.get(topic, ()))) for topic, ps in had.items()}
+    moving = {topic: ps for topic, ps in removed.items() if ps}
     return Assignment(moving).encode() if moving else None
 
 

@@ -41,7 +41,7 @@ class SyncGroupMember(Member):
         self._changed = threading.Condition()
         return Listener(
             self._run_assigned,
-            self._run_asked,
+            self._run_revoking,
             self._run_revoked,
             self._run_lost,
             self._run_over,
@@ -164,13 +164,13 @@ class SyncGroupMember(Member):
                 self._driver.gate.open(assigned, closings)
                 self._changed.notify_all()
 
-    def _run_asked(self, revoked: Revoked) -> None:
+    def _run_revoking(self, revoked: Revoked) -> None:
         if not revoked.partial:
             with self._changed:
                 self._assigned = None
 
     def _run_revoked(self, revoked: Revoked) -> Any:
-        self._run_asked(revoked)
+        self._run_revoking(revoked)
         return None if self._on_revoked is None else self._on_revoked(revoked)
 
     def _run_lost(self, lost: Lost) -> None:

@@ -147,8 +147,8 @@ class Telling:
         """One request; how long to wait until the next."""
         known = self._subscription
         if known is None or known[0] != node:
-            asked = GetTelemetrySubscriptionsRequest(self._instance_id)
-            answer = await cluster.send(node, plain(asked))
+            request = GetTelemetrySubscriptionsRequest(self._instance_id)
+            answer = await cluster.send(node, plain(request))
             if answer.error_code:
                 return AGAIN_S
             self._instance_id = answer.client_instance_id
@@ -183,12 +183,12 @@ class Telling:
         _, subscription_id, wanted, _ = self._subscription
         attributes, values = self.figures()
         prefixes = tuple(wanted) if "*" not in wanted else ("",)
-        told = {name: value for name, value in values.items() if name.startswith(prefixes)}
+        pushed = {name: value for name, value in values.items() if name.startswith(prefixes)}
         return PushTelemetryRequest(
             self._instance_id,
             subscription_id,
             terminating,
-            metrics=write_metrics(attributes, told, time.time_ns()),
+            metrics=write_metrics(attributes, pushed, time.time_ns()),
         )
 
     def figures(self) -> tuple[Mapping[str, str], Mapping[str, float]]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from ringleader.clients.group.callbacks.callers import CallerGoneError, Job, LoopCaller, ThreadCaller
+from ringleader.clients.group.callbacks.callers import Job, LoopCaller, LoopEndedError, ThreadCaller
 
 PATIENCE_S = 20.0
 
@@ -87,7 +87,7 @@ async def test_a_callback_that_does_not_end_is_cancelled_at_the_end(caplog: pyte
     ends, caller = Ends(), LoopCaller(lambda: None)
     caller.post(ends.job("stuck", asyncio.Event().wait))
     await caller.close(0.05)
-    assert isinstance(ends.results["stuck"], CallerGoneError)
+    assert isinstance(ends.results["stuck"], LoopEndedError)
     assert "does not end" in caplog.text
 
 
@@ -105,7 +105,7 @@ def test_a_loop_that_has_ended() -> None:
     assert caller.alive() is False
     job = ends.job("late", lambda: "ran")
     caller.post(job)
-    assert isinstance(ends.results["late"], CallerGoneError)
+    assert isinstance(ends.results["late"], LoopEndedError)
     caller.cancel(job)
     caller.call(gone.append, "never")
     assert gone == ["gone"]
@@ -141,7 +141,7 @@ def test_a_future_ends_its_job(end: str) -> None:
         assert isinstance(ends.wait("future"), KeyError)
     else:
         future.cancel()
-        assert isinstance(ends.wait("future"), CallerGoneError)
+        assert isinstance(ends.wait("future"), LoopEndedError)
     caller.close(PATIENCE_S)
 
 

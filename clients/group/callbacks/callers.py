@@ -24,7 +24,7 @@ LEAST_CLOSE_S = 0.1
 """The least time that callbacks get at the end, and cancelled ones to react to it."""
 
 
-class CallerGoneError(Exception):
+class LoopEndedError(Exception):
     """The event loop that the callbacks belong to has ended."""
 
 
@@ -57,9 +57,9 @@ class Caller(Protocol):
 class LoopCaller:
     """Runs jobs in the running event loop. A callback may be a coroutine function; then it is awaited."""
 
-    def __init__(self, gone: Callable[[], None]) -> None:
+    def __init__(self, on_end: Callable[[], None]) -> None:
         self._loop = asyncio.get_running_loop()
-        self._gone = gone
+        self._on_end = on_end
         self._queue: asyncio.Queue[Job | None] = asyncio.Queue()
         self._current: tuple[Job, asyncio.Task[None]] | None = None
         self._worker = self._loop.create_task(self._work(), name="group member callbacks")
@@ -68,7 +68,7 @@ class LoopCaller:
         try:
             self._loop.call_soon_threadsafe(self._queue.put_nowait, job)
         except RuntimeError as error:
-            job.done(None, CallerGoneError(str(error)))
+            job.done(None, LoopEndedError(str(error)))
 
     def cancel(self, job: Job) -> None:
         job.cancelled = True
@@ -124,7 +124,7 @@ class LoopCaller:
                 finally:
                     self._current = None
         except asyncio.CancelledError:
-            self._gone()
+            self._on_end()
             raise
 
     async def _run(self, job: Job) -> None:
@@ -138,7 +138,7 @@ class LoopCaller:
                 job.done(None, error)  # of the callback's own making
                 return
             if not job.cancelled:
-                job.done(None, CallerGoneError("the callback was cancelled"))
+                job.done(None, LoopEndedError("the callback was cancelled"))
             raise
         except (
             BaseException
@@ -201,7 +201,7 @@ def _end_of(job: Job, waiting: dict[int, Future[Any]]) -> Callable[[Future[Any]]
         if job.cancelled:
             return
         if future.cancelled():
-            job.done(None, CallerGoneError("the callback's future was cancelled"))
+            job.done(None, LoopEndedError("the callback's future was cancelled"))
         elif (error := future.exception()) is not None:
             job.done(None, error)
         else:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from ringleader.clients.errors import MembershipError
-from ringleader.clients.group.callbacks.callers import Caller, CallerGoneError, Job
+from ringleader.clients.group.callbacks.callers import Caller, Job, LoopEndedError
 from ringleader.clients.group.callbacks.work import WorkGate
 from ringleader.clients.group.machine.actions import TellRevoked
 from ringleader.clients.model import Assigned, Lost, MemberInfo, Revoked
@@ -23,7 +23,7 @@ class Listener:
     can wait for. `assigned` gets the count of closings with which it opens the gate."""
 
     assigned: Callable[[Assigned, int], Any]
-    asked: Callable[[Revoked], Any]
+    revoking: Callable[[Revoked], Any]
     """An assignment is to be given up, and there is work in hand first; `revoked` comes after that."""
     revoked: Callable[[Revoked], Any]
     lost: Callable[[Lost], Any]
@@ -108,7 +108,7 @@ class Callbacks:
         count = self._gate.close(lambda: self._step(lambda: _set(idle)))
         if count == 0:
             return
-        self.post("on_revoked", lambda: self._listener.asked(revoked))
+        self.post("on_revoked", lambda: self._listener.revoking(revoked))
         logger.info("%s: waiting for the end of the work in hand (%d)", self._name, count)
         try:
             async with asyncio.timeout(max(0.0, bound_s)):
@@ -143,7 +143,7 @@ class Callbacks:
         self.caller.post(job)
 
     def _log(self, name: str, error: BaseException | None) -> None:
-        if error is not None and not isinstance(error, CallerGoneError):
+        if error is not None and not isinstance(error, LoopEndedError):
             logger.error("%s: %s raised", self._name, name, exc_info=error)
 
 

@@ -84,7 +84,7 @@ class Leading:
         self._by_rack = False
         self._members: list[AssignorMember] = []
         self._assignments: Assignment = {}
-        self._asked: Assigned | None = None  # the assignment for which a rejoin is under way already
+        self._rejoining: Assigned | None = None  # the assignment for which a rejoin is under way already
         self._machine: MemberMachine | None = None
         self._again = False  # there are changes for which no rejoin was asked
         self._led = asyncio.Event()
@@ -252,7 +252,7 @@ class Leading:
             if await self._woken(self._pause_s()):
                 continue  # there is another assignment, and perhaps something to wait for
             held = driver.machine.state.held
-            if held is None or held is self._asked:
+            if held is None or held is self._rejoining:
                 continue
             leads = held.is_leader
             if not leads and driver.machine.state.phase is Phase.STABLE:
@@ -272,7 +272,7 @@ class Leading:
         """Unless the group is at it anyway: perhaps that cures it."""
         if driver.machine.state.held is not held or driver.machine.state.phase is not Phase.STABLE:
             return False
-        self._asked = held
+        self._rejoining = held
         driver.rejoin(reason)
         return True
 
@@ -363,7 +363,7 @@ class Leading:
         while True:
             await asyncio.sleep(check_ms / 1000)
             held = driver.machine.state.held
-            if held is None or not held.is_leader or held is self._asked or held.protocol != LAG_AWARE:
+            if held is None or not held.is_leader or held is self._rejoining or held.protocol != LAG_AWARE:
                 continue
             if driver.machine.state.phase is not Phase.STABLE or not self._known or not self._assignments:
                 continue

@@ -27,12 +27,12 @@ from ringleader.clients.group.machine.classic_requests import (
 from ringleader.clients.group.machine.holding import end, lose, lose_part, revoke, shrink
 from ringleader.clients.group.machine.inconsistent import inconsistent
 from ringleader.clients.group.machine.joining import (
-    COORDINATOR_GONE,
+    COORDINATOR_MOVED,
     FOLLOW_UP_MS,
     IMMEDIATE_REJOINS,
     begin_join,
     concerns,
-    coordinator_gone,
+    coordinator_moved,
     impossible,
     join_again,
     to_join,
@@ -303,7 +303,7 @@ class Classic:
     # ---- rejections ----
 
     def _refused_answer(self, code: int, pending: Pending, now_ms: int) -> None:
-        if not coordinator_gone(self._state, code, pending, now_ms):
+        if not coordinator_moved(self._state, code, pending, now_ms):
             self._refused(pending.name, code, pending.identity, now_ms)
 
     def repeat(self, name: str, why: str, now_ms: int) -> None:
@@ -396,7 +396,7 @@ class Classic:
 
     def _left(self, response: Any, pending: Pending, now_ms: int) -> None:
         state, code = self._state, left_group(response)
-        if code in COORDINATOR_GONE:
+        if code in COORDINATOR_MOVED:
             state.link.lost("LeaveGroup found it gone", pending.found, now_ms)
         elif code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
             state.link.retry_later("the coordinator is loading", now_ms)

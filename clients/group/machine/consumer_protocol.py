@@ -46,11 +46,11 @@ from ringleader.clients.group.machine.consumer_protocol_requests import (
 )
 from ringleader.clients.group.machine.holding import end, lose, revoke, shrink
 from ringleader.clients.group.machine.joining import (
-    COORDINATOR_GONE,
+    COORDINATOR_MOVED,
     FOLLOW_UP_MS,
     begin_join,
     concerns,
-    coordinator_gone,
+    coordinator_moved,
     impossible,
     join_again,
     to_join,
@@ -69,7 +69,7 @@ from ringleader.protocol.messages import (
 
 FENCED = frozenset({ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_MEMBER_EPOCH})
 """The partitions of this member are not its own any more; it joins again."""
-GONE_ANYWAY = frozenset({ErrorCode.NONE, ErrorCode.GROUP_ID_NOT_FOUND, *FENCED})
+LEFT_ANYWAY = frozenset({ErrorCode.NONE, ErrorCode.GROUP_ID_NOT_FOUND, *FENCED})
 
 HEARTBEAT = "ConsumerGroupHeartbeat"
 NAMES = RequestNames(f"joining ({HEARTBEAT})", HEARTBEAT, f"leaving ({HEARTBEAT})")
@@ -174,7 +174,7 @@ class ConsumerProtocol:
 
     def _beaten(self, response: Any, pending: Pending, now_ms: int) -> None:
         state, code = self.state, response.error_code
-        if coordinator_gone(state, code, pending, now_ms):
+        if coordinator_moved(state, code, pending, now_ms):
             return
         if code != ErrorCode.NONE:
             self._refused(pending.name, code, pending.identity, now_ms, response.error_message or "")
@@ -245,9 +245,9 @@ class ConsumerProtocol:
         state = self.state
         if state.phase is not Phase.STABLE or self.target is None:
             return
-        if gone := self.partitions - self.target:
-            self.giving_up = gone
-            moving = assignment_bytes(gone, self.known_names)
+        if removed := self.partitions - self.target:
+            self.giving_up = removed
+            moving = assignment_bytes(removed, self.known_names)
             revoke(state, "it moves to another member", self.give_up_until_ms, now_ms, moving)
             return
         if self.reported is None:
@@ -284,14 +284,14 @@ class ConsumerProtocol:
         first."""
         state = self.state
         moved, state.moving = state.moving, b""
-        gone, self.giving_up = self.giving_up, NO_PARTITIONS
+        removed, self.giving_up = self.giving_up, NO_PARTITIONS
         state.counters.revoked(now_ms)
         if not moved or state.held is None:
             self.partitions, state.held = NO_PARTITIONS, None
             state.counters.assigned_ms = None
             start_leaving(state, now_ms)
             return
-        self.partitions -= gone
+        self.partitions -= removed
         state.held = left = self._assigned()
         shrink(state)
         state.enter(Phase.STABLE)
@@ -471,12 +471,12 @@ class ConsumerProtocol:
 
     def _left(self, response: Any, pending: Pending, now_ms: int) -> None:
         state, code = self.state, response.error_code
-        if code in COORDINATOR_GONE:
+        if code in COORDINATOR_MOVED:
             state.link.lost("leaving found it gone", pending.found, now_ms)
         elif code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
             state.link.retry_later("the coordinator is loading", now_ms)
         else:
-            if code not in GONE_ANYWAY:
+            if code not in LEFT_ANYWAY:
                 state.say(logging.WARNING, f"{pending.name} was answered {error_name(code)}")
             parted(state, now_ms)
 

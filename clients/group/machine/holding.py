@@ -57,12 +57,12 @@ def give_up_late(state: MemberState, now_ms: int) -> None:
     lose_part(state, held, moving, why)
 
 
-def lose_part(state: MemberState, held: Assigned, gone: bytes, why: str) -> None:
+def lose_part(state: MemberState, held: Assigned, lost: bytes, why: str) -> None:
     """This part of the assignment is gone without asking."""
     state.counters.times_lost += 1
     shrink(state)
     state.say(logging.WARNING, f"lost a part of generation {held.generation}: {why}")
-    state.actions.append(TellLost(Lost(held.generation, held.member_id, gone, why, partial=True)))
+    state.actions.append(TellLost(Lost(held.generation, held.member_id, lost, why, partial=True)))
 
 
 def shrink(state: MemberState) -> None:

@@ -17,7 +17,7 @@ from ringleader.clients.group.machine.phases import OVER, Phase
 from ringleader.clients.group.machine.state import MemberState
 from ringleader.protocol.errors import ErrorCode, error_name
 
-COORDINATOR_GONE = frozenset({ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR})
+COORDINATOR_MOVED = frozenset({ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR})
 FOLLOW_UP_MS = 10
 """A cooperative rebalance is often followed by another one, in which others get what was given up, and until
 then it has no owner: a member asks soon after the first, and then after twice as long each time, up to its
@@ -97,9 +97,9 @@ def join_again(state: MemberState, reason: str, now_ms: int) -> None:
     to_join(state, reason, now_ms)
 
 
-def coordinator_gone(state: MemberState, code: int, pending: Pending, now_ms: int) -> bool:
+def coordinator_moved(state: MemberState, code: int, pending: Pending, now_ms: int) -> bool:
     """Whether that answer says that its sender is no coordinator; the request is repeated at the next one."""
-    if code not in COORDINATOR_GONE:
+    if code not in COORDINATOR_MOVED:
         return False
     why = f"{pending.name} was answered {error_name(code)}"
     state.link.lost(why, pending.found, now_ms)

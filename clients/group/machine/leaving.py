@@ -71,10 +71,10 @@ def leave_failed(
 
 def start_leaving(state: MemberState, now_ms: int) -> None:
     """Leave, with no assignment in hand."""
-    asks_for_id = (
+    awaits_id = (
         state.phase is Phase.JOINING and not state.member_id and state.link.waits_for(state.rules.names.join)
     )
-    if asks_for_id and not state.leave_silently:
+    if awaits_id and not state.leave_silently:
         # Its answer brings a member id, and the group would wait a whole session for the member with it.
         state.round += 1
         state.enter(Phase.LEAVING)
