@@ -291,7 +291,7 @@ class EventKind(StrEnum):
     DEPLOY_BEGAN = "deploy began"
     """Marked by an operator (`ringleader deploy`), as DEPLOY_ENDED is; the text is the label."""
     DEPLOY_ENDED = "deploy ended"
-    CLIENT_TOLD = "client told"
+    CLIENT_REPORTED = "client told"
     """The last report of a member's client about itself (KIP-714). One event for each member."""
     INCIDENT = "incident"
     """A problem of which people are notified (`insight.notices`)."""

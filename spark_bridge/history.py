@@ -103,17 +103,17 @@ class HistoryReader(DataSourceReader):
         """The rows of a task as Arrow batches."""
         from ringleader.insight.columns.arrow import batches
         from ringleader.insight.columns.files import read
-        from ringleader.insight.columns.rows import Asked, rows
+        from ringleader.insight.columns.rows import Selection, rows
         from ringleader.insight.history import History
 
         assert isinstance(partition, Part)
         options = self._options
-        asked = Asked(partition.groups, options.since, options.until)
+        selection = Selection(partition.groups, options.since, options.until)
         if not partition.stored:
-            yield from read(Path(partition.path), options.table, asked)
+            yield from read(Path(partition.path), options.table, selection)
             return
         with History.open(partition.path, read_only=True) as history, history.snapshot():
-            found = rows(options.table, history, asked, cluster=partition.cluster)
+            found = rows(options.table, history, selection, cluster=partition.cluster)
             yield from batches(options.table, found)
 
 

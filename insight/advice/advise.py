@@ -70,27 +70,27 @@ def _worth(finding: Finding) -> tuple[bool, float, int]:
 def _looked_at(past: Past) -> tuple[str, ...]:
     """The numbers, for people to see that they were looked at."""
     rebalances = past.counted
-    said = [f"{count(len(rebalances), 'rebalance')} in {length(past.until_ms - past.since_ms)}"]
+    lines = [f"{count(len(rebalances), 'rebalance')} in {length(past.until_ms - past.since_ms)}"]
     if past.goings:
-        put_out = sum(one.gone.why in PUT_OUT for one in past.goings)
-        said.append(f"{count(len(past.goings), 'member')} went, {put_out} of them put out")
+        put_out = sum(one.departure.why in PUT_OUT for one in past.goings)
+        lines.append(f"{count(len(past.goings), 'member')} went, {put_out} of them put out")
     joins = [one.join_ms for one in rebalances if one.join_ms is not None]
     if joins:
-        said.append(f"longest join phase {length(max(joins))}")
+        lines.append(f"longest join phase {length(max(joins))}")
     leaders = [one.leader_ms for one in rebalances if one.leader_ms is not None]
     if leaders:
-        said.append(f"slowest leader {length(max(leaders))}")
+        lines.append(f"slowest leader {length(max(leaders))}")
     unowned = [one.unowned_ms for one in rebalances if one.unowned_ms is not None]
     if unowned:
-        said.append(f"{partition_time(sum(unowned))} without an owner")
+        lines.append(f"{partition_time(sum(unowned))} without an owner")
     members = rebalances[-1].members if rebalances else past.state.members if past.state else ()
     if members:
         shares = [len(one.assigned) for one in members]
         least, most = min(shares), max(shares)
         each = str(least) if least == most else f"{least} to {most}"
-        said.append(f"{count(len(members), 'member')} with {each} partitions")
+        lines.append(f"{count(len(members), 'member')} with {each} partitions")
     if past.behind:
-        said.append(f"{past.records_behind:,} records behind")
+        lines.append(f"{past.records_behind:,} records behind")
     if past.left_out:
-        said.append(past.left_out.rstrip("."))
-    return tuple(said)
+        lines.append(past.left_out.rstrip("."))
+    return tuple(lines)

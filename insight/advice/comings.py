@@ -46,7 +46,7 @@ def autoscaler(past: Past, at: Thresholds) -> Iterator[Draft]:
     initial = {member.member_id for member in first.members}
     if len({one.member.member_id for one in within} & initial) > 0.75 * len(initial):
         return  # a deploy
-    if sum(one.gone.why in PUT_OUT or one.back is not None for one in within) * 2 > len(within):
+    if sum(one.departure.why in PUT_OUT or one.back is not None for one in within) * 2 > len(within):
         return  # members that flap, or restart where they are
     sizes = [size for _, size in turns]
     lengths = [later - earlier for (earlier, _), (later, _) in pairwise(turns)]
@@ -174,7 +174,7 @@ def restart_loop(past: Past, at: Thresholds) -> Iterator[Draft]:
     """One place begins a new process again and again."""
     by_place: dict[tuple[str, str], list[Going]] = defaultdict(list)
     for one in past.goings:
-        if one.gone.why not in (*PUT_OUT, Departure.FENCED) and one.back is not None:
+        if one.departure.why not in (*PUT_OUT, Departure.FENCED) and one.back is not None:
             by_place[place(one.member)].append(one)
     longest = {where: max(_within(them, at.restart_loop_ms), key=len) for where, them in by_place.items()}
     loops = {where: them for where, them in longest.items() if len(them) >= at.restarts_min}
@@ -186,15 +186,15 @@ def restart_loop(past: Past, at: Thresholds) -> Iterator[Draft]:
     spans = [goings[-1].at_ms - goings[0].at_ms for goings in loops.values()]
     away = [one.away_ms or 0 for one in goings]
     static = all(one.member.instance_id for one in goings)
-    in_order = all(one.gone.why is Departure.LEFT for one in goings)
+    in_order = all(one.departure.why is Departure.LEFT for one in goings)
     doubt = Confidence.POSSIBLE if in_order else Confidence.LIKELY
     yield Draft(
         Finding(
             Pattern.RESTART_LOOP,
             f"{some(names)} restarted {how_often(len(goings))} in {length(max(spans))}.",
-            least_sure((doubt, *(one.gone.confidence for one in goings))),
+            least_sure((doubt, *(one.departure.confidence for one in goings))),
             tuple(
-                f"{clock(one.at_ms)} {past.name(one.member.member_id)} {one.gone.why.value},"
+                f"{clock(one.at_ms)} {past.name(one.member.member_id)} {one.departure.why.value},"
                 f" back after {length(one.away_ms or 0)}."
                 for one in goings[-5:]
             ),
@@ -258,7 +258,7 @@ def flapping_member(past: Past, at: Thresholds) -> Iterator[Draft]:
             Pattern.FLAPPING_MEMBER,
             f"{some(names)} fell silent past {'its' if len(names) == 1 else 'their'} session timeout"
             f" {how_often(len(goings))}, and came back each time.",
-            least_sure(one.gone.confidence for one in goings),
+            least_sure(one.departure.confidence for one in goings),
             tuple(
                 f"{clock(one.at_ms)} {past.name(one.member.member_id)} put out after"
                 f" {length(one.at_ms - one.silent_since_ms)} of silence,"
@@ -288,7 +288,11 @@ def _flaps(past: Past, at: Thresholds) -> list[Going]:
     by_place: dict[tuple[str, str], list[Going]] = defaultdict(list)
     for one in past.goings:
         back_ms = None if one.back is None else one.back.at_ms - one.at_ms
-        if one.gone.why is Departure.SESSION_EXPIRED and back_ms is not None and back_ms <= at.flap_return_ms:
+        if (
+            one.departure.why is Departure.SESSION_EXPIRED
+            and back_ms is not None
+            and back_ms <= at.flap_return_ms
+        ):
             by_place[place(one.member)].append(one)
     return sorted(
         (one for some_goings in by_place.values() if len(some_goings) >= at.flaps_min for one in some_goings),
@@ -303,11 +307,11 @@ def zombies(past: Past, at: Thresholds) -> Iterator[Draft]:
         return
     goings = [one for one, _ in found]
     kin = all(
-        came.member.client_id == went.member.client_id or came.member.host == went.member.host
-        for went, came in found
+        joined.member.client_id == left.member.client_id or joined.member.host == left.member.host
+        for left, joined in found
     )
     # Successors that came only after the sessions had ended may be restarts of what was killed.
-    overlap = all(came.at_ms < went.at_ms for went, came in found)
+    overlap = all(joined.at_ms < left.at_ms for left, joined in found)
     doubt = Confidence.LIKELY if kin and overlap else Confidence.POSSIBLE
     unread_ms = sum((one.at_ms - one.silent_since_ms) * len(one.member.assigned) for one in goings)
     now_ms = _session_ms(one.member for one in goings)
@@ -316,12 +320,12 @@ def zombies(past: Past, at: Thresholds) -> Iterator[Draft]:
             Pattern.ZOMBIES,
             f"{count(len(goings), 'process', 'processes')} ended without leaving the group while successors"
             f" came: {partition_time(unread_ms)} without a reader until the sessions ended.",
-            least_sure((doubt, *(one.gone.confidence for one in goings))),
+            least_sure((doubt, *(one.departure.confidence for one in goings))),
             tuple(
-                f"{past.name(went.member.member_id)} kept {count(len(went.member.assigned), 'partition')} for"
-                f" {length(went.at_ms - went.silent_since_ms)} until {clock(went.at_ms)};"
-                f" {past.name(came.member.member_id)} came {clock(came.at_ms)}."
-                for went, came in found[-5:]
+                f"{past.name(left.member.member_id)} kept {count(len(left.member.assigned), 'partition')} for"
+                f" {length(left.at_ms - left.silent_since_ms)} until {clock(left.at_ms)};"
+                f" {past.name(joined.member.member_id)} came {clock(joined.at_ms)}."
+                for left, joined in found[-5:]
             ),
             goings[0].silent_since_ms,
             goings[-1].at_ms,
@@ -357,7 +361,11 @@ def _replaced_unnoticed(past: Past, at: Thresholds) -> list[tuple[Going, Arrival
     found: list[tuple[Going, Arrival]] = []
     free = list(past.arrivals)
     for one in past.goings:
-        if one.gone.why is not Departure.SESSION_EXPIRED or one.back is not None or not one.member.assigned:
+        if (
+            one.departure.why is not Departure.SESSION_EXPIRED
+            or one.back is not None
+            or not one.member.assigned
+        ):
             continue
         if one.member.instance_id is not None:
             continue
@@ -390,7 +398,9 @@ def same_instance_twice(past: Past, at: Thresholds) -> Iterator[Draft]:
             and one.left[member.member_id].why is Departure.FENCED
         ]  # fmt: skip
         if not fenced and one.cause is Cause.INSTANCE_FENCED:
-            fenced = [known for who in one.cause_members if (known := past.known.get(who)) is not None][:1]
+            fenced = [
+                known for member_id in one.cause_members if (known := past.known.get(member_id)) is not None
+            ][:1]
         for member in fenced:
             if member.instance_id:
                 taken[member.instance_id].append((one, member))

@@ -269,14 +269,16 @@ def _the_assignor(case: _Case) -> Iterator[Point]:
         return
     if name in SERVER_SIDE:
         instead = REMOTE_ASSIGNORS.get(name, "uniform")
-        asked = "" if instead == "uniform" else f"group.remote.assignor={instead} asks for it"
+        request = "" if instead == "uniform" else f"group.remote.assignor={instead} asks for it"
         what = "does the same" if instead == name else "keeps loads even and moves few partitions"
         text = f"The coordinator assigns, not a member: its {instead} {what} as {name} did"
         text = text if instead == name else f"The coordinator assigns, not a member: for {name} there is"
-        text += f"; {asked}, the default is uniform." if asked else f" {instead}, its default, which {what}."
-        change = Change("group.remote.assignor", instead, None, "") if asked else None
-        gone = Change("partition.assignment.strategy", "remove it", name, "It has no meaning there.")
-        yield Point(Weight.CHANGES, "assignor", text, (gone,) if change is None else (change, gone))
+        text += (
+            f"; {request}, the default is uniform." if request else f" {instead}, its default, which {what}."
+        )
+        change = Change("group.remote.assignor", instead, None, "") if request else None
+        removal = Change("partition.assignment.strategy", "remove it", name, "It has no meaning there.")
+        yield Point(Weight.CHANGES, "assignor", text, (removal,) if change is None else (change, removal))
     elif case.server.is_ringleader:
         text = f"{name} is an assignor of its own: a member goes on computing it as client:{name}."
         change = Change("group.remote.assignor", f"client:{name}", name, "Members of this package can lead.")
@@ -295,12 +297,14 @@ def _user_data(case: _Case) -> Iterator[Point]:
     subscribed: list[Member] = []
     unread: list[Member] = []
     for one in case.members if case.protocol_type == "consumer" else ():
-        said = case.described.get(one.member_id)
-        if said is None or not said.raw_metadata:
+        described = case.described.get(one.member_id)
+        if described is None or not described.raw_metadata:
             continue
         try:
-            data = Subscription.decode(said.raw_metadata).user_data
-            given = Assignment.decode(said.raw_assignment).user_data if said.raw_assignment else None
+            data = Subscription.decode(described.raw_metadata).user_data
+            given = (
+                Assignment.decode(described.raw_assignment).user_data if described.raw_assignment else None
+            )
         except MalformedError:
             unread.append(one)
             continue
@@ -333,15 +337,17 @@ def _libraries(case: _Case, members: list[Member] | None = None) -> Iterator[Poi
     """By the client ids that libraries have by default; no request shows an operator more."""
     by_library, unknown = libraries_of(case.members if members is None else members)
     for library, found in by_library.items():
-        who, versions = [one for one, _ in found], sorted({version for _, version in found if version})
-        text = f"{count(len(who), 'member')} by {' '.join([library.name, *versions])}, as client ids say: it"
+        clients, versions = [one for one, _ in found], sorted({version for _, version in found if version})
+        text = (
+            f"{count(len(clients), 'member')} by {' '.join([library.name, *versions])}, as client ids say: it"
+        )
         if library.since is None:
             text += " speaks the classic protocol only, so such members stay behind, inside the group."
             change = Change("client library", "one that speaks the protocol", library.name)
-            yield Point(Weight.HINDERS, "clients", text, (change,), case.names(who))
+            yield Point(Weight.HINDERS, "clients", text, (change,), case.names(clients))
         else:
             text += f" speaks the protocol from {library.since} on, with group.protocol=consumer."
-            yield Point(Weight.CHANGES, "clients", text, (), case.names(who))
+            yield Point(Weight.CHANGES, "clients", text, (), case.names(clients))
     if unknown:
         ids = some(sorted({one.client_id for one in unknown}))
         text = f"{count(len(unknown), 'member')} with client ids of their own ({ids}): their library has"
@@ -352,25 +358,25 @@ def _libraries(case: _Case, members: list[Member] | None = None) -> Iterator[Poi
 
 
 def _timeouts(case: _Case) -> Iterator[Point]:
-    server, asked = (
+    server, requested_ms = (
         case.server,
         sorted({one.session_timeout_ms for one in case.members if one.session_timeout_ms}),
     )
-    if not asked:
+    if not requested_ms:
         return
     session_ms, heartbeat_ms = server.ms(SESSION), server.ms(HEARTBEAT)
     text = f"Sessions last {length(session_ms)} and heartbeats come every {length(heartbeat_ms)}, as the"
     text += (
         " coordinator says; session.timeout.ms and heartbeat.interval.ms of clients have no meaning there."
     )
-    changes = [Change("session.timeout.ms, heartbeat.interval.ms", "remove them", length(asked[-1]))]
-    if asked != [session_ms]:
+    changes = [Change("session.timeout.ms, heartbeat.interval.ms", "remove them", length(requested_ms[-1]))]
+    if requested_ms != [session_ms]:
         least, most = server.ms(SESSION_MIN), server.ms(SESSION_MAX)
-        wanted_ms = min(max(asked[-1], least), most)
+        wanted_ms = min(max(requested_ms[-1], least), most)
         now = (
-            " and ".join(map(length, asked))
-            if len(asked) < 3
-            else f"{length(asked[0])} to {length(asked[-1])}"
+            " and ".join(map(length, requested_ms))
+            if len(requested_ms) < 3
+            else f"{length(requested_ms[0])} to {length(requested_ms[-1])}"
         )
         text += f" Members ask for {now} now: "
         if wanted_ms != session_ms:
@@ -378,7 +384,7 @@ def _timeouts(case: _Case) -> Iterator[Point]:
             why = f"Of the group (kafka-configs), between {length(least)} and {length(most)}."
             changes.append(Change(name, str(wanted_ms), str(session_ms), why))
             text += "the group's own setting brings it near that."
-        elif asked[-1] < session_ms:
+        elif requested_ms[-1] < session_ms:
             text += (
                 f"less than {length(least)} is not to be had ({SESSION_MIN}), so what a member has that dies"
             )
@@ -418,7 +424,9 @@ def _meanwhile(case: _Case) -> Iterator[Point]:
 
 
 def _racks(case: _Case) -> Iterator[Point]:
-    there = [one for one in case.members if (said := case.described.get(one.member_id)) and said.rack_id]
+    there = [
+        one for one in case.members if (described := case.described.get(one.member_id)) and described.rack_id
+    ]
     if not there or case.protocol not in SERVER_SIDE:
         return
     server, text = case.server, f"{count(len(there), 'member')} name a rack: "

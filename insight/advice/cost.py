@@ -95,12 +95,16 @@ def cost_of(past: Past) -> Cost:
     for one in rebalances:
         counts[one.cause] += 1
         unowned[one.cause] += one.unowned_ms or 0
-        blamed = {place(past.known[who]): past.known[who] for who in one.cause_members if who in past.known}
+        blamed = {
+            place(past.known[member_id]): past.known[member_id]
+            for member_id in one.cause_members
+            if member_id in past.known
+        }
         for member in blamed.values():
             pod(member).caused += 1
-        for who in one.joined:
-            if who in past.known:
-                pod(past.known[who]).joined += 1
+        for member_id in one.joined:
+            if member_id in past.known:
+                pod(past.known[member_id]).joined += 1
         for move in one.moves:
             if move.giver in past.known and move.unowned_ms:
                 pod(past.known[move.giver]).unowned_ms += move.unowned_ms
@@ -109,7 +113,7 @@ def cost_of(past: Past) -> Cost:
     rates = _Rates(past.commits)
     for going in past.goings:
         found = pod(going.member)
-        found.gone[going.gone.why] += 1
+        found.gone[going.departure.why] += 1
         found.read_again += rates.again(going)
     durations = [one.duration_ms for one in rebalances if one.duration_ms is not None]
     return Cost(
@@ -149,7 +153,7 @@ class _Rates:
 
     def again(self, going: Going) -> int:
         """How many records of the member's partitions are read again, at most."""
-        if going.gone.why not in _CANNOT_COMMIT:
+        if going.departure.why not in _CANNOT_COMMIT:
             return 0
         total = 0.0
         for tp in going.member.assigned:

@@ -84,7 +84,7 @@ def of_members(past: Past, spans: Sequence[MemberSpan]) -> list[Incident]:
 
 def of_error(past: Past, error: Known) -> Seen:
     """Everything in the history that would bring the error to a member."""
-    goings = [one for one in past.goings if one.gone.why in error.departures]
+    goings = [one for one in past.goings if one.departure.why in error.departures]
     rebalances = [one for one in past.counted if error.every_rebalance or one.cause in error.causes]
     events = [one for one in past.events if one.kind in error.events]
     return Seen(error, tuple(incidents(past, goings)), tuple(rebalances), tuple(events))
@@ -100,19 +100,19 @@ def _incident(past: Past, going: Going) -> Incident:
     heirs = [
         one.heir for one in rebalance.moves if one.giver == going.member.member_id and one.heir is not None
     ]
-    silent_ms = going.gone.silent_ms
-    if silent_ms is None and going.gone.why is Departure.SESSION_EXPIRED:
+    silent_ms = going.departure.silent_ms
+    if silent_ms is None and going.departure.why is Departure.SESSION_EXPIRED:
         silent_ms = going.member.session_timeout_ms
     return Incident(
         going.at_ms,
         going.member,
-        going.gone.why,
-        going.gone.confidence,
+        going.departure.why,
+        going.departure.confidence,
         silent_ms,
         going.member.assigned,
         past.names(heirs),
         None if going.back is None else going.back.at_ms,
-        going.gone.evidence or rebalance.evidence,
+        going.departure.evidence or rebalance.evidence,
         tuple(remedies(going)),
         rebalance.id,
         rebalance.generation,
@@ -121,7 +121,7 @@ def _incident(past: Past, going: Going) -> Incident:
 
 def remedies(going: Going) -> list[Change]:
     """The changes after which it does not go so again."""
-    member, why = going.member, going.gone.why
+    member, why = going.member, going.departure.why
     session_ms, poll_ms = member.session_timeout_ms, member.rebalance_timeout_ms
     if why is Departure.SESSION_EXPIRED:
         away_ms = going.away_ms

@@ -92,8 +92,8 @@ def assignor_fell_back(past: Past, at: Thresholds) -> Iterator[Draft]:
         return
     evidence = []
     for one in found:
-        who = f" ({some(one.members)})" if one.members else ""
-        evidence.append(f"{how_often(len(one.times))}, last {clock(one.times[-1])}: {one.reason}{who}.")
+        members = f" ({some(one.members)})" if one.members else ""
+        evidence.append(f"{how_often(len(one.times))}, last {clock(one.times[-1])}: {one.reason}{members}.")
     yield Draft(
         Finding(
             Pattern.ASSIGNOR_FELL_BACK,

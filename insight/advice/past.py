@@ -66,7 +66,7 @@ class Going:
 
     member: Member
     """As it was last, with its partitions."""
-    gone: DepartureFinding
+    departure: DepartureFinding
     rebalance: Rebalance
     at_ms: int
     """When the group noticed."""
@@ -77,11 +77,11 @@ class Going:
     def silent_since_ms(self) -> int:
         """The time of its last request."""
         found_ms = self.at_ms
-        exact = self.gone.confidence is Confidence.EXACT
-        if self.gone.silent_ms is not None:
+        exact = self.departure.confidence is Confidence.EXACT
+        if self.departure.silent_ms is not None:
             # The journal counts until the member went, inference until the group's record.
-            found_ms = (self.at_ms if exact else self.rebalance.at_ms) - self.gone.silent_ms
-        if self.gone.why is Departure.SESSION_EXPIRED and not exact:
+            found_ms = (self.at_ms if exact else self.rebalance.at_ms) - self.departure.silent_ms
+        if self.departure.why is Departure.SESSION_EXPIRED and not exact:
             # Its partitions may have been committed for it: it was silent for its session all the same.
             found_ms = min(found_ms, self.at_ms - (self.member.session_timeout_ms or 0))
         return found_ms
@@ -241,13 +241,13 @@ class Past:
     @cached_property
     def goings(self) -> list[Going]:
         """Members that went."""
-        came: dict[tuple[str, str], list[Arrival]] = defaultdict(list)
+        by_place: dict[tuple[str, str], list[Arrival]] = defaultdict(list)
         for arrival in self.arrivals:
-            came[place(arrival.member)].append(arrival)
+            by_place[place(arrival.member)].append(arrival)
         found = []
         for rebalance in self.rebalances:
             before = {member.member_id: member for member in rebalance.before}
-            for member_id, gone in rebalance.left.items():
+            for member_id, departure in rebalance.left.items():
                 member = before.get(member_id) or self.known.get(member_id)
                 if member is None:
                     continue
@@ -255,12 +255,12 @@ class Past:
                 back = next(
                     (
                         one
-                        for one in came.get(place(member), ())
+                        for one in by_place.get(place(member), ())
                         if one.rebalance.at_ms >= rebalance.at_ms and one.member.member_id != member_id
                     ),
                     None,
                 )
-                found.append(Going(member, gone, rebalance, at_ms, back))
+                found.append(Going(member, departure, rebalance, at_ms, back))
         return found
 
     @cached_property

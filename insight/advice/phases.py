@@ -35,9 +35,9 @@ def slow_poll_loop(past: Past, at: Thresholds) -> Iterator[Draft]:
     goings = [
         one
         for one in past.goings
-        if one.gone.why in (Departure.POLL_INTERVAL_EXCEEDED, Departure.NOT_REJOINED)
+        if one.departure.why in (Departure.POLL_INTERVAL_EXCEEDED, Departure.NOT_REJOINED)
     ]
-    enough = len(goings) >= at.poll_exceeded_min or any(one.gone.confidence in _SURE for one in goings)
+    enough = len(goings) >= at.poll_exceeded_min or any(one.departure.confidence in _SURE for one in goings)
     if not goings or not enough:
         return
     names = past.names(one.member.member_id for one in goings)
@@ -55,9 +55,9 @@ def slow_poll_loop(past: Past, at: Thresholds) -> Iterator[Draft]:
             Pattern.SLOW_POLL_LOOP,
             f"{some(names)} did not call poll() within max.poll.interval.ms"
             f" ({length(now_ms) if now_ms else 'not known'}) {how_often(len(goings))}.",
-            least_sure(one.gone.confidence for one in goings),
+            least_sure(one.departure.confidence for one in goings),
             tuple(
-                f"{clock(one.at_ms)} {past.name(one.member.member_id)} {one.gone.why.value},"
+                f"{clock(one.at_ms)} {past.name(one.member.member_id)} {one.departure.why.value},"
                 + (f" back {length(one.back.at_ms - one.at_ms)} later." if one.back else " not back yet.")
                 for one in goings[-5:]
             ),
@@ -93,9 +93,9 @@ def storm(past: Past, at: Thresholds) -> Iterator[Draft]:
         return
     longest = max(storms, key=len)
     all_of = [one for run in storms for one in run]
-    why = Counter(gone.why for one in all_of for gone in one.left.values())
-    members = [who for one in all_of for who in (*one.left, *one.cause_members)]
-    known = [past.known[who] for who in members if who in past.known]
+    why = Counter(departure.why for one in all_of for departure in one.left.values())
+    members = [member_id for one in all_of for member_id in (*one.left, *one.cause_members)]
+    known = [past.known[member_id] for member_id in members if member_id in past.known]
     session_ms = max((one.session_timeout_ms or 0 for one in known), default=0)
     rebalance_ms = max((one.rebalance_timeout_ms or 0 for one in known), default=0)
     change, policy = _against_storms(why, session_ms, rebalance_ms)
@@ -178,14 +178,14 @@ def _feeds_itself(past: Past, at: Thresholds, run: list[Rebalance]) -> bool:
     put_out: set[tuple[str, str]] = set()
     made = 0
     for one in run:
-        came = {place(past.known[who]) for who in one.joined if who in past.known}
+        joined = {place(past.known[member_id]) for member_id in one.joined if member_id in past.known}
         again = one.cause in (Cause.LEADER_REJOINED, Cause.SYNC_MISSING)
-        made += again or bool(came & put_out) or one.outcome is Outcome.SUPERSEDED
-        for who, gone in one.left.items():
-            if gone.why in (Departure.NOT_REJOINED, Departure.NOT_SYNCED, Departure.SESSION_EXPIRED):
-                if who in past.known:
-                    put_out.add(place(past.known[who]))
-                made += bool(one.joined) and not (again or came & put_out)
+        made += again or bool(joined & put_out) or one.outcome is Outcome.SUPERSEDED
+        for member_id, departure in one.left.items():
+            if departure.why in (Departure.NOT_REJOINED, Departure.NOT_SYNCED, Departure.SESSION_EXPIRED):
+                if member_id in past.known:
+                    put_out.add(place(past.known[member_id]))
+                made += bool(one.joined) and not (again or joined & put_out)
     return made >= at.storm_share * len(run)
 
 

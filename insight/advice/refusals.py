@@ -29,16 +29,16 @@ def static_refused(past: Past, at: Thresholds) -> Iterator[Draft]:
     fenced = [
         one
         for one in past.goings
-        if one.gone.why is Departure.FENCED
-        and one.gone.confidence is Confidence.EXACT
+        if one.departure.why is Departure.FENCED
+        and one.departure.confidence is Confidence.EXACT
         and one.member.instance_id
-        and (one.gone.silent_ms or 0) >= at.refused_silent_ms
+        and (one.departure.silent_ms or 0) >= at.refused_silent_ms
     ]
     if not refused and not fenced:
         return
     expired: dict[str, list[Going]] = defaultdict(list)
     for going in past.goings:
-        if going.gone.why is Departure.SESSION_EXPIRED and going.member.instance_id:
+        if going.departure.why is Departure.SESSION_EXPIRED and going.member.instance_id:
             expired[going.member.instance_id].append(going)
     names = tuple(dict.fromkeys([*refused, *(one.member.name for one in fenced)]))
     times = [one.at_ms for some_events in refused.values() for one in some_events]
@@ -58,9 +58,12 @@ def static_refused(past: Past, at: Thresholds) -> Iterator[Draft]:
                 ]
             ),
             (
-                *(_said(name, events, _over(expired, name, events)) for name, events in refused.items()),
                 *(
-                    f"{one.member.name} was silent for {length(one.gone.silent_ms or 0)}; then another"
+                    _refusal_text(name, events, _over(expired, name, events))
+                    for name, events in refused.items()
+                ),
+                *(
+                    f"{one.member.name} was silent for {length(one.departure.silent_ms or 0)}; then another"
                     f" process took its place, at {clock(one.rebalance.at_ms)}, and it came back:"
                     " FENCED_INSTANCE_ID."
                     for one in fenced
@@ -81,7 +84,7 @@ def _over(expired: dict[str, list[Going]], name: str, events: list[Event]) -> Go
     return next((one for one in expired.get(name, ()) if one.at_ms >= events[0].at_ms), None)
 
 
-def _said(name: str, events: list[Event], over: Going | None) -> str:
+def _refusal_text(name: str, events: list[Event], over: Going | None) -> str:
     text = f"{name}: {_UNRELEASED}, from {clock(events[0].at_ms)}, told {how_often(len(events))}"
     if over is None:
         return f"{text}; no end of the former process's session was seen, so that it may still live."

@@ -69,6 +69,6 @@ def _gaps(goings: Sequence[Going], arrivals: Sequence[Arrival]) -> Iterator[int]
 
 def _by_itself(going: Going) -> bool:
     """It was not put out and came back."""
-    return going.gone.why not in PUT_OUT or (
-        going.gone.why is Departure.SESSION_EXPIRED and going.back is None
+    return going.departure.why not in PUT_OUT or (
+        going.departure.why is Departure.SESSION_EXPIRED and going.back is None
     )

@@ -18,7 +18,7 @@ from ringleader.host.durable import sync_path
 from ringleader.host.lock_file import HeldError, LockFile
 from ringleader.insight.columns.arrow import batches, schema_of
 from ringleader.insight.columns.model import TABLES, Table
-from ringleader.insight.columns.rows import Asked, rows
+from ringleader.insight.columns.rows import Selection, rows
 from ringleader.insight.history.queries import Queries
 from ringleader.insight.plain import FORMAT
 
@@ -40,7 +40,7 @@ class Written(NamedTuple):
     rows: int
 
 
-def write(history: Queries, directory: Path, asked: Asked) -> list[Written]:
+def write(history: Queries, directory: Path, selection: Selection) -> list[Written]:
     """A file for each table in `directory`, which is made. Each is written aside, made durable, and takes the
     place of the one before as a whole; all tell of one moment of the history.
 
@@ -55,20 +55,20 @@ def write(history: Queries, directory: Path, asked: Asked) -> list[Written]:
     except OSError as error:
         raise FilesError(f"{directory} cannot be written: {error.strerror or error}") from error
     try:
-        return _write(history, directory, asked)
+        return _write(history, directory, selection)
     except OSError as error:
         raise FilesError(f"{directory} cannot be written: {error.strerror or error}") from error
     finally:
         lock.release()
 
 
-def _write(history: Queries, directory: Path, asked: Asked) -> list[Written]:
+def _write(history: Queries, directory: Path, selection: Selection) -> list[Written]:
     paths = {table: directory / f"{table}{ENDING}" for table in TABLES}
     aside = {table: path.with_name(f".{path.name}.new") for table, path in paths.items()}
     try:
         with history.snapshot():
             made = [
-                Written(table, path, _write_table(history, table, asked, aside[table]))
+                Written(table, path, _write_table(history, table, selection, aside[table]))
                 for table, path in paths.items()
             ]
         for table, path in paths.items():
@@ -80,16 +80,16 @@ def _write(history: Queries, directory: Path, asked: Asked) -> list[Written]:
     return made
 
 
-def _write_table(history: Queries, table: str, asked: Asked, path: Path) -> int:
-    told = {_FORMAT: str(FORMAT), _GROUPS: json.dumps(asked.groups)}
-    schema = schema_of(table).with_metadata(told)
+def _write_table(history: Queries, table: str, selection: Selection, path: Path) -> int:
+    metadata = {_FORMAT: str(FORMAT), _GROUPS: json.dumps(selection.groups)}
+    schema = schema_of(table).with_metadata(metadata)
     count = 0
     # Left by a process that was killed.
     path.unlink(missing_ok=True)
     with path.open("xb") as stream:
         with pq.ParquetWriter(stream, schema) as writer:
-            for batch in batches(table, rows(table, history, asked)):
-                writer.write_batch(batch.replace_schema_metadata(told))
+            for batch in batches(table, rows(table, history, selection)):
+                writer.write_batch(batch.replace_schema_metadata(metadata))
                 count += batch.num_rows
         stream.flush()
         os.fsync(stream.fileno())
@@ -116,33 +116,33 @@ def groups_of(path: Path) -> list[str]:
     """The groups that a file was asked to tell of. Raises FilesError for another file, or of a newer
     Ringleader."""
     try:
-        told = pq.read_schema(path).metadata or {}
+        metadata = pq.read_schema(path).metadata or {}
     except (OSError, pa.ArrowInvalid) as error:
         raise FilesError(f"{path} is no Parquet file that can be read: {error}") from None
-    if _FORMAT not in told:
+    if _FORMAT not in metadata:
         raise FilesError(f"{path} is no file of `ringleader history --export`: name another directory")
-    if int(told[_FORMAT]) > FORMAT:
+    if int(metadata[_FORMAT]) > FORMAT:
         raise FilesError(
-            f"{path} was written by a newer Ringleader (format {told[_FORMAT].decode()}, this one knows "
+            f"{path} was written by a newer Ringleader (format {metadata[_FORMAT].decode()}, this one knows "
             f"{FORMAT}): use that one, or name another directory"
         )
-    groups: list[str] = json.loads(told[_GROUPS])
+    groups: list[str] = json.loads(metadata[_GROUPS])
     return groups
 
 
-def read(path: Path, table: str, asked: Asked) -> Iterator[pa.RecordBatch]:
+def read(path: Path, table: str, selection: Selection) -> Iterator[pa.RecordBatch]:
     """The rows of a file that are asked for, some thousands at once."""
     found = ds.dataset(path, schema=schema_of(table), format="parquet")
-    return iter(found.to_batches(filter=_wanted(TABLES[table], asked), batch_size=READ_ROWS))
+    return iter(found.to_batches(filter=_wanted(TABLES[table], selection), batch_size=READ_ROWS))
 
 
-def _wanted(table: Table, asked: Asked) -> Any:
-    conditions = [ds.field("group").isin([*asked.groups, ""])]
-    if asked.since_ms is not None:
+def _wanted(table: Table, selection: Selection) -> Any:
+    conditions = [ds.field("group").isin([*selection.groups, ""])]
+    if selection.since_ms is not None:
         ends = ds.field(table.ends)
-        conditions.append(ends.is_null() | (ends >= _moment(asked.since_ms)))
-    if asked.until_ms is not None:
-        conditions.append(ds.field(table.begins) < _moment(asked.until_ms))
+        conditions.append(ends.is_null() | (ends >= _moment(selection.since_ms)))
+    if selection.until_ms is not None:
+        conditions.append(ds.field(table.begins) < _moment(selection.until_ms))
     return reduce(and_, conditions)
 
 

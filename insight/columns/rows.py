@@ -25,7 +25,7 @@ Row = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Selection:
     """The part of a history that is wanted."""
 
     groups: tuple[str, ...]
@@ -44,26 +44,26 @@ def groups_in(history: Queries) -> tuple[str, ...]:
     return tuple(one.group for one in history.groups())
 
 
-def rows(table: str, history: Queries, asked: Asked, *, cluster: bool = True) -> Iterator[Row]:
+def rows(table: str, history: Queries, selection: Selection, *, cluster: bool = True) -> Iterator[Row]:
     """Of one table, group by group, each in the order of time. A rebalance and an event are those that ended
     in that time, a member one whose life touches it. `cluster`: with events of the whole cluster. Raises
     HistoryError."""
     cluster_id = history.cluster_id
     # Events of the whole cluster are kept under no group.
-    groups = ("", *asked.groups) if table == "events" and cluster else asked.groups
-    days = tuple(_days(history, asked)) if table in _DAILY else ()
+    groups = ("", *selection.groups) if table == "events" and cluster else selection.groups
+    days = tuple(_days(history, selection)) if table in _DAILY else ()
     for group in groups:
         found: Iterable[Row]
         if table in _DAILY:
             found = (row for day in days for row in _DAILY[table](history, group, *day))
         else:
-            found = _EACH[table](history, group, asked)
+            found = _EACH[table](history, group, selection)
         for row in found:
             yield {"cluster_id": cluster_id, "group": group, **row}
 
 
-def _rebalances(history: Queries, group: str, asked: Asked) -> Iterator[Row]:
-    for one in history.each_rebalance(group, asked.since_ms, asked.last_ms):
+def _rebalances(history: Queries, group: str, selection: Selection) -> Iterator[Row]:
+    for one in history.each_rebalance(group, selection.since_ms, selection.last_ms):
         names = {member.member_id: member.name for member in (*one.before, *one.members)}
         yield {
             "id": one.id,
@@ -74,7 +74,7 @@ def _rebalances(history: Queries, group: str, asked: Asked) -> Iterator[Row]:
             "confidence": one.confidence,
             "evidence": one.evidence,
             "cause_members": one.cause_members,
-            "cause_names": [names.get(who, who) for who in one.cause_members],
+            "cause_names": [names.get(member_id, member_id) for member_id in one.cause_members],
             "reason": one.reason,
             "outcome": one.outcome,
             "protocol_type": one.protocol_type,
@@ -83,7 +83,9 @@ def _rebalances(history: Queries, group: str, asked: Asked) -> Iterator[Row]:
             "members": [member.member_id for member in one.members],
             "before": [member.member_id for member in one.before],
             "joined": one.joined,
-            "left": [{"member_id": who, **_gone(gone)} for who, gone in one.left.items()],
+            "left": [
+                {"member_id": member_id, **_departure(departure)} for member_id, departure in one.left.items()
+            ],
             "began": one.began_ms,
             "duration_ms": one.duration_ms,
             "join_ms": one.join_ms,
@@ -97,24 +99,24 @@ def _rebalances(history: Queries, group: str, asked: Asked) -> Iterator[Row]:
         }
 
 
-def _gone(gone: DepartureFinding) -> Row:
+def _departure(departure: DepartureFinding) -> Row:
     return {
-        "why": gone.why,
-        "confidence": gone.confidence,
-        "silent_ms": gone.silent_ms,
-        "evidence": gone.evidence,
+        "why": departure.why,
+        "confidence": departure.confidence,
+        "silent_ms": departure.silent_ms,
+        "evidence": departure.evidence,
     }
 
 
-def _moves(history: Queries, group: str, asked: Asked) -> Iterator[Row]:
-    for one in history.each_rebalance(group, asked.since_ms, asked.last_ms):
+def _moves(history: Queries, group: str, selection: Selection) -> Iterator[Row]:
+    for one in history.each_rebalance(group, selection.since_ms, selection.last_ms):
         for move in one.moves:
             yield {"rebalance_id": one.id, "at": one.at_ms, **move._asdict()}
 
 
-def _members(history: Queries, group: str, asked: Asked) -> Iterator[Row]:
-    for one in history.each_member(group, asked.since_ms, asked.last_ms):
-        member, gone = one.member, one.gone
+def _members(history: Queries, group: str, selection: Selection) -> Iterator[Row]:
+    for one in history.each_member(group, selection.since_ms, selection.last_ms):
+        member, departure = one.member, one.gone
         yield {
             "member_id": member.member_id,
             "name": member.name,
@@ -126,20 +128,20 @@ def _members(history: Queries, group: str, asked: Asked) -> Iterator[Row]:
             "rebalance_timeout_ms": member.rebalance_timeout_ms,
             "since": one.since_ms,
             "until": one.until_ms,
-            "gone": gone and gone.why,
-            "confidence": gone and gone.confidence,
-            "silent_ms": gone and gone.silent_ms,
-            "evidence": gone and gone.evidence,
+            "gone": departure and departure.why,
+            "confidence": departure and departure.confidence,
+            "silent_ms": departure and departure.silent_ms,
+            "evidence": departure and departure.evidence,
             "rebalance_id": one.rebalance_id,
         }
 
 
-def _events(history: Queries, group: str, asked: Asked) -> Iterator[Row]:
-    for one in history.each_event(group, asked.since_ms, asked.last_ms):
+def _events(history: Queries, group: str, selection: Selection) -> Iterator[Row]:
+    for one in history.each_event(group, selection.since_ms, selection.last_ms):
         yield {"id": one.id, "at": one.at_ms, "kind": one.kind, "text": one.text}
 
 
-_EACH: dict[str, Callable[[Queries, str, Asked], Iterator[Row]]] = {
+_EACH: dict[str, Callable[[Queries, str, Selection], Iterator[Row]]] = {
     "rebalances": _rebalances,
     "moves": _moves,
     "members": _members,
@@ -150,13 +152,13 @@ _EACH: dict[str, Callable[[Queries, str, Asked], Iterator[Row]]] = {
 # ---- by day ----
 
 
-def _days(history: Queries, asked: Asked) -> Iterator[tuple[int, int]]:
+def _days(history: Queries, selection: Selection) -> Iterator[tuple[int, int]]:
     """The days that the history covers, as far as they are asked for: the first and the last moment."""
     oldest_ms, newest_ms = history.oldest_ms, history.newest_ms
     if oldest_ms is None or newest_ms is None:
         return
-    since_ms = max(asked.since_ms or 0, oldest_ms)
-    last_ms = newest_ms if asked.last_ms is None else min(asked.last_ms, newest_ms)
+    since_ms = max(selection.since_ms or 0, oldest_ms)
+    last_ms = newest_ms if selection.last_ms is None else min(selection.last_ms, newest_ms)
     while since_ms <= last_ms:
         next_ms = (since_ms // DAY_MS + 1) * DAY_MS
         yield since_ms, min(next_ms - 1, last_ms)

@@ -109,8 +109,8 @@ class Polls:
         """Nodes name the topic of their groups (DescribeConfigs of one); brokers, and a daemon by itself,
         keep theirs in `__consumer_offsets`."""
 
-        def read(said: dict[str, str | None]) -> str:
-            return (said.get("cluster") and said.get(_NODES_TOPIC)) or OFFSETS_TOPIC
+        def read(reported: dict[str, str | None]) -> str:
+            return (reported.get("cluster") and reported.get(_NODES_TOPIC)) or OFFSETS_TOPIC
 
         names = ("cluster", _NODES_TOPIC)
         return await of_first_broker(brokers, names, self._ask, read) or OFFSETS_TOPIC
@@ -123,24 +123,24 @@ class Polls:
     async def session_timeouts(self) -> None:
         """Tell how long the brokers wait for members of the newer protocols, where they say so
         (DescribeConfigs of a broker; who may not ask, or asks an older one, goes without)."""
-        said = await self._settings(*_SESSION_TIMEOUTS)
-        if said is not None:
-            self._tell(SessionTimeouts(self._now_ms(), *said))
+        reported = await self._settings(*_SESSION_TIMEOUTS)
+        if reported is not None:
+            self._tell(SessionTimeouts(self._now_ms(), *reported))
 
     async def retention_ms(self) -> int | None:
         """How long the brokers keep offsets of groups without members; None: they do not say."""
-        said = await self._settings(_RETENTION)
-        return None if said is None or said[0] is None else said[0] * 60_000
+        reported = await self._settings(_RETENTION)
+        return None if reported is None or reported[0] is None else reported[0] * 60_000
 
     async def _settings(self, *names: str) -> list[int | None] | None:
         """These settings, of the first broker that reports one of them, each None where it does not have it.
         None: no broker reports any."""
         assert self._metadata is not None
 
-        def read(said: dict[str, Any]) -> list[int | None]:
-            if not any(said.get(name) for name in names):
+        def read(reported: dict[str, Any]) -> list[int | None]:
+            if not any(reported.get(name) for name in names):
                 raise KeyError(*names)
-            return [int(said[name]) if said.get(name) else None for name in names]
+            return [int(reported[name]) if reported.get(name) else None for name in names]
 
         return await of_first_broker(self._metadata.brokers.values(), names, self._ask, read)
 
@@ -285,12 +285,12 @@ class Polls:
         for group_id, node in (await self._coordinators_of(groups)).items():
             if node.node_id not in self._away | self._no_share_groups:
                 by_node.setdefault(node, []).append(group_id)
-        asked = [
+        requests = [
             (node, some)
             for node, groups_of_it in by_node.items()
             for some in in_parts(groups_of_it, SHARE_GROUPS_MAX)
         ]
-        found = await asyncio.gather(*(self._share_lags(node, some) for node, some in asked))
+        found = await asyncio.gather(*(self._share_lags(node, some) for node, some in requests))
         left = {key: lag for one in found for key, lag in one.items()}
         ends = await self._ends({(topic, partition) for _, topic, partition in left})
         at_ms = self._now_ms()

@@ -71,7 +71,7 @@ class Reports:
                 )
         self._after = {one.geturl(): 0 for one in given if one.hostname != EVERY_HOST}
         self._named = frozenset(self._after)
-        self._asked = self._named
+        self._urls = self._named
         self._headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         self._opener = opener(context or ssl.create_default_context())
         self._on_notice = on_notice
@@ -85,22 +85,22 @@ class Reports:
     def know(self, hosts: Iterable[str]) -> None:
         """The hosts of the nodes that there are now, for `EVERY_HOST`. A text that is no host,
         and nodes beyond `NODES_MAX`, are skipped, and reported once."""
-        asked = set(self._named)
+        urls = set(self._named)
         for host, one in itertools.product(sorted({*hosts}), self._every):
             url = f"{one.scheme}://{f'[{host}]' if ':' in host else host}:{one.port}"
             if not _HOST.fullmatch(host):
                 self._say(url, f"{host!r} of a node is no name of a host: it is not asked what clients told")
-            elif len(asked | {url}) > NODES_MAX:
+            elif len(urls | {url}) > NODES_MAX:
                 self._say(EVERY_HOST, f"{NODES_MAX} nodes at most are asked what clients told, not {url}")
             else:
-                asked.add(url)
+                urls.add(url)
                 self._after.setdefault(url, 0)
-        self._asked = frozenset(asked)
+        self._urls = frozenset(urls)
 
     async def read(self) -> list[ClientReport]:
         """The reports since the last call, in the order of time."""
-        found = await asyncio.gather(*(self._of(url) for url in sorted(self._asked)))
-        return sorted((told for some in found for told in some), key=lambda one: one.at_ms)
+        found = await asyncio.gather(*(self._of(url) for url in sorted(self._urls)))
+        return sorted((report for some in found for report in some), key=lambda one: one.at_ms)
 
     async def _of(self, url: str) -> list[ClientReport]:
         found: list[ClientReport] = []
@@ -128,17 +128,17 @@ class Reports:
 
     def _ask(self, url: str, after: int) -> tuple[list[ClientReport], int, bool]:
         """The reports after that number, the number of the last one, and whether there are more."""
-        asked = urllib.request.Request(f"{url}/clients?after={after}", headers=self._headers)
-        with self._opener.open(asked, timeout=TIMEOUT_S) as answer:
+        request = urllib.request.Request(f"{url}/clients?after={after}", headers=self._headers)
+        with self._opener.open(request, timeout=TIMEOUT_S) as answer:
             body = answer.read(ANSWER_MAX_BYTES + 1)
         if len(body) > ANSWER_MAX_BYTES:
             raise ValueError(f"the answer has more than {ANSWER_MAX_BYTES} bytes")
         try:
-            said: Any = json.loads(body)
+            document: Any = json.loads(body)
             return (
-                [journal.client_report(one) for one in said["reports"]],
-                int(said["last"]),
-                bool(said["more"]),
+                [journal.client_report(one) for one in document["reports"]],
+                int(document["last"]),
+                bool(document["more"]),
             )
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise ValueError(f"the answer is of another kind ({error!r})") from None

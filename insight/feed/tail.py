@@ -141,15 +141,15 @@ class Tail:
         except TimeoutError:
             return 0
         self._check()
-        told = 0
+        delivered = 0
         for tp, state in list(reader.states.items()):
             if state.ready:
-                told += self._take(self._places[tp], state)
+                delivered += self._take(self._places[tp], state)
                 if state.error is not None:
                     await self._go_on(tp, state, state.error)
                 reader.fetcher.taken(state)
                 await asyncio.sleep(0)  # polls and answers have their turn
-        return told
+        return delivered
 
     # ---- inside ----
 
@@ -159,7 +159,7 @@ class Tail:
 
     def _take(self, place: _Place, state: PartitionState) -> int:
         """All that was fetched of one partition."""
-        told, columns = 0, Columns()
+        delivered, columns = 0, Columns()
         while state.error is None:
             try:
                 found = state.buffer.next_view(True)
@@ -170,35 +170,35 @@ class Tail:
                 if header.next_offset <= (state.position or 0):
                     continue
                 if header.is_transactional:
-                    told += self._say(place, state, columns)
-                    told += self._transactional(place, state, view)
+                    delivered += self._say(place, state, columns)
+                    delivered += self._transactional(place, state, view)
                 else:
                     append_columns(view, columns, with_headers=False)
             except MalformedError as error:
-                told += self._say(place, state, columns)
+                delivered += self._say(place, state, columns)
                 at = state.position or 0
                 after = state.buffer.end_of_bad(at) if state.buffer else at + 1
                 state.fail(CorruptRecordError(*state.topic_partition, at, after, error.reason))
             else:
                 state.position, state.epoch = header.next_offset, header.leader_epoch
-        return told + self._say(place, state, columns)
+        return delivered + self._say(place, state, columns)
 
     def _say(self, place: _Place, state: PartitionState, columns: Columns) -> int:
         """Tell these records, which reach up to the partition's position, and empty the columns."""
         begin = place.next_offset
         if columns.offsets and columns.offsets[0] < begin:
             columns.cut(bisect_left(columns.offsets, begin), len(columns))
-        told = len(columns)
-        if told:
+        delivered = len(columns)
+        if delivered:
             offsets, times = columns.offsets, columns.timestamps_ms
             self._tell(*state.topic_partition, offsets, times, columns.keys, columns.values)
-        self._passed(place, state.position or 0, told)
-        columns.cut(told, told)
-        return told
+        self._passed(place, state.position or 0, delivered)
+        columns.cut(delivered, delivered)
+        return delivered
 
     def _transactional(self, place: _Place, state: PartitionState, view: BatchView) -> int:
         """A batch of a transaction, or the markers that end some."""
-        header, begin, told, columns = view.header, place.next_offset, 0, Columns()
+        header, begin, delivered, columns = view.header, place.next_offset, 0, Columns()
         append_columns(view, columns, with_headers=False)
         offsets = columns.offsets
         if not header.is_control:
@@ -208,12 +208,12 @@ class Tail:
             for offset, at_ms, marker in zip(offsets, columns.timestamps_ms, columns.keys, strict=True):
                 pairs = place.transactions.end(header.producer_id, marker)
                 if pairs and offset >= begin:
-                    told += len(pairs)
+                    delivered += len(pairs)
                     keys, values = zip(*pairs, strict=True)
                     times = [at_ms] * len(pairs)
                     self._tell(*state.topic_partition, [offset] * len(pairs), times, keys, values)
         self._passed(place, header.next_offset, len(offsets) - bisect_left(offsets, begin))
-        return told
+        return delivered
 
     @staticmethod
     def _passed(place: _Place, next_offset: int, there: int) -> None:

@@ -299,9 +299,9 @@ class Watcher:
                 self._say_holes()
             if time.monotonic() - flushed_s >= FLUSH_S or self._at_once:
                 at_once, self._at_once = self._at_once, False
-                told_ms = wall_ms() if self._ahead.is_set() else None
+                complete_ms = wall_ms() if self._ahead.is_set() else None
                 positions = self._tail.positions
-                if await self._recording.flush(positions, now_ms=told_ms, at_once=at_once):
+                if await self._recording.flush(positions, now_ms=complete_ms, at_once=at_once):
                     self._written = {tp: position.next_offset for tp, position in positions.items()}
                 flushed_s = time.monotonic()
                 async with self._flushed:
@@ -321,13 +321,13 @@ class Watcher:
             return
         for offset, at_ms, key, value in zip(offsets, times, keys, values, strict=True):
             try:
-                said = journal.decode(partition, offset, at_ms, key, value)
+                entry = journal.decode(partition, offset, at_ms, key, value)
             except MalformedError as error:
                 text = f"offset {offset} of {topic} cannot be read ({error}): the history leaves it out"
                 self._recording.add([Event(f"odd-{topic}-{offset}", "", at_ms, EventKind.HISTORY_GAP, text)])
             else:
-                if said is not None:
-                    self._recording.tell(said)
+                if entry is not None:
+                    self._recording.tell(entry)
 
     def _tell(self, fact: Fact) -> None:
         if self._recorder is None:
@@ -402,8 +402,8 @@ class Watcher:
         while True:
             if reports.wants_hosts:
                 reports.know(self._polls.hosts)
-            for told in await reports.read():
-                self._tell(told)
+            for report in await reports.read():
+                self._tell(report)
             await asyncio.sleep(REPORTS_EVERY_S)
 
     async def _every(self, every_s: float, look: Callable[[], Coroutine[Any, Any, None]]) -> None:

@@ -148,9 +148,9 @@ class History(Queries):
                 connection.executemany("INSERT OR REPLACE INTO position VALUES (?,?,?,?)", places)
             for table, given in (("snapshot", snapshots or {}), ("snapshot_commits", commits or {})):
                 kept = [(group, value) for group, value in given.items() if value]
-                gone = [(group,) for group, value in given.items() if not value]
+                deleted = [(group,) for group, value in given.items() if not value]
                 connection.executemany(f"INSERT OR REPLACE INTO {table} VALUES (?,?)", kept)
-                connection.executemany(f"DELETE FROM {table} WHERE grp = ?", gone)
+                connection.executemany(f"DELETE FROM {table} WHERE grp = ?", deleted)
             if read_ms is not None:
                 connection.execute("INSERT OR REPLACE INTO fact VALUES ('read_ms', ?)", (read_ms,))
         self._change = rows.change

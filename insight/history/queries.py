@@ -77,20 +77,20 @@ class Queries:
     @property
     def away(self) -> Away | None:
         """Since when the cluster does not answer the watcher; None: it answers, as far as that is known."""
-        told = self._fact("away")
-        return None if told is None else Away(*json.loads(told))
+        stored = self._fact("away")
+        return None if stored is None else Away(*json.loads(stored))
 
     @property
     def retention_ms(self) -> int | None:
         """How long the brokers keep offsets of groups without members; None: they did not say."""
-        told = self._fact("retention_ms")
-        return None if told is None else int(told)
+        stored = self._fact("retention_ms")
+        return None if stored is None else int(stored)
 
     @property
     def newest_ms(self) -> int | None:
         """Up to when it tells; None: nothing yet."""
-        told = self._fact("read_ms")
-        return None if told is None else int(told)
+        stored = self._fact("read_ms")
+        return None if stored is None else int(stored)
 
     @property
     def oldest_ms(self) -> int | None:
@@ -174,12 +174,12 @@ class Queries:
         newest_first: bool = False,
     ) -> Iterator[Rebalance]:
         """As `rebalances`, one after the other; without a limit all within the time."""
-        asked = _Where("at_ms", since_ms, until_ms)
-        asked.equal("grp", group)
+        where = _Where("at_ms", since_ms, until_ms)
+        where.equal("grp", group)
         order = "DESC" if newest_first else "ASC"
-        query = f"SELECT value FROM rebalance{asked} ORDER BY at_ms {order}, rowid {order} LIMIT ?"
+        query = f"SELECT value FROM rebalance{where} ORDER BY at_ms {order}, rowid {order} LIMIT ?"
         most = -1 if limit is None else limit
-        return (REBALANCE.unpack(row[0]) for row in self._each(query, *asked.values, most))
+        return (REBALANCE.unpack(row[0]) for row in self._each(query, *where.values, most))
 
     def rebalance(self, id: str) -> Rebalance | None:  # noqa: A002
         """None: there is none, or no longer."""
@@ -196,16 +196,16 @@ class Queries:
         self, group: str, since_ms: int | None = None, until_ms: int | None = None
     ) -> Iterator[MemberSpan]:
         """As `members`, one after the other."""
-        asked = _Where("until_ms", since_ms, None)
-        asked.equal("grp", group)
-        asked.most("since_ms", until_ms)
+        where = _Where("until_ms", since_ms, None)
+        where.equal("grp", group)
+        where.most("since_ms", until_ms)
         query = (
             "SELECT since_ms, nullif(until_ms, ?), rebalance_id, value "
-            f"FROM member{asked} ORDER BY since_ms, rowid"
+            f"FROM member{where} ORDER BY since_ms, rowid"
         )
-        for since, until, rebalance_id, value in self._each(query, FOREVER, *asked.values):
-            member, gone = MEMBER_AND_END.unpack(value)
-            yield MemberSpan(group, member, since, until, gone, rebalance_id)
+        for since, until, rebalance_id, value in self._each(query, FOREVER, *where.values):
+            member, departure = MEMBER_AND_END.unpack(value)
+            yield MemberSpan(group, member, since, until, departure, rebalance_id)
 
     # ---- partitions ----
 
@@ -219,21 +219,21 @@ class Queries:
         until_ms: int | None = None,
     ) -> list[Ownership]:
         """The owners of partitions, as far as they touch the time."""
-        asked = _Where("until_ms", since_ms, None)
-        asked.equal("grp", group)
-        asked.equal("topic", topic)
-        asked.equal("partition", partition)
-        asked.most("since_ms", until_ms)
-        return self._ownership(asked)
+        where = _Where("until_ms", since_ms, None)
+        where.equal("grp", group)
+        where.equal("topic", topic)
+        where.equal("partition", partition)
+        where.most("since_ms", until_ms)
+        return self._ownership(where)
 
     def owners_at(self, topic: str, partition: int, at_ms: int) -> list[Ownership]:
         """The owners of that partition then, in all groups. Of a handover at that very moment, the new
         owner."""
-        asked = _Where("until_ms", at_ms + 1, None)
-        asked.equal("topic", topic)
-        asked.equal("partition", partition)
-        asked.most("since_ms", at_ms)
-        return self._ownership(asked)
+        where = _Where("until_ms", at_ms + 1, None)
+        where.equal("topic", topic)
+        where.equal("partition", partition)
+        where.most("since_ms", at_ms)
+        return self._ownership(where)
 
     def commits(
         self,
@@ -246,12 +246,12 @@ class Queries:
     ) -> list[Commit]:
         """Committed offsets, thinned: of each partition one in 10 s, the last before and the first after each
         rebalance, and the newest."""
-        asked = _samples(group, topic, partition, since_ms, until_ms)
-        query = f"SELECT topic, partition, at_ms, offset FROM commits{asked} ORDER BY at_ms"
+        where = _samples(group, topic, partition, since_ms, until_ms)
+        query = f"SELECT topic, partition, at_ms, offset FROM commits{where} ORDER BY at_ms"
         names: dict[str, str] = {}
         return [
             Commit(group, names.setdefault(topic, topic), *row)
-            for topic, *row in self._each(query, *asked.values)
+            for topic, *row in self._each(query, *where.values)
         ]
 
     def offsets_at(self, group: str, at_ms: int) -> dict[TopicPartition, Commit]:
@@ -292,10 +292,10 @@ class Queries:
         self, group: str | None = None, since_ms: int | None = None, until_ms: int | None = None
     ) -> Iterator[Event]:
         """As `events`, one after the other."""
-        asked = _Where("at_ms", since_ms, until_ms)
-        asked.equal("grp", group)
-        query = f"SELECT {_EVENT} FROM event{asked} ORDER BY at_ms, rowid"
-        return map(_event, self._each(query, *asked.values))
+        where = _Where("at_ms", since_ms, until_ms)
+        where.equal("grp", group)
+        query = f"SELECT {_EVENT} FROM event{where} ORDER BY at_ms, rowid"
+        return map(_event, self._each(query, *where.values))
 
     def reports(self, group: str) -> dict[str, Event]:
         """The last reports of the clients of members about themselves (KIP-714), by member id."""
@@ -323,17 +323,17 @@ class Queries:
 
     # ---- inside ----
 
-    def _ownership(self, asked: _Where) -> list[Ownership]:
+    def _ownership(self, where: _Where) -> list[Ownership]:
         query = (
             "SELECT grp, topic, partition, member_id, since_ms, nullif(until_ms, ?), rebalance_id "
-            f"FROM ownership{asked} ORDER BY since_ms, topic, partition"
+            f"FROM ownership{where} ORDER BY since_ms, topic, partition"
         )
-        return [Ownership(*row) for row in self._all(query, FOREVER, *asked.values)]
+        return [Ownership(*row) for row in self._all(query, FOREVER, *where.values)]
 
-    def _lag(self, order: str, group: str, asked: _Where) -> Iterator[Lag]:
-        query = f"SELECT topic, partition, at_ms, end_offset, committed FROM lag{asked} ORDER BY {order}"
+    def _lag(self, order: str, group: str, where: _Where) -> Iterator[Lag]:
+        query = f"SELECT topic, partition, at_ms, end_offset, committed FROM lag{where} ORDER BY {order}"
         names: dict[str, str] = {}
-        for topic, *row in self._each(query, *asked.values):
+        for topic, *row in self._each(query, *where.values):
             yield Lag(group, names.setdefault(topic, topic), *row)
 
     def _fact(self, name: str) -> Any:
@@ -385,11 +385,11 @@ class _Where:
 def _samples(
     group: str, topic: str | None, partition: int | None, since_ms: int | None, until_ms: int | None
 ) -> _Where:
-    asked = _Where("at_ms", since_ms, until_ms)
-    asked.equal("grp", group)
-    asked.equal("topic", topic)
-    asked.equal("partition", partition)
-    return asked
+    where = _Where("at_ms", since_ms, until_ms)
+    where.equal("grp", group)
+    where.equal("topic", topic)
+    where.equal("partition", partition)
+    return where
 
 
 def _event(row: Iterable[Any]) -> Event:

@@ -106,12 +106,12 @@ def _went_by_themselves(change: Change) -> bool:
     """Whether it is certain why members went, all of them alike: they need no outage for it."""
     if not change.missing or not change.all_went_alike:
         return False
-    why, sure = change.gone.why, change.gone.confidence
+    why, sure = change.departure.why, change.departure.confidence
     return sure is Confidence.CERTAIN and why in BY_DEPARTURE and why is not Departure.NOT_REJOINED
 
 
 def _outage_text(change: Change) -> Sequence[str]:
-    first, *more = _decide(CAME_AND_WENT, change).evidence
+    first, *more = _decide(JOINED_AND_LEFT, change).evidence
     return f"{_outage(change)}; {first}", *more
 
 
@@ -124,14 +124,14 @@ def _outage(change: Change) -> str:
 
 
 def _departure_cause(change: Change) -> Cause:
-    return BY_DEPARTURE.get(change.gone.why, Cause.UNKNOWN)
+    return BY_DEPARTURE.get(change.departure.why, Cause.UNKNOWN)
 
 
 def _sure_of_departure(change: Change) -> Confidence:
     if _departure_cause(change) is Cause.UNKNOWN:
         return Confidence.UNKNOWN
-    confidence = change.gone.confidence
-    if change.gone.why is Departure.NOT_REJOINED:
+    confidence = change.departure.confidence
+    if change.departure.why is Departure.NOT_REJOINED:
         return Confidence.POSSIBLE
     if not change.all_went_alike and confidence is not Confidence.UNKNOWN:
         return Confidence.POSSIBLE
@@ -157,13 +157,13 @@ def _departure_text(change: Change) -> Sequence[str]:
     name = f"{change.went_first.name}: " if len(change.missing) > 1 else ""
     evidence = [
         f"{_is_are(change.went_alike)} in {where} no more",
-        *(name + text for text in change.gone.evidence),
+        *(name + text for text in change.departure.evidence),
         *(
             f"one of the same client id came from the same host {seconds(change.at_ms - since_ms)} before"
             for _, since_ms in change.twins
         ),
     ]
-    if change.classic and change.gone.why is Departure.NOT_REJOINED:
+    if change.classic and change.departure.why is Departure.NOT_REJOINED:
         evidence.append("what the rebalance began with does not show")
     return evidence
 
@@ -237,24 +237,22 @@ def _sure_of_restart(change: Change) -> Confidence:
 def _expired_before(change: Change) -> bool:
     """Whether the session of one of them had ended when the others began to rejoin: its process may have gone
     on, and come back as a new member."""
-    if change.waited_ms is None:
+    waited_ms = change.waited_ms
+    if waited_ms is None:
         return False
-    began = [
-        (change.left[old.member_id].silent_ms, old.session_timeout_ms, change.waited_ms)
-        for old, _ in change.pairs
-    ]
+    silences = ((change.left[old.member_id].silent_ms, old.session_timeout_ms) for old, _ in change.pairs)
     return any(
         silent_ms is not None and session_ms is not None and silent_ms - waited_ms >= session_ms
-        for silent_ms, session_ms, waited_ms in began
+        for silent_ms, session_ms in silences
     )
 
 
-def _as_if_ended(old: Member, gone: DepartureFinding) -> bool:
+def _as_if_ended(old: Member, departure: DepartureFinding) -> bool:
     """Whether it was silent no longer than until its session ended, if it did not leave before."""
     session_ms = old.session_timeout_ms
-    if gone.silent_ms is None or session_ms is None:
+    if departure.silent_ms is None or session_ms is None:
         return False
-    return gone.silent_ms <= session_ms * 5 // 4 + _LATE_MS
+    return departure.silent_ms <= session_ms * 5 // 4 + _LATE_MS
 
 
 def _restart_text(change: Change) -> Sequence[str]:
@@ -273,29 +271,29 @@ def _restart_text(change: Change) -> Sequence[str]:
     return evidence
 
 
-def _came_ms(change: Change) -> int | None:
+def _joined_ms(change: Change) -> int | None:
     return min(change.poll_new.values(), default=None)
 
 
-def _seen_to_go_first(change: Change) -> bool:
-    gone_ms, came_ms = change.poll_missing.get(change.went_first.member_id), _came_ms(change)
-    return gone_ms is not None and (came_ms is None or gone_ms < came_ms)
+def _seen_to_leave_first(change: Change) -> bool:
+    left_ms, joined_ms = change.poll_missing.get(change.went_first.member_id), _joined_ms(change)
+    return left_ms is not None and (joined_ms is None or left_ms < joined_ms)
 
 
-def _seen_to_come_first(change: Change) -> bool:
-    gone_ms, came_ms = change.poll_missing.get(change.went_first.member_id), _came_ms(change)
-    return came_ms is not None and (gone_ms is None or came_ms < gone_ms)
+def _seen_to_join_first(change: Change) -> bool:
+    left_ms, joined_ms = change.poll_missing.get(change.went_first.member_id), _joined_ms(change)
+    return joined_ms is not None and (left_ms is None or joined_ms < left_ms)
 
 
 _ORDER_UNSEEN = "nothing shows which came first; polls while it moved would have"
 
 
-def _went_text(change: Change) -> Sequence[str]:
-    return *_departure_text(change), *_decide(CAME, change).evidence
+def _left_first_text(change: Change) -> Sequence[str]:
+    return *_departure_text(change), *_decide(JOINED, change).evidence
 
 
-def _came_text(change: Change) -> Sequence[str]:
-    return *_decide(CAME, change).evidence, *_departure_text(change)
+def _joined_first_text(change: Change) -> Sequence[str]:
+    return *_decide(JOINED, change).evidence, *_departure_text(change)
 
 
 # ---- static members came back ----
@@ -394,7 +392,7 @@ def _in_a_run(change: Change) -> bool:
     return change.visible_ms is not None and change.at_ms - change.visible_ms <= _RUN_MS
 
 
-CAME = (
+JOINED = (
     Rule(
         back_at_once,
         Cause.MEMBER_JOINED, Confidence.POSSIBLE,
@@ -414,31 +412,31 @@ CAME = (
 )  # fmt: skip
 """Members only joined."""
 
-CAME_AND_WENT = (
+JOINED_AND_LEFT = (
     Rule(_restarted, Cause.MEMBER_RESTARTED, _sure_of_restart, _restart_text, lambda c: c.joined),
     Rule(
         lambda c: bool(c.missing) and not c.joined,
         _departure_cause, _sure_of_departure, _departure_text, lambda c: c.went_alike,
     ),
     Rule(
-        lambda c: bool(c.missing) and _seen_to_go_first(c),
-        _departure_cause, _sure_of_departure, _went_text, lambda c: c.went_alike,
+        lambda c: bool(c.missing) and _seen_to_leave_first(c),
+        _departure_cause, _sure_of_departure, _left_first_text, lambda c: c.went_alike,
     ),
     Rule(
-        lambda c: bool(c.missing) and _seen_to_come_first(c),
-        lambda c: _decide(CAME, c).cause, Confidence.LIKELY, _came_text, lambda c: c.joined,
+        lambda c: bool(c.missing) and _seen_to_join_first(c),
+        lambda c: _decide(JOINED, c).cause, Confidence.LIKELY, _joined_first_text, lambda c: c.joined,
     ),
     Rule(
-        lambda c: bool(c.missing) and c.gone.why is Departure.LEFT,
+        lambda c: bool(c.missing) and c.departure.why is Departure.LEFT,
         Cause.MEMBER_LEFT, Confidence.POSSIBLE,
-        lambda c: (*_went_text(c), _ORDER_UNSEEN), lambda c: c.went_alike,
+        lambda c: (*_left_first_text(c), _ORDER_UNSEEN), lambda c: c.went_alike,
     ),
     Rule(
         lambda c: bool(c.missing),
-        lambda c: _decide(CAME, c).cause, Confidence.POSSIBLE,
-        lambda c: (*_came_text(c), _ORDER_UNSEEN), lambda c: c.joined,
+        lambda c: _decide(JOINED, c).cause, Confidence.POSSIBLE,
+        lambda c: (*_joined_first_text(c), _ORDER_UNSEEN), lambda c: c.joined,
     ),
-    *CAME,
+    *JOINED,
 )  # fmt: skip
 """Members joined, went, or both; then the first of these that is sure to have come first."""
 
@@ -456,7 +454,7 @@ RULES = (
         lambda c: c.members,
     ),
     Rule(_put_out, Cause.COORDINATOR_CHANGED, Confidence.LIKELY, _outage_text),
-    *CAME_AND_WENT,
+    *JOINED_AND_LEFT,
     Rule(
         lambda c: bool(c.taken),
         Cause.STATIC_MEMBER_REPLACED, _sure_of_takeover, _taken_text, lambda c: [new for _, new in c.taken],

@@ -27,7 +27,7 @@ class Departed(NamedTuple):
     sure: bool
 
 
-def departed(gone: Mapping[str, DepartureFinding], some: Sequence[Member], at_ms: int) -> list[Departed]:
+def departed(findings: Mapping[str, DepartureFinding], some: Sequence[Member], at_ms: int) -> list[Departed]:
     """These members, as what `returned` looks for."""
     return [
         Departed(
@@ -35,8 +35,8 @@ def departed(gone: Mapping[str, DepartureFinding], some: Sequence[Member], at_ms
             one.host,
             one.name,
             at_ms,
-            gone[one.member_id].why,
-            gone[one.member_id].confidence is not Confidence.POSSIBLE,
+            findings[one.member_id].why,
+            findings[one.member_id].confidence is not Confidence.POSSIBLE,
         )
         for one in some
     ]
@@ -129,14 +129,14 @@ class Change:
         return min(self.missing, key=key)
 
     @property
-    def gone(self) -> DepartureFinding:
+    def departure(self) -> DepartureFinding:
         """How the first one went."""
         return self.left[self.went_first.member_id]
 
     @cached_property
     def went_alike(self) -> Sequence[Member]:
         """All members that went as the first one."""
-        return [one for one in self.missing if self.left[one.member_id].why is self.gone.why]
+        return [one for one in self.missing if self.left[one.member_id].why is self.departure.why]
 
     @property
     def all_went_alike(self) -> bool:
@@ -194,13 +194,13 @@ class Change:
     @cached_property
     def touched(self) -> Mapping[str, tuple[int, int]]:
         """Changes of topics that matter to the group."""
-        gone = {topic for topic, _ in self.had} - {topic for topic, _ in self.has}
-        topics = {topic for one in self.members for topic in one.topics} | gone
+        removed = {topic for topic, _ in self.had} - {topic for topic, _ in self.has}
+        topics = {topic for one in self.members for topic in one.topics} | removed
         return {
             name: (old, new)
             for name, (old, new) in self.topic_changes.items()
             # Partitions that were given out before they were seen made an earlier rebalance.
-            if name in topics and not old < new <= self.counts.get(name, 0) and not (name in gone and new)
+            if name in topics and not old < new <= self.counts.get(name, 0) and not (name in removed and new)
         }
 
     @cached_property

@@ -142,9 +142,9 @@ class Classic(Restorable):
         changes = self._world.topic_changes(at_ms, at_ms)
         return self._corrected(self._hindsight.topics_changed(at_ms, changes))
 
-    def client_reported(self, told: ClientReport) -> None:
+    def client_reported(self, report: ClientReport) -> None:
         """A client reported on itself."""
-        self._corrected(self._hindsight.reported_later(self._heard.add(told)))
+        self._corrected(self._hindsight.reported_later(self._heard.add(report)))
 
     def _corrected(self, found: Mapping[str, Rebalance]) -> bool:
         if self._last is not None:
@@ -201,16 +201,17 @@ class Classic(Restorable):
         left = dict(change.left)
         if departures_alone(change):
             self._heard.alone(left)
-        said = verdict(change)
-        self._corrected(self._hindsight.came(change))
+        conclusion = verdict(change)
+        self._corrected(self._hindsight.members_joined(change))
         if change.taken:
-            said = self._takeovers.judge(said, change)
-            why = Departure.FENCED if said.cause is Cause.INSTANCE_FENCED else Departure.RESTARTED
-            came = ("another process came with its instance id",)
+            conclusion = self._takeovers.judge(conclusion, change)
+            why = Departure.FENCED if conclusion.cause is Cause.INSTANCE_FENCED else Departure.RESTARTED
+            evidence = ("another process came with its instance id",)
             left |= {
-                one.member_id: DepartureFinding(why, said.confidence, None, came) for one, _ in change.taken
+                one.member_id: DepartureFinding(why, conclusion.confidence, None, evidence)
+                for one, _ in change.taken
             }
-        self._remember(change, said.cause)
+        self._remember(change, conclusion.cause)
         stayed = [old[one] for one in old if one in new]
         began_ms, join_ms, leader_ms = self._phases(at_ms)
         last_joiner, waited = self._last_joiner(at_ms, stayed)
@@ -223,16 +224,16 @@ class Classic(Restorable):
             kind=Kind.CLASSIC,
             generation=value.generation,
             at_ms=at_ms,
-            cause=said.cause,
-            confidence=said.confidence,
-            evidence=(*said.evidence, *phases),
-            cause_members=said.members,
+            cause=conclusion.cause,
+            confidence=conclusion.confidence,
+            evidence=(*conclusion.evidence, *phases),
+            cause_members=conclusion.members,
             outcome=Outcome.STABLE if members else Outcome.EMPTY,
             protocol_type=value.protocol_type,
             protocol=value.protocol or "",
             leader=value.leader or "",
             members=members,
-            joined=tuple(one.member_id for one in (*change.joined, *(came for _, came in change.taken))),
+            joined=tuple(one.member_id for one in (*change.joined, *(new for _, new in change.taken))),
             left=left,
             before=before.members if before else (),
             began_ms=began_ms,
@@ -338,9 +339,9 @@ class Classic(Restorable):
         latest_ms = at_ms
         earliest_ms = max(since_ms, self._went_after_ms(at_ms, last_ms, stayed, others, alone))
         polls = self._polls
-        gone_ms = polls.gone_ms(member.member_id)
-        if gone_ms is not None:
-            latest_ms = max(since_ms, min(latest_ms, gone_ms))
+        missing_ms = polls.missing_since_ms(member.member_id)
+        if missing_ms is not None:
+            latest_ms = max(since_ms, min(latest_ms, missing_ms))
         earliest_ms = min(latest_ms, max(earliest_ms, polls.there.get(member.member_id, 0)))
         other_slots = [slot for of in others for slot in of]
         gap_ms = usual_gap_ms(slots)

@@ -214,8 +214,8 @@ class Commits:
             moved = " and ".join(
                 f"{by:,} records {way}" for by, way in ((back, "back"), (ahead, "ahead")) if by
             )
-            who = " by a tool, as the group had no members" if self.nobody else ""
-            text = f"Committed offsets of {where} went {moved}{who}."
+            by_tool = " by a tool, as the group had no members" if self.nobody else ""
+            text = f"Committed offsets of {where} went {moved}{by_tool}."
         self._out.append(Event(burst.id, self.group, burst.at_ms, burst.kind, text))
 
     def dump(self) -> dict[str, Any] | None:

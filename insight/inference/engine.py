@@ -304,30 +304,30 @@ class Inference:
         found.record(fact)
 
     def _journalled(self, fact: Journalled) -> None:
-        said = fact.said
-        found = self._groups.get(said.group)
-        if isinstance(said, Event):
-            self._world.journalled(said, fact.topic)
-            if said.kind is EventKind.GROUP_DELETED and found is not None:
+        entry = fact.entry
+        found = self._groups.get(entry.group)
+        if isinstance(entry, Event):
+            self._world.journalled(entry, fact.topic)
+            if entry.kind is EventKind.GROUP_DELETED and found is not None:
                 found.ended(fact.at_ms)
-                self._forget(said.group, fact.at_ms)
+                self._forget(entry.group, fact.at_ms)
             return
         if not isinstance(found, Exact):
             if found is not None:
                 found.ended(fact.at_ms)
-            found = Exact(said.group, self._commits_of(said.group), self._out)
-            self._groups[said.group] = found
-        self._changed.add(said.group)
-        if isinstance(said, Rebalance):
-            found.rebalance(said, fact.told, fact.left_ms)
-        elif isinstance(said, ClientReport | LaterReport):
-            found.client_reported(said)
-        elif isinstance(said, FirstCommit):
-            found.committed(said)
-        elif isinstance(said, StaticReturned):
-            found.returned(fact.source, fact.at_ms, said)
+            found = Exact(entry.group, self._commits_of(entry.group), self._out)
+            self._groups[entry.group] = found
+        self._changed.add(entry.group)
+        if isinstance(entry, Rebalance):
+            found.rebalance(entry, fact.reports, fact.left_ms)
+        elif isinstance(entry, ClientReport | LaterReport):
+            found.client_reported(entry)
+        elif isinstance(entry, FirstCommit):
+            found.committed(entry)
+        elif isinstance(entry, StaticReturned):
+            found.returned(fact.source, fact.at_ms, entry)
         else:
-            found.fenced(said)
+            found.fenced(entry)
 
     def _end(self, group: str) -> None:
         at_ms, name = self._ending.pop(group)

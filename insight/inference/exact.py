@@ -56,79 +56,93 @@ class Exact(Restorable):
         self._heard, self._hindsight = Heard(group, out), Hindsight(out)
 
     def rebalance(
-        self, said: Rebalance, reports: Iterable[ClientReport] = (), left_ms: Mapping[str, int] | None = None
+        self,
+        rebalance: Rebalance,
+        reports: Iterable[ClientReport] = (),
+        left_ms: Mapping[str, int] | None = None,
     ) -> None:
         """A rebalance of the journal, with the last reports of the clients of departed members, and when
         those members left."""
-        said = self._with_reports(said, {one.member_id: one for one in reports}, left_ms or {})
-        self._commits.generation((one.topic, one.partition) for one in said.moves)
-        self._last = said
-        self._hindsight.add(said)
-        self._out.append(said)
+        rebalance = self._with_reports(rebalance, {one.member_id: one for one in reports}, left_ms or {})
+        self._commits.generation((one.topic, one.partition) for one in rebalance.moves)
+        self._last = rebalance
+        self._hindsight.add(rebalance)
+        self._out.append(rebalance)
         # Members of the consumer protocol have what a superseded rebalance gave them so far.
-        if said.outcome is not Outcome.SUPERSEDED or said.kind is Kind.CONSUMER:
-            self._holders.hold(said)
+        if rebalance.outcome is not Outcome.SUPERSEDED or rebalance.kind is Kind.CONSUMER:
+            self._holders.hold(rebalance)
             self._out.append(
                 GroupState(
                     self.group,
-                    said.kind,
-                    "Stable" if said.members else "Empty",
-                    said.generation,
-                    said.protocol_type,
-                    said.protocol,
-                    said.leader,
-                    said.members,
-                    said.at_ms,
+                    rebalance.kind,
+                    "Stable" if rebalance.members else "Empty",
+                    rebalance.generation,
+                    rebalance.protocol_type,
+                    rebalance.protocol,
+                    rebalance.leader,
+                    rebalance.members,
+                    rebalance.at_ms,
                 )
             )
 
-    def committed(self, said: FirstCommit) -> None:
+    def committed(self, commit: FirstCommit) -> None:
         """The first commit after a rebalance. Those in `__consumer_offsets` say nothing of it here: the two
         topics are not read in the order of time."""
         last = self._last
-        if last is not None and last.generation == said.generation and last.first_commit_ms is None:
-            self._last = replace(last, first_commit_ms=said.at_ms)
+        if last is not None and last.generation == commit.generation and last.first_commit_ms is None:
+            self._last = replace(last, first_commit_ms=commit.at_ms)
             self._hindsight.add(self._last)
             self._out.append(self._last)
 
-    def client_reported(self, said: ClientReport | LaterReport) -> None:
+    def client_reported(self, report: ClientReport | LaterReport) -> None:
         """A client reported on itself."""
-        if isinstance(said, ClientReport):
-            found = self._heard.add(said)
+        if isinstance(report, ClientReport):
+            found = self._heard.add(report)
         else:
-            found = self._heard.later(said.gone_id, said.told)
+            found = self._heard.later(report.member_id, report.report)
         corrected = self._hindsight.reported_later(found)
         if self._last is not None:
             self._last = corrected.get(self._last.id, self._last)
 
     def _with_reports(
-        self, said: Rebalance, reports: Mapping[str, ClientReport], left_ms: Mapping[str, int]
+        self, rebalance: Rebalance, reports: Mapping[str, ClientReport], left_ms: Mapping[str, int]
     ) -> Rebalance:
-        members = {one.member_id: one for one in (*said.before, *said.members)}
-        for member_id, gone in said.left.items():
+        members = {one.member_id: one for one in (*rebalance.before, *rebalance.members)}
+        for member_id, departure in rebalance.left.items():
             at_ms = left_ms.get(member_id)
             if at_ms is None or member_id not in members:
                 continue
             since_ms = self._holders.there_since_ms(member_id)
             # The journal knows which departure began it.
-            went = Went(members[member_id], since_ms, at_ms, at_ms, gone, said.id, said.at_ms, alone=True)
+            went = Went(
+                members[member_id],
+                since_ms,
+                at_ms,
+                at_ms,
+                departure,
+                rebalance.id,
+                rebalance.at_ms,
+                alone=True,
+            )
             now = self._heard.went(went, reports.get(member_id))
-            if now != gone:
-                said = with_departure(said, went, now)
-        return said
+            if now != departure:
+                rebalance = with_departure(rebalance, went, now)
+        return rebalance
 
-    def returned(self, source: Source, at_ms: int, said: StaticReturned) -> None:
+    def returned(self, source: Source, at_ms: int, returned: StaticReturned) -> None:
         """A static member came back: the same generation again, as it stands in `__consumer_offsets`."""
         last = self._last
         old = None if last is None else next(
-            (one for one in last.members if one.member_id == said.old_member_id), None
+            (one for one in last.members if one.member_id == returned.old_member_id), None
         )  # fmt: skip
         if last is None or old is None:
             return  # it stands in the journal before anything else of the group
         new = old._replace(
-            member_id=said.member.member_id, client_id=said.member.client_id, host=said.member.host
+            member_id=returned.member.member_id,
+            client_id=returned.member.client_id,
+            host=returned.member.host,
         )
-        silent_ms = None if said.last_heard_ms is None else at_ms - said.last_heard_ms
+        silent_ms = None if returned.last_heard_ms is None else at_ms - returned.last_heard_ms
         heard = (
             () if silent_ms is None else (f"{old.name} sent its last request {seconds(silent_ms)} before",)
         )
@@ -155,23 +169,29 @@ class Exact(Restorable):
                 for topic, partition in old.assigned
             ),
             unowned_ms=None if silent_ms is None else silent_ms * len(old.assigned),
-            principals={**last.principals, **({new.member_id: said.principal} if said.principal else {})},
+            principals={
+                **last.principals,
+                **({new.member_id: returned.principal} if returned.principal else {}),
+            },
         )
         self._taken[old.member_id] = made
         while len(self._taken) > _TAKEN_MAX:
             del self._taken[next(iter(self._taken))]
         self.rebalance(made)
 
-    def fenced(self, said: InstanceFenced) -> None:
+    def fenced(self, fenced: InstanceFenced) -> None:
         """The member that lost its place is still there: it was no restart."""
-        made = self._taken.pop(said.member.member_id, None)
+        made = self._taken.pop(fenced.member.member_id, None)
         if made is None:
             return
-        old = said.member
+        old = fenced.member
         text = f"{old.name} was still there after another process had taken its instance id: it was refused"
-        gone = made.left[old.member_id]._replace(why=Departure.FENCED, evidence=(text,))
+        departure = made.left[old.member_id]._replace(why=Departure.FENCED, evidence=(text,))
         again = replace(
-            made, cause=Cause.INSTANCE_FENCED, evidence=(*made.evidence, text), left={old.member_id: gone}
+            made,
+            cause=Cause.INSTANCE_FENCED,
+            evidence=(*made.evidence, text),
+            left={old.member_id: departure},
         )
         if self._last is not None and self._last.id == again.id:
             again = replace(again, first_commit_ms=self._last.first_commit_ms)

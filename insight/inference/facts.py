@@ -89,14 +89,14 @@ class GroupEpoch(NamedTuple):
 
 
 class ModernMember(NamedTuple):
-    """A member as it subscribed (key types 5 and 10). `gone`: a tombstone, only the ids count."""
+    """A member as it subscribed (key types 5 and 10). `deleted`: a tombstone, only the ids count."""
 
     source: Source
     at_ms: int
     group: str
     kind: Kind
     member_id: str
-    gone: bool
+    deleted: bool
     client_id: str = ""
     host: str = ""
     instance_id: str | None = None
@@ -212,8 +212,8 @@ class LaterReport(NamedTuple):
     """A report that a client sent after one of its memberships had ended."""
 
     group: str
-    gone_id: str
-    told: ClientReport
+    member_id: str
+    report: ClientReport
 
 
 class Journalled(NamedTuple):
@@ -221,10 +221,10 @@ class Journalled(NamedTuple):
 
     source: Source
     at_ms: int
-    said: Rebalance | Event | FirstCommit | StaticReturned | InstanceFenced | ClientReport | LaterReport
+    entry: Rebalance | Event | FirstCommit | StaticReturned | InstanceFenced | ClientReport | LaterReport
     topic: str = ""
     """That an event is about: polls see what becomes of topics, too."""
-    told: tuple[ClientReport, ...] = ()
+    reports: tuple[ClientReport, ...] = ()
     """With a rebalance: the last reports of the clients of departed members, as these members."""
     left_ms: Mapping[str, int] = {}
     """With a rebalance: when each member left."""

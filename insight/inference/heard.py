@@ -63,7 +63,7 @@ class Went(NamedTuple):
     """It went not before,"""
     latest_ms: int
     """and not after."""
-    gone: DepartureFinding
+    finding: DepartureFinding
     """As it was concluded without its client's words."""
     rebalance_id: str
     at_ms: int
@@ -77,11 +77,11 @@ class Went(NamedTuple):
 class _Case:
     """A departure, and one report."""
 
-    def __init__(self, went: Went, told: ClientReport) -> None:
-        self.went, self.told = went, told
-        self.at_ms = told.at_ms
-        self.as_member = told.member_id == went.member.member_id
-        values = told.values
+    def __init__(self, went: Went, report: ClientReport) -> None:
+        self.went, self.report = went, report
+        self.at_ms = report.at_ms
+        self.as_member = report.member_id == went.member.member_id
+        values = report.values
         self.polled_ms = _ms(values.get("last_poll_ago_seconds"))
         """Since its last poll()."""
         self.gap_ms = _ms(values.get("poll_interval_max_seconds"))
@@ -120,34 +120,34 @@ class _Case:
 
 class _Rule(NamedTuple):
     when: Callable[[_Case], bool]
-    gone: Callable[[_Case], DepartureFinding]
+    finding: Callable[[_Case], DepartureFinding]
 
 
 def judge(went: Went) -> DepartureFinding:
     """The reason of a departure, in the light of the client's reports."""
-    cases = [_Case(went, told) for told in reversed(went.reports)]
+    cases = [_Case(went, report) for report in reversed(went.reports)]
     for rule in RULES:
         for case in cases:
             if rule.when(case):
-                return rule.gone(case)
+                return rule.finding(case)
     fresh = next((one for one in cases if one.at_ms >= went.earliest_ms - FRESH_MS), None)
-    if fresh is None or not (said := figures(fresh.told)):
-        return went.gone
-    return _and(went.gone, f"its client told {fresh.when}: {said}")
+    if fresh is None or not (words := figures(fresh.report)):
+        return went.finding
+    return _and(went.finding, f"its client told {fresh.when}: {words}")
 
 
-def figures(told: ClientReport) -> str:
+def figures(report: ClientReport) -> str:
     """The report in words; "": nothing that these words are for."""
-    values = told.values
+    values = report.values
     some = []
     for name, words in _WORDS:
         if name in values:
             some.append(f"{words} {seconds(values[name] * 1000)}")
     if (idle := values.get("poll_idle_ratio")) is not None:
         some.append(f"{idle * 100:.0f} % of its time in poll()")
-    if told.error:
-        some.append(f"last error {told.error}")
-    if told.terminating:
+    if report.error:
+        some.append(f"last error {report.error}")
+    if report.terminating:
         some.append("it ends")
     return ", ".join(some)
 
@@ -166,13 +166,13 @@ _WORDS = (
 
 
 def _reported_leaving(case: _Case) -> bool:
-    told = case.told
-    gone = case.went.gone
-    if told.left_id != case.went.member.member_id or told.left_ms is None or not told.left_reason:
+    report = case.report
+    finding = case.went.finding
+    if report.left_id != case.went.member.member_id or report.left_ms is None or not report.left_reason:
         return False
-    if gone.confidence is Confidence.EXACT and gone.why is not Departure.LEFT:
+    if finding.confidence is Confidence.EXACT and finding.why is not Departure.LEFT:
         return False
-    return not case.static and case.between(told.left_ms - _OWN_WORDS_MS, told.left_ms + _OWN_WORDS_MS)
+    return not case.static and case.between(report.left_ms - _OWN_WORDS_MS, report.left_ms + _OWN_WORDS_MS)
 
 
 def _not_polled_for_too_long(case: _Case) -> bool:
@@ -199,23 +199,23 @@ def _would_not_poll_in_time(case: _Case) -> bool:
     if due_ms is None or case.polled_ms is None or case.limit_ms is None or not _by_itself(case):
         return False
     open_ = case.as_member and case.at_ms <= case.went.earliest_ms and 2 * case.polled_ms >= case.limit_ms
-    weak = case.went.gone.confidence in (Confidence.POSSIBLE, Confidence.UNKNOWN)
+    weak = case.went.finding.confidence in (Confidence.POSSIBLE, Confidence.UNKNOWN)
     return open_ and weak and case.between(due_ms - _CLOCK_MS, due_ms + case.late_ms)
 
 
 def _by_itself(case: _Case) -> bool:
     """The records do not say that the broker put it out."""
-    gone = case.went.gone
-    if gone.confidence is Confidence.EXACT:
-        return gone.why is Departure.LEFT
-    return gone.why in (Departure.LEFT, Departure.POLL_INTERVAL_EXCEEDED, Departure.UNKNOWN)
+    finding = case.went.finding
+    if finding.confidence is Confidence.EXACT:
+        return finding.why is Departure.LEFT
+    return finding.why in (Departure.LEFT, Departure.POLL_INTERVAL_EXCEEDED, Departure.UNKNOWN)
 
 
 def _reported_terminating(case: _Case) -> bool:
     went, session_ms = case.went, case.session_ms
-    if not (case.told.terminating and case.as_member and not case.static):
+    if not (case.report.terminating and case.as_member and not case.static):
         return False
-    if went.gone.confidence is Confidence.EXACT or session_ms is None:
+    if went.finding.confidence is Confidence.EXACT or session_ms is None:
         return False  # the journal knows
     if case.polled_ms is None or case.limit_ms is None or case.polled_ms >= case.limit_ms - _CLOCK_MS:
         return False  # it may have been out already
@@ -225,14 +225,14 @@ def _reported_terminating(case: _Case) -> bool:
 
 def _callback_was_too_long(case: _Case) -> bool:
     limit_ms, callback_ms = case.went.member.rebalance_timeout_ms, case.callback_ms
-    if limit_ms is None or callback_ms is None or case.went.gone.why is not Departure.NOT_REJOINED:
+    if limit_ms is None or callback_ms is None or case.went.finding.why is not Departure.NOT_REJOINED:
         return False
     return callback_ms >= limit_ms and 0 <= case.at_ms - case.went.earliest_ms <= callback_ms + _WINDOW_MS
 
 
 def _polled_in_time(case: _Case) -> bool:
-    gone, due_ms, limit_ms = case.went.gone, case.expires_ms, case.limit_ms
-    if gone.why is not Departure.POLL_INTERVAL_EXCEEDED or gone.confidence is Confidence.EXACT:
+    finding, due_ms, limit_ms = case.went.finding, case.expires_ms, case.limit_ms
+    if finding.why is not Departure.POLL_INTERVAL_EXCEEDED or finding.confidence is Confidence.EXACT:
         return False
     if due_ms is None or limit_ms is None or case.polled_ms is None or case.static:
         return False
@@ -244,8 +244,8 @@ def _polled_in_time(case: _Case) -> bool:
 
 
 def _heartbeat_was_sent_in_time(case: _Case) -> bool:
-    gone, heartbeat_ms = case.went.gone, case.heartbeat_ms
-    if gone.why is not Departure.SESSION_EXPIRED or gone.confidence is Confidence.EXACT:
+    finding, heartbeat_ms = case.went.finding, case.heartbeat_ms
+    if finding.why is not Departure.SESSION_EXPIRED or finding.confidence is Confidence.EXACT:
         return False
     if heartbeat_ms is None or case.session_ms is None or not case.as_member:
         return False
@@ -258,15 +258,19 @@ def _heartbeat_was_sent_in_time(case: _Case) -> bool:
 
 
 def _own_words(case: _Case) -> DepartureFinding:
-    reason = case.told.left_reason
+    reason = case.report.left_reason
     busy = reason.startswith(POLL_EXPIRED)
     why = Departure.POLL_INTERVAL_EXCEEDED if busy else Departure.LEFT
-    gone = case.went.gone
-    sure = Confidence.EXACT if gone.confidence is Confidence.EXACT and gone.why is why else Confidence.CERTAIN
-    return gone._replace(
+    finding = case.went.finding
+    sure = (
+        Confidence.EXACT
+        if finding.confidence is Confidence.EXACT and finding.why is why
+        else Confidence.CERTAIN
+    )
+    return finding._replace(
         why=why,
         confidence=sure,
-        evidence=(*gone.evidence, f"its client said {case.when} why it left: {reason}"),
+        evidence=(*finding.evidence, f"its client said {case.when} why it left: {reason}"),
     )
 
 
@@ -279,12 +283,12 @@ def _busy_now(case: _Case) -> DepartureFinding:
 
 
 def _busy_then(case: _Case) -> DepartureFinding:
-    gone = case.went.gone
+    finding = case.went.finding
     text = (
         f"its client told {case.when} that {seconds(case.gap_ms or 0)} had been between two calls of poll(); "
         f"its poll interval is {seconds(case.limit_ms or 0)}"
     )
-    same = gone.why is Departure.POLL_INTERVAL_EXCEEDED or gone.confidence is Confidence.EXACT
+    same = finding.why is Departure.POLL_INTERVAL_EXCEEDED or finding.confidence is Confidence.EXACT
     return _busy(case, Confidence.CERTAIN if same else Confidence.LIKELY, text)
 
 
@@ -297,31 +301,35 @@ def _busy_perhaps(case: _Case) -> DepartureFinding:
 
 
 def _busy(case: _Case, sure: Confidence, text: str) -> DepartureFinding:
-    gone = case.went.gone
-    return DepartureFinding(Departure.POLL_INTERVAL_EXCEEDED, sure, gone.silent_ms, (*gone.evidence, text))
+    finding = case.went.finding
+    return DepartureFinding(
+        Departure.POLL_INTERVAL_EXCEEDED, sure, finding.silent_ms, (*finding.evidence, text)
+    )
 
 
 def _closed(case: _Case) -> DepartureFinding:
-    gone = case.went.gone
+    finding = case.went.finding
     polled = seconds(case.polled_ms or 0)
     text = f"its client said {case.when} that it ends, and had called poll() {polled} before"
-    return DepartureFinding(Departure.LEFT, Confidence.CERTAIN, gone.silent_ms, (*gone.evidence, text))
+    return DepartureFinding(Departure.LEFT, Confidence.CERTAIN, finding.silent_ms, (*finding.evidence, text))
 
 
 def _held_up(case: _Case) -> DepartureFinding:
-    gone = case.went.gone
-    sure = gone.confidence if gone.confidence is Confidence.EXACT else Confidence.CERTAIN
+    finding = case.went.finding
+    sure = finding.confidence if finding.confidence is Confidence.EXACT else Confidence.CERTAIN
     text = (
         f"its client told {case.when} that a callback took {seconds(case.callback_ms or 0)}; "
         f"its rebalance timeout is {seconds(case.went.member.rebalance_timeout_ms or 0)}"
     )
-    return _and(gone._replace(confidence=sure), text)
+    return _and(finding._replace(confidence=sure), text)
 
 
 def _refuted(case: _Case) -> DepartureFinding:
-    gone = case.went.gone
-    text = f"but its client told {case.when}: {figures(case.told)}: its poll interval was not over"
-    return DepartureFinding(Departure.UNKNOWN, Confidence.UNKNOWN, gone.silent_ms, (*gone.evidence, text))
+    finding = case.went.finding
+    text = f"but its client told {case.when}: {figures(case.report)}: its poll interval was not over"
+    return DepartureFinding(
+        Departure.UNKNOWN, Confidence.UNKNOWN, finding.silent_ms, (*finding.evidence, text)
+    )
 
 
 def _doubted(case: _Case) -> DepartureFinding:
@@ -329,11 +337,11 @@ def _doubted(case: _Case) -> DepartureFinding:
         f"but its client told {case.when} that it had sent a heartbeat {seconds(case.heartbeat_ms or 0)} "
         "before: if that came, its session was not over"
     )
-    return _and(case.went.gone._replace(confidence=Confidence.POSSIBLE), text)
+    return _and(case.went.finding._replace(confidence=Confidence.POSSIBLE), text)
 
 
-def _and(gone: DepartureFinding, text: str) -> DepartureFinding:
-    return gone._replace(evidence=(*gone.evidence, text))
+def _and(finding: DepartureFinding, text: str) -> DepartureFinding:
+    return finding._replace(evidence=(*finding.evidence, text))
 
 
 RULES = (
@@ -365,35 +373,37 @@ class Heard(Restorable):
         self._out = out
         self._last, self._went = {}, {}
 
-    def add(self, told: ClientReport) -> list[tuple[Went, DepartureFinding]]:
+    def add(self, report: ClientReport) -> list[tuple[Went, DepartureFinding]]:
         """Take a report; returns the departures that it explains better, each with its new finding."""
         found = [
-            self._later(went, told)
+            self._later(went, report)
             for went in list(self._went.values())
-            if _is_of(went, told) and told.at_ms - went.latest_ms <= LATER_MS
+            if _is_of(went, report) and report.at_ms - went.latest_ms <= LATER_MS
         ]
-        self._last.pop(told.member_id, None)
-        self._last[told.member_id] = told
+        self._last.pop(report.member_id, None)
+        self._last[report.member_id] = report
         while len(self._last) > REPORTS_MAX:
             del self._last[next(iter(self._last))]
-        if said := figures(told):
-            name = told.client_id + (f"@{told.host.lstrip('/')}" if told.host else "") or told.member_id
-            event_id = report_id(self.group, told.member_id)
-            text = f"{name} told of itself: {said}."
-            self._out.append(Event(event_id, self.group, told.at_ms, EventKind.CLIENT_TOLD, text))
+        if words := figures(report):
+            name = (
+                report.client_id + (f"@{report.host.lstrip('/')}" if report.host else "") or report.member_id
+            )
+            event_id = report_id(self.group, report.member_id)
+            text = f"{name} told of itself: {words}."
+            self._out.append(Event(event_id, self.group, report.at_ms, EventKind.CLIENT_REPORTED, text))
         return [one for one in found if one is not None]
 
-    def later(self, gone_id: str, told: ClientReport) -> list[tuple[Went, DepartureFinding]]:
+    def later(self, member_id: str, report: ClientReport) -> list[tuple[Went, DepartureFinding]]:
         """A report of a client that was this member, which is in the group no more."""
-        went = self._went.get(gone_id)
-        found = None if went is None or not _same_place(went, told) else self._later(went, told)
+        went = self._went.get(member_id)
+        found = None if went is None or not _same_place(went, report) else self._later(went, report)
         return [] if found is None else [found]
 
-    def went(self, went: Went, told: ClientReport | None = None) -> DepartureFinding:
+    def went(self, went: Went, report: ClientReport | None = None) -> DepartureFinding:
         """A member left: why, in the light of the last report of its client as this member."""
-        told = told or self._last.get(went.member.member_id)
-        if told is not None and _same_place(went, told):
-            went = went._replace(reports=(told,))
+        report = report or self._last.get(went.member.member_id)
+        if report is not None and _same_place(went, report):
+            went = went._replace(reports=(report,))
         self._went.pop(went.member.member_id, None)
         self._went[went.member.member_id] = went
         while len(self._went) > WENT_MAX:
@@ -406,9 +416,9 @@ class Heard(Restorable):
             if one in self._went:
                 self._went[one] = self._went[one]._replace(alone=True)
 
-    def _later(self, went: Went, told: ClientReport) -> tuple[Went, DepartureFinding] | None:
+    def _later(self, went: Went, report: ClientReport) -> tuple[Went, DepartureFinding] | None:
         before = judge(went)
-        went = went._replace(reports=(*went.reports[:1], told))
+        went = went._replace(reports=(*went.reports[:1], report))
         now = judge(went)
         if now == before or (before.confidence is Confidence.CERTAIN and now.why is before.why):
             return None
@@ -428,15 +438,15 @@ class Heard(Restorable):
         return went, now
 
 
-def _is_of(went: Went, told: ClientReport) -> bool:
+def _is_of(went: Went, report: ClientReport) -> bool:
     """Whether the client that sent this report was the member that left."""
-    if not _same_place(went, told):
+    if not _same_place(went, report):
         return False
-    if told.instance_id and went.reports:
-        return told.instance_id == went.reports[0].instance_id
-    return told.left_id == went.member.member_id or told.member_id == went.member.member_id
+    if report.instance_id and went.reports:
+        return report.instance_id == went.reports[0].instance_id
+    return report.left_id == went.member.member_id or report.member_id == went.member.member_id
 
 
-def _same_place(went: Went, told: ClientReport) -> bool:
+def _same_place(went: Went, report: ClientReport) -> bool:
     member = went.member
-    return told.client_id in ("", member.client_id) and told.host in ("", member.host)
+    return report.client_id in ("", member.client_id) and report.host in ("", member.host)

@@ -46,8 +46,8 @@ class Holders(Restorable):
         now = {one.member_id: one for one in rebalance.members}
         for member_id in [one for one in self._spans if one not in now]:
             member, since_ms = self._spans.pop(member_id)
-            gone = rebalance.left.get(member_id)
-            self._out.append(self._span(member, since_ms, at_ms, gone, rebalance.id))
+            departure = rebalance.left.get(member_id)
+            self._out.append(self._span(member, since_ms, at_ms, departure, rebalance.id))
         for member_id, member in now.items():
             had = self._spans.get(member_id)
             if had is None or had[0] != member:
@@ -79,6 +79,13 @@ class Holders(Restorable):
         self._spans, self._held, self._free = {}, {}, {}
 
     def _span(
-        self, member: Member, since_ms: int, until_ms: int, gone: DepartureFinding | None, rebalance_id: str
+        self,
+        member: Member,
+        since_ms: int,
+        until_ms: int,
+        departure: DepartureFinding | None,
+        rebalance_id: str,
     ) -> MemberSpan:
-        return MemberSpan(self.group, member._replace(assigned=()), since_ms, until_ms, gone, rebalance_id)
+        return MemberSpan(
+            self.group, member._replace(assigned=()), since_ms, until_ms, departure, rebalance_id
+        )

@@ -138,8 +138,8 @@ class Modern(Restorable):
     def ended(self, at_ms: int) -> None:
         """The group is deleted, or of another kind now."""
         for member_id, member in self._members.items():
-            gone = member._replace(assigned=())
-            self._out.append(MemberSpan(self.group, gone, self._since[member_id], at_ms, None, None))
+            owner = member._replace(assigned=())
+            self._out.append(MemberSpan(self.group, owner, self._since[member_id], at_ms, None, None))
         for (topic, number, member_id), (since_ms, given) in self._held.items():
             self._out.append(Ownership(self.group, topic, number, member_id, since_ms, at_ms, given))
         self._members, self._held = {}, {}
@@ -150,7 +150,7 @@ class Modern(Restorable):
     def _member(self, fact: ModernMember) -> None:
         member_id = fact.member_id
         had = self._members.get(member_id)
-        if fact.gone:
+        if fact.deleted:
             if had is not None:
                 self._gone[member_id] = (had, self._revoking.pop(member_id, None))
                 del self._members[member_id]
@@ -196,7 +196,7 @@ class Modern(Restorable):
         now = tuple(self._members.values())
         before = (*(one for one in now if one.member_id != new.member_id), old)
         epoch = self._epoch or 0
-        said = verdict(
+        conclusion = verdict(
             Change(
                 kind=self.kind,
                 at_ms=at_ms,
@@ -214,9 +214,9 @@ class Modern(Restorable):
                 taken=[(old, new)],
             )
         )
-        came = ("another process came with its instance id",)
-        gone = DepartureFinding(Departure.RESTARTED, said.confidence, None, came)
-        self._end_span(old, at_ms, gone, rebalance_id)
+        evidence = ("another process came with its instance id",)
+        departure = DepartureFinding(Departure.RESTARTED, conclusion.confidence, None, evidence)
+        self._end_span(old, at_ms, departure, rebalance_id)
         self._out.append(
             Rebalance(
                 id=rebalance_id,
@@ -224,29 +224,29 @@ class Modern(Restorable):
                 kind=self.kind,
                 generation=epoch,
                 at_ms=at_ms,
-                cause=said.cause,
-                confidence=said.confidence,
-                evidence=said.evidence,
-                cause_members=said.members,
+                cause=conclusion.cause,
+                confidence=conclusion.confidence,
+                evidence=conclusion.evidence,
+                cause_members=conclusion.members,
                 protocol_type=self.kind.value,
                 members=now,
                 joined=(new.member_id,),
-                left={old.member_id: gone},
+                left={old.member_id: departure},
                 before=before,
                 began_ms=at_ms,
             )
         )
         self._last_id = rebalance_id
 
-    def _end_span(self, member: Member, at_ms: int, gone: DepartureFinding, rebalance_id: str) -> None:
+    def _end_span(self, member: Member, at_ms: int, departure: DepartureFinding, rebalance_id: str) -> None:
         since_ms = self._since.pop(member.member_id, at_ms)
         self._out.append(
-            MemberSpan(self.group, member._replace(assigned=()), since_ms, at_ms, gone, rebalance_id)
+            MemberSpan(self.group, member._replace(assigned=()), since_ms, at_ms, departure, rebalance_id)
         )
 
-    def client_reported(self, told: ClientReport) -> None:
+    def client_reported(self, report: ClientReport) -> None:
         """A client reported on itself."""
-        found = self._hindsight.reported_later(self._heard.add(told))
+        found = self._hindsight.reported_later(self._heard.add(report))
         if self._open is not None:
             self._open = found.get(self._open.id, self._open)
         if self._closed is not None:
@@ -264,7 +264,7 @@ class Modern(Restorable):
         change = self._change(fact)
         if departures_alone(change):
             self._heard.alone(change.left)
-        left, said = change.left, verdict(change)
+        left, conclusion = change.left, verdict(change)
         self._correct_restarts(change)
         for one in change.missing:
             self._end_span(one, at_ms, left[one.member_id], rebalance_id)
@@ -278,10 +278,10 @@ class Modern(Restorable):
             kind=self.kind,
             generation=fact.epoch,
             at_ms=at_ms,
-            cause=said.cause,
-            confidence=said.confidence,
-            evidence=said.evidence,
-            cause_members=said.members,
+            cause=conclusion.cause,
+            confidence=conclusion.confidence,
+            evidence=conclusion.evidence,
+            cause_members=conclusion.members,
             outcome=Outcome.STABLE if self._members else Outcome.EMPTY,
             protocol_type=self.kind.value,
             members=tuple(self._members.values()),
@@ -355,7 +355,7 @@ class Modern(Restorable):
         others = [slot for one in self._members.values() for slot in self._commits.of(one.assigned)]
         gap_ms = usual_gap_ms(slots)
         session_ms = member.session_timeout_ms or self._world.session_timeout_ms(self.kind)
-        gone = departure_of(
+        finding = departure_of(
             Absence(
                 at_ms=at_ms,
                 since_ms=self._since.get(member.member_id, at_ms),
@@ -381,13 +381,13 @@ class Modern(Restorable):
         )
         rebalance_id = f"offsets-{fact.source.partition}-{fact.source.offset}"
         since_ms = self._since.get(member.member_id)
-        return self._heard.went(Went(member, since_ms, at_ms, at_ms, gone, rebalance_id, at_ms))
+        return self._heard.went(Went(member, since_ms, at_ms, at_ms, finding, rebalance_id, at_ms))
 
     def _correct_restarts(self, change: Change) -> None:
         """A member that joined while one of the same client id and host was silent took its place: that shows
         when the silent one is put out."""
-        for gone in change.missing:
-            twin, silent_ms = self._twin(gone), change.left[gone.member_id].silent_ms
+        for old in change.missing:
+            twin, silent_ms = self._twin(old), change.left[old.member_id].silent_ms
             if twin is None or silent_ms is None:
                 continue
             later_ms = silent_ms - (change.at_ms - self._since[twin.member_id])
@@ -410,11 +410,11 @@ class Modern(Restorable):
                 )
             )
 
-    def _twin(self, gone: Member) -> Member | None:
+    def _twin(self, old: Member) -> Member | None:
         """A member of the same client id and host that came later."""
         for one in self._members.values():
-            same = (one.client_id, one.host) == (gone.client_id, gone.host)
-            if same and self._since[one.member_id] > self._since.get(gone.member_id, 0):
+            same = (one.client_id, one.host) == (old.client_id, old.host)
+            if same and self._since[one.member_id] > self._since.get(old.member_id, 0):
                 return one
         return None
 

@@ -62,7 +62,7 @@ class Polls:
             if member_id not in now:
                 self.missing.setdefault(member_id, at_ms)
 
-    def gone_ms(self, member_id: str) -> int | None:
+    def missing_since_ms(self, member_id: str) -> int | None:
         """When it was first missed: a member that no poll saw was gone before the first of them."""
         return self.missing.get(member_id) if member_id in self.there else self.first_ms
 

@@ -158,8 +158,8 @@ def _epoch(kind: Kind) -> Callable[[Source, int, bytes, bytes | None], GroupEpoc
         group, _ = _strings(key, 1)
         if value is None:
             return GroupEpoch(source, at_ms, group, kind, None)
-        said = _message(cls, value)
-        return GroupEpoch(source, at_ms, group, kind, said.epoch, said.metadata_hash)
+        decoded = _message(cls, value)
+        return GroupEpoch(source, at_ms, group, kind, decoded.epoch, decoded.metadata_hash)
 
     return read
 
@@ -167,13 +167,13 @@ def _epoch(kind: Kind) -> Callable[[Source, int, bytes, bytes | None], GroupEpoc
 def _consumer_member(source: Source, at_ms: int, key: bytes, value: bytes | None) -> ModernMember:
     group, member_id, _ = _strings(key, 2)
     if value is None:
-        return ModernMember(source, at_ms, group, Kind.CONSUMER, member_id, gone=True)
-    said = _message(ConsumerGroupMemberMetadataValue, value)
-    topics, session_timeout_ms = said.subscribed_topic_names, None
-    if said.classic_member_metadata is not None:
-        session_timeout_ms = said.classic_member_metadata.session_timeout_ms
-        if not topics and said.classic_member_metadata.supported_protocols:
-            metadata = said.classic_member_metadata.supported_protocols[0].metadata
+        return ModernMember(source, at_ms, group, Kind.CONSUMER, member_id, deleted=True)
+    decoded = _message(ConsumerGroupMemberMetadataValue, value)
+    topics, session_timeout_ms = decoded.subscribed_topic_names, None
+    if decoded.classic_member_metadata is not None:
+        session_timeout_ms = decoded.classic_member_metadata.session_timeout_ms
+        if not topics and decoded.classic_member_metadata.supported_protocols:
+            metadata = decoded.classic_member_metadata.supported_protocols[0].metadata
             topics = Subscription.decode_topics(metadata)
     return ModernMember(
         source,
@@ -181,13 +181,13 @@ def _consumer_member(source: Source, at_ms: int, key: bytes, value: bytes | None
         group,
         Kind.CONSUMER,
         member_id,
-        gone=False,
-        client_id=said.client_id,
-        host=said.client_host,
-        instance_id=said.instance_id,
+        deleted=False,
+        client_id=decoded.client_id,
+        host=decoded.client_host,
+        instance_id=decoded.instance_id,
         topics=tuple(sorted(topics)),
-        regex=said.subscribed_topic_regex or None,
-        rebalance_timeout_ms=said.rebalance_timeout_ms if said.rebalance_timeout_ms >= 0 else None,
+        regex=decoded.subscribed_topic_regex or None,
+        rebalance_timeout_ms=decoded.rebalance_timeout_ms if decoded.rebalance_timeout_ms >= 0 else None,
         session_timeout_ms=session_timeout_ms,
     )
 
@@ -195,18 +195,18 @@ def _consumer_member(source: Source, at_ms: int, key: bytes, value: bytes | None
 def _share_member(source: Source, at_ms: int, key: bytes, value: bytes | None) -> ModernMember:
     group, member_id, _ = _strings(key, 2)
     if value is None:
-        return ModernMember(source, at_ms, group, Kind.SHARE, member_id, gone=True)
-    said = _message(ShareGroupMemberMetadataValue, value)
+        return ModernMember(source, at_ms, group, Kind.SHARE, member_id, deleted=True)
+    decoded = _message(ShareGroupMemberMetadataValue, value)
     return ModernMember(
         source,
         at_ms,
         group,
         Kind.SHARE,
         member_id,
-        gone=False,
-        client_id=said.client_id,
-        host=said.client_host,
-        topics=tuple(sorted(said.subscribed_topic_names)),
+        deleted=False,
+        client_id=decoded.client_id,
+        host=decoded.client_host,
+        topics=tuple(sorted(decoded.subscribed_topic_names)),
     )
 
 
@@ -244,13 +244,13 @@ def _consumer_current(source: Source, at_ms: int, key: bytes, value: bytes | Non
     group, member_id, _ = _strings(key, 2)
     if value is None:
         return CurrentAssignment(source, at_ms, group, Kind.CONSUMER, member_id, None, {}, {})
-    said = _message(ConsumerGroupCurrentMemberAssignmentValue, value)
+    decoded = _message(ConsumerGroupCurrentMemberAssignmentValue, value)
     assigned, revoking = (
-        _partitions(said.assigned_partitions),
-        _partitions(said.partitions_pending_revocation),
+        _partitions(decoded.assigned_partitions),
+        _partitions(decoded.partitions_pending_revocation),
     )
     return CurrentAssignment(
-        source, at_ms, group, Kind.CONSUMER, member_id, said.member_epoch, assigned, revoking
+        source, at_ms, group, Kind.CONSUMER, member_id, decoded.member_epoch, assigned, revoking
     )
 
 
@@ -258,9 +258,9 @@ def _share_current(source: Source, at_ms: int, key: bytes, value: bytes | None) 
     group, member_id, _ = _strings(key, 2)
     if value is None:
         return CurrentAssignment(source, at_ms, group, Kind.SHARE, member_id, None, {}, {})
-    said = _message(ShareGroupCurrentMemberAssignmentValue, value)
-    assigned = _partitions(said.assigned_partitions)
-    return CurrentAssignment(source, at_ms, group, Kind.SHARE, member_id, said.member_epoch, assigned, {})
+    decoded = _message(ShareGroupCurrentMemberAssignmentValue, value)
+    assigned = _partitions(decoded.assigned_partitions)
+    return CurrentAssignment(source, at_ms, group, Kind.SHARE, member_id, decoded.member_epoch, assigned, {})
 
 
 def _regex(source: Source, at_ms: int, key: bytes, value: bytes | None) -> RegexResolved:

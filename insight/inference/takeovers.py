@@ -30,11 +30,11 @@ class Takeover(NamedTuple):
     at_ms: int
     left: str
     """The process before, as CLIENT_ID@HOST,"""
-    came: str
+    taken_by: str
     """and the one that has it."""
     alive: bool
     """The one before had committed until then, as usual."""
-    told: Rebalance
+    rebalance: Rebalance
 
 
 class Takeovers(Restorable):
@@ -47,18 +47,23 @@ class Takeovers(Restorable):
         self._out = out
         self._taken = []
 
-    def add(self, old: Member, new: Member, told: Rebalance) -> None:
+    def add(self, old: Member, new: Member, rebalance: Rebalance) -> None:
         """One more, before the commits' generation ends."""
-        alive = self.was_alive(old, told.at_ms) is True
-        self._taken.append(Takeover(new.instance_id or "", told.at_ms, _place(old), _place(new), alive, told))
+        alive = self.was_alive(old, rebalance.at_ms) is True
+        self._taken.append(
+            Takeover(new.instance_id or "", rebalance.at_ms, _place(old), _place(new), alive, rebalance)
+        )
         del self._taken[:-_REMEMBERED]
 
-    def committed(self, told: Rebalance) -> None:
+    def committed(self, rebalance: Rebalance) -> None:
         """The first commit after one of them has come."""
-        self._taken = [one._replace(told=told) if one.told.id == told.id else one for one in self._taken]
+        self._taken = [
+            one._replace(rebalance=rebalance) if one.rebalance.id == rebalance.id else one
+            for one in self._taken
+        ]
 
-    def judge(self, said: Verdict, change: Change) -> Verdict:
-        """The cause of a change with static members that came back: `said`, or two processes with one
+    def judge(self, conclusion: Verdict, change: Change) -> Verdict:
+        """The cause of a change with static members that came back: `conclusion`, or two processes with one
         instance id.
 
         Apache Kafka keeps client id and host of the first one, so that these do not show it; commits that
@@ -71,26 +76,32 @@ class Takeovers(Restorable):
                 for one in self._taken
                 if one.instance_id == instance_id and change.at_ms - one.at_ms <= _FENCING_MS
             ]
-            left, came, alive = _place(old), _place(new), self.was_alive(old, change.at_ms)
-            if said.confidence is Confidence.LIKELY and alive is not False:
+            left, taken_by, alive = _place(old), _place(new), self.was_alive(old, change.at_ms)
+            if conclusion.confidence is Confidence.LIKELY and alive is not False:
                 doubt = "nothing shows that the process before it had ended: another one would look the same"
-                said = said._replace(confidence=Confidence.POSSIBLE, evidence=(*said.evidence, doubt))
+                conclusion = conclusion._replace(
+                    confidence=Confidence.POSSIBLE, evidence=(*conclusion.evidence, doubt)
+                )
             if not earlier:
                 continue
             times = f"{count(len(earlier) + 1, 'takeover')} in {seconds(change.at_ms - earlier[0].at_ms)}"
-            back = left != came and any(came in (one.left, one.came) for one in earlier)
+            back = left != taken_by and any(taken_by in (one.left, one.taken_by) for one in earlier)
             if back or (alive and earlier[-1].alive):
-                how = f"went from {left} back to {came}" if back else "was taken from one that was committing"
+                how = (
+                    f"went from {left} back to {taken_by}"
+                    if back
+                    else "was taken from one that was committing"
+                )
                 text = f"instance id {instance_id} {how}: {times}"
-                said = Verdict(Cause.INSTANCE_FENCED, Confidence.LIKELY, (text,), (new.member_id,))
+                conclusion = Verdict(Cause.INSTANCE_FENCED, Confidence.LIKELY, (text,), (new.member_id,))
                 self._were_twice(earlier, text)
             elif len(earlier) >= 2:
                 text = (
                     f"instance id {instance_id} was taken over again and again: {times}, by two processes or "
                     "by one that restarts"
                 )
-                said = Verdict(Cause.INSTANCE_FENCED, Confidence.POSSIBLE, (text,), (new.member_id,))
-        return said
+                conclusion = Verdict(Cause.INSTANCE_FENCED, Confidence.POSSIBLE, (text,), (new.member_id,))
+        return conclusion
 
     def was_alive(self, member: Member, at_ms: int) -> bool | None:
         """Whether it had committed until then, as usual; None where that is not known."""
@@ -106,21 +117,21 @@ class Takeovers(Restorable):
     def _were_twice(self, earlier: Sequence[Takeover], text: str) -> None:
         """Correct rebalances that looked like restarts."""
         for one in earlier:
-            if one.told.cause is Cause.STATIC_MEMBER_REPLACED:
-                gone = {
-                    member_id: gone._replace(why=Departure.FENCED)
-                    for member_id, gone in one.told.left.items()
-                    if gone.why is Departure.RESTARTED
+            if one.rebalance.cause is Cause.STATIC_MEMBER_REPLACED:
+                fenced = {
+                    member_id: finding._replace(why=Departure.FENCED)
+                    for member_id, finding in one.rebalance.left.items()
+                    if finding.why is Departure.RESTARTED
                 }
-                told = replace(
-                    one.told,
+                corrected = replace(
+                    one.rebalance,
                     cause=Cause.INSTANCE_FENCED,
                     confidence=Confidence.LIKELY,
-                    evidence=(*one.told.evidence, f"later {text}"),
-                    left={**one.told.left, **gone},
+                    evidence=(*one.rebalance.evidence, f"later {text}"),
+                    left={**one.rebalance.left, **fenced},
                 )
-                self._taken[self._taken.index(one)] = one._replace(told=told)
-                self._out.append(told)
+                self._taken[self._taken.index(one)] = one._replace(rebalance=corrected)
+                self._out.append(corrected)
 
 
 def _place(one: Member) -> str:

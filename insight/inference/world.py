@@ -55,8 +55,8 @@ class World(Restorable):
 
     def session_timeouts(self, fact: SessionTimeouts) -> None:
         """The brokers' settings."""
-        said = {Kind.CONSUMER: fact.consumer_ms, Kind.SHARE: fact.share_ms}
-        now = {kind: session_ms for kind, session_ms in said.items() if session_ms is not None}
+        timeouts = {Kind.CONSUMER: fact.consumer_ms, Kind.SHARE: fact.share_ms}
+        now = {kind: session_ms for kind, session_ms in timeouts.items() if session_ms is not None}
         self.changed |= now != self._sessions
         self._sessions = now
 
@@ -103,18 +103,18 @@ class World(Restorable):
         self._seen = {key: event for key, event in self._seen.items() if event.at_ms >= since_ms}
         return moved
 
-    def journalled(self, said: Event, topic: str) -> None:
+    def journalled(self, event: Event, topic: str) -> None:
         """An event that the journal reports. A change of a topic that polls see, too, is one event: this
         one."""
         if topic:
-            seen = self._seen.pop((said.kind, topic), None)
+            seen = self._seen.pop((event.kind, topic), None)
             if seen is None:
-                self._journalled[said.kind, topic] = said.at_ms
+                self._journalled[event.kind, topic] = event.at_ms
                 if len(self._journalled) > _JOURNALLED_MAX:
                     del self._journalled[next(iter(self._journalled))]
             else:
-                said = said._replace(id=seen.id)
-        self._out.append(said)
+                event = event._replace(id=seen.id)
+        self._out.append(event)
 
     def topic_changes(self, since_ms: int, until_ms: int) -> dict[str, tuple[int, int]]:
         """Topics whose partitions changed then: how many they had, and have."""
@@ -164,9 +164,9 @@ class World(Restorable):
         name, at_ms, kind, broker, partitions = event
         topic = "the groups' topic" if fact.is_node else "__consumer_offsets"
         groups = f"the groups of {count(len(partitions), 'partition')} of {topic}"
-        who = f"{'Node' if fact.is_node else 'Broker'} {broker}"
-        says = "does not answer" if kind is EventKind.COORDINATOR_AWAY else "coordinates now"
-        self._out.append(Event(name, "", at_ms, kind, f"{who} {says}: {groups}."))
+        server = f"{'Node' if fact.is_node else 'Broker'} {broker}"
+        state = "does not answer" if kind is EventKind.COORDINATOR_AWAY else "coordinates now"
+        self._out.append(Event(name, "", at_ms, kind, f"{server} {state}: {groups}."))
 
     def coordinator_changed_ms(self, partition: int, since_ms: int, until_ms: int) -> int | None:
         """When the coordinator of a partition's groups was last seen away, back or another then."""

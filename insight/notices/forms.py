@@ -42,8 +42,8 @@ def link_of(page: str | None, group: str, cluster_name: str) -> str:
     if page is None:
         return ""
     view = f"#/group/{quote(group, safe='', errors='replace')}" if group else "#/" if cluster_name else ""
-    asked = f"?cluster={quote(cluster_name, safe='', errors='replace')}" if cluster_name else ""
-    return f"{page}{view}{asked}"
+    query = f"?cluster={quote(cluster_name, safe='', errors='replace')}" if cluster_name else ""
+    return f"{page}{view}{query}"
 
 
 def as_json(notice: Notice) -> Json:

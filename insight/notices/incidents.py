@@ -27,7 +27,7 @@ Key = tuple[str, str]
 class _Open:
     since_ms: int
     seen_ms: int
-    told: bool
+    notified: bool
 
 
 class Incidents:
@@ -39,31 +39,31 @@ class Incidents:
         self._again_ms = again_ms
         self._open: dict[Key, _Open] = {}
 
-    def restore(self, told: Iterable[Event]) -> None:
+    def restore(self, notified: Iterable[Event]) -> None:
         """Take these events of `look` as notified already, those of an earlier watcher included."""
-        for one in told:
+        for one in notified:
             title, _, since_ms = one.id.removeprefix(_prefix(one.group)).rpartition("-")
             if one.kind is EventKind.INCIDENT and title and since_ms.isdecimal():
-                self._open[one.group, title] = _Open(int(since_ms), one.at_ms, told=True)
+                self._open[one.group, title] = _Open(int(since_ms), one.at_ms, notified=True)
 
     def look(self, found: Mapping[Key, Problem], now_ms: int) -> list[Event]:
         """The incidents to notify people of now, of all current problems."""
         for key, one in [*self._open.items()]:
-            if key not in found and (not one.told or now_ms - one.seen_ms >= self._again_ms):
+            if key not in found and (not one.notified or now_ms - one.seen_ms >= self._again_ms):
                 del self._open[key]
-        told = []
+        notified = []
         for key, problem in found.items():
-            known = self._open.setdefault(key, _Open(now_ms, now_ms, told=False))
+            known = self._open.setdefault(key, _Open(now_ms, now_ms, notified=False))
             known.seen_ms = now_ms
-            if not known.told and now_ms - known.since_ms >= self._quiet_ms:
-                known.told = True
+            if not known.notified and now_ms - known.since_ms >= self._quiet_ms:
+                known.notified = True
                 event_id = f"{_prefix(problem.group)}{problem.title}-{known.since_ms}"
-                told.append(Event(event_id, problem.group, now_ms, EventKind.INCIDENT, problem.text))
-        return told
+                notified.append(Event(event_id, problem.group, now_ms, EventKind.INCIDENT, problem.text))
+        return notified
 
     def waiting(self) -> set[str]:
         """Groups with a problem of which people have not been notified yet."""
-        return {group for (group, _), one in self._open.items() if not one.told}
+        return {group for (group, _), one in self._open.items() if not one.notified}
 
 
 def _prefix(group: str) -> str:

@@ -45,8 +45,8 @@ class Kept:
 
     def over(self, target: str, incident: Event) -> None:
         """It was sent or given up: it is not sent again."""
-        told = self._thread.submit(self._put, [KeptNotice(target, incident, over=True)])
-        told.add_done_callback(partial(self._said, target))
+        future = self._thread.submit(self._put, [KeptNotice(target, incident, over=True)])
+        future.add_done_callback(partial(self._stored, target))
 
     def forget(self, notices: Iterable[KeptNotice]) -> Future[None]:
         """Those that are over, and whose incident is in the history. The future raises HistoryError."""
@@ -93,8 +93,8 @@ class Kept:
             raise HistoryError(sentence(self._path, error)) from error
         return found
 
-    def _said(self, target: str, told: Future[None]) -> None:
-        if (error := told.exception()) is not None:
+    def _stored(self, target: str, future: Future[None]) -> None:
+        if (error := future.exception()) is not None:
             self._on_trouble(f"a notice to {target} may be sent again: {str(error).rstrip('.')}")
 
 

@@ -14,7 +14,7 @@ from ringleader.insight.history.history import DEAD
 from ringleader.insight.model import Confidence, Event, EventKind, Kind
 from ringleader.insight.notices.incidents import Key, Problem
 
-TOLD = (Confidence.EXACT, Confidence.CERTAIN, Confidence.LIKELY)
+NOTIFIED = (Confidence.EXACT, Confidence.CERTAIN, Confidence.LIKELY)
 EVIDENCE_MAX = 5
 """Sentences of it in a notice."""
 RARELY = 10
@@ -35,7 +35,7 @@ class Lookout:
         self._found: dict[str, list[Problem]] = {}
         self._ended = Flag()
 
-    def told(self, since_ms: int) -> list[Event]:
+    def incidents(self, since_ms: int) -> list[Event]:
         """The incidents in the history since then. Raises HistoryError."""
         events = self._opened().events(since_ms=since_ms)
         return [one for one in events if one.kind is EventKind.INCIDENT]
@@ -45,9 +45,9 @@ class Lookout:
         history = self._opened()
         moved = self._moved(history) | again
         living = {one.group for one in history.groups() if one.state != DEAD and one.kind is not Kind.SHARE}
-        for gone in self._looked.keys() - living:
-            del self._looked[gone]
-            self._found.pop(gone, None)
+        for left in self._looked.keys() - living:
+            del self._looked[left]
+            self._found.pop(left, None)
         for group in sorted(living):
             if self._ended.is_set():
                 break
@@ -97,7 +97,7 @@ class Lookout:
 def problems(past: Past, thresholds: Thresholds) -> Iterator[Problem]:
     """Of one group."""
     for finding in advise(past, thresholds, replay=False).findings:
-        if finding.confidence in TOLD:
+        if finding.confidence in NOTIFIED:
             yield Problem(past.group, finding.pattern.value, _text(finding))
     if (left := _unread(past)) is not None:
         since_ms, records = left
@@ -110,11 +110,14 @@ def problems(past: Past, thresholds: Thresholds) -> Iterator[Problem]:
 
 def _text(finding: Finding) -> str:
     doubt = ", likely" if finding.confidence is Confidence.LIKELY else ""
-    said = [f"{finding.pattern.value.capitalize()}{doubt}: {finding.text}", *finding.evidence[:EVIDENCE_MAX]]
+    sentences = [
+        f"{finding.pattern.value.capitalize()}{doubt}: {finding.text}",
+        *finding.evidence[:EVIDENCE_MAX],
+    ]
     for change in finding.changes[:1]:
         now = f" (now {change.now})" if change.now else ""
-        said.append(f"Change {change.setting}: {change.value}{now}.")
-    return " ".join(said)
+        sentences.append(f"Change {change.setting}: {change.value}{now}.")
+    return " ".join(sentences)
 
 
 def _unread(past: Past) -> tuple[int, int] | None:

@@ -115,10 +115,10 @@ class Notifier:
         kept = await asyncio.wrap_future(self._kept.all())
         since_ms = at_ms - self._settings.again_ms - self._settings.window_ms
         since_ms = min((since_ms, *(one.incident.at_ms for one in kept)))
-        told = await self._ask(partial(self._lookout.told, since_ms))
-        known = {one.id for one in told}
+        notified = await self._ask(partial(self._lookout.incidents, since_ms))
+        known = {one.id for one in notified}
         lost = {one.incident.id: one.incident for one in kept if one.incident.id not in known}
-        self._incidents.restore([*told, *lost.values()])
+        self._incidents.restore([*notified, *lost.values()])
         if lost:
             self._note(lost.values())
         self._over_now += [one for one in kept if one.over]
@@ -142,11 +142,11 @@ class Notifier:
         if not self._over_now:
             return
         since_ms = min(one.incident.at_ms for one in self._over_now)
-        known = {one.id for one in await self._ask(partial(self._lookout.told, since_ms))}
-        gone = [one for one in self._over_now if one.incident.id in known]
-        if gone:
-            await asyncio.wrap_future(self._kept.forget(gone))
-            self._over_now = [one for one in self._over_now if one not in gone]
+        known = {one.id for one in await self._ask(partial(self._lookout.incidents, since_ms))}
+        stored = [one for one in self._over_now if one.incident.id in known]
+        if stored:
+            await asyncio.wrap_future(self._kept.forget(stored))
+            self._over_now = [one for one in self._over_now if one not in stored]
 
     async def _ask(self, question: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._thread, question)
@@ -188,7 +188,7 @@ class Queue:
         self._say = say
         self._waiting: deque[tuple[Notice, float]] = deque()
         """Each with when it came, by the monotonic clock."""
-        self._came = asyncio.Event()
+        self._arrived = asyncio.Event()
 
     def put(self, notice: Notice, age_s: float = 0) -> None:
         """Send it when its turn comes; where too many wait, give it up. `age_s`: how long it has waited, of a
@@ -197,7 +197,7 @@ class Queue:
             self.give_up(notice, f"{self._max} others wait")
             return
         self._waiting.append((notice, time.monotonic() - age_s))
-        self._came.set()
+        self._arrived.set()
 
     def leave(self) -> None:
         """All that wait, to the next watcher."""
@@ -211,8 +211,8 @@ class Queue:
     async def run(self) -> None:
         """Send them, one after the other, until cancelled."""
         while True:
-            await self._came.wait()
-            self._came.clear()
+            await self._arrived.wait()
+            self._arrived.clear()
             while self._waiting:
                 why = await self._send(*self._waiting[0])
                 notice, _ = self._waiting.popleft()
@@ -221,7 +221,7 @@ class Queue:
                 else:
                     self._over(self.target.name, notice.incident)
 
-    async def _send(self, notice: Notice, came_s: float) -> str:
+    async def _send(self, notice: Notice, queued_s: float) -> str:
         """ "" once it is sent, else why it is given up."""
         pause_s = FIRST_PAUSE_S
         while True:
@@ -238,7 +238,7 @@ class Queue:
             else:
                 return ""
             wait_s = max(pause_s, after_s)
-            if time.monotonic() + wait_s - came_s > self._deadline_s:
+            if time.monotonic() + wait_s - queued_s > self._deadline_s:
                 return f"tried for {length(self._deadline_s * 1000)}, {why}"
             await asyncio.sleep(wait_s)
             pause_s = min(2 * pause_s, LONGEST_PAUSE_S)

@@ -112,8 +112,8 @@ def _mail(settings: NoticeSettings, notice: Notice) -> None:
     except smtplib.SMTPRecipientsRefused as error:
         _refused(error.recipients)
     except smtplib.SMTPResponseException as error:
-        said = error.smtp_error.decode(errors="replace") if isinstance(error.smtp_error, bytes) else ""
-        text = f"SMTP {error.smtp_code} {' '.join(said.split())[:200]}".strip()
+        answer = error.smtp_error.decode(errors="replace") if isinstance(error.smtp_error, bytes) else ""
+        text = f"SMTP {error.smtp_code} {' '.join(answer.split())[:200]}".strip()
         raise (RefusedError if error.smtp_code >= 500 else NotSentError)(text) from None
     except smtplib.SMTPNotSupportedError as error:
         raise RefusedError(_reason(error)) from None

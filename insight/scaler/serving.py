@@ -39,7 +39,7 @@ class ScalerError(Exception):
     """The server cannot be as it was asked for."""
 
 
-class Asked(NamedTuple):
+class Trigger(NamedTuple):
     """A trigger's metadata."""
 
     group: str
@@ -48,13 +48,13 @@ class Asked(NamedTuple):
     active_above: int
 
 
-def asked(metadata: Mapping[str, str]) -> Asked:
+def trigger_of(metadata: Mapping[str, str]) -> Trigger:
     """Raises ValueError: one sentence for the operator."""
     group = metadata.get("group", "")
     if not group:
         raise ValueError("the trigger has no `group`")
     topics = frozenset(filter(None, (one.strip() for one in metadata.get("topics", "").split(","))))
-    return Asked(
+    return Trigger(
         group,
         topics,
         _count(metadata, "lagThreshold", RECORDS_PER_MEMBER, 1),
@@ -127,12 +127,12 @@ class _Scaler:
 
     async def is_active(self, request: Any, context: grpc.aio.ServicerContext) -> Any:
         """Whether there is work at all: KEDA goes from no replica to one and back by it."""
-        wanted = await self._asked(request, context)
+        wanted = await self._trigger(request, context)
         return message("IsActiveResponse")(result=await self._active(wanted, context))
 
     async def stream_is_active(self, request: Any, context: grpc.aio.ServicerContext) -> AsyncIterator[Any]:
         """The same for a trigger of type `external-push`: at once, and when it changes."""
-        wanted = await self._asked(request, context)
+        wanted = await self._trigger(request, context)
         before: bool | None = None
         while True:
             now = await self._active(wanted, context)
@@ -143,23 +143,23 @@ class _Scaler:
 
     async def metric_spec(self, request: Any, context: grpc.aio.ServicerContext) -> Any:
         """One metric, members, of which each replica is to have one."""
-        wanted = await self._asked(request, context)
+        wanted = await self._trigger(request, context)
         spec = message("MetricSpec")(metricName=_metric(wanted), targetSize=1)
         return message("GetMetricSpecResponse")(metricSpecs=[spec])
 
     async def metrics(self, request: Any, context: grpc.aio.ServicerContext) -> Any:
         """Its value."""
-        wanted = await self._asked(request.scaledObjectRef, context)
+        wanted = await self._trigger(request.scaledObjectRef, context)
         found = await self._demand(wanted, context)
         value = message("MetricValue")(metricName=_metric(wanted), metricValue=found.members)
         return message("GetMetricsResponse")(metricValues=[value])
 
     # ---- inside ----
 
-    async def _asked(self, reference: Any, context: grpc.aio.ServicerContext) -> Asked:
+    async def _trigger(self, reference: Any, context: grpc.aio.ServicerContext) -> Trigger:
         metadata = dict(reference.scalerMetadata)
         try:
-            wanted = asked(metadata)
+            wanted = trigger_of(metadata)
         except ValueError as error:
             where = f"{reference.namespace}/{reference.name}"
             logger.warning("the trigger of %s is refused: %s", where, error)
@@ -170,11 +170,11 @@ class _Scaler:
                 logger.warning("a trigger's %r means nothing here; known: %s", name, ", ".join(sorted(KNOWN)))
         return wanted
 
-    async def _active(self, wanted: Asked, context: grpc.aio.ServicerContext) -> bool:
+    async def _active(self, wanted: Trigger, context: grpc.aio.ServicerContext) -> bool:
         found = await self._demand(wanted, context)
         return found.lag > wanted.active_above or (found.members > 0 and found.lag == 0)
 
-    async def _demand(self, wanted: Asked, context: grpc.aio.ServicerContext) -> Demand:
+    async def _demand(self, wanted: Trigger, context: grpc.aio.ServicerContext) -> Demand:
         now_ms = wall_ms()
 
         def look(history: History) -> Demand | str:
@@ -203,13 +203,13 @@ async def _unavailable(context: Any, why: str) -> NoReturn:
     raise AssertionError("abort raises")
 
 
-def _metric(wanted: Asked) -> str:
+def _metric(wanted: Trigger) -> str:
     return f"ringleader-members-{wanted.group}"
 
 
 def _handlers(scaler: _Scaler) -> Any:
-    def handler(kind: Any, function: Any, asked_as: str) -> Any:
-        return kind(function, message(asked_as).FromString, lambda answer: answer.SerializeToString())
+    def handler(kind: Any, function: Any, request_name: str) -> Any:
+        return kind(function, message(request_name).FromString, lambda answer: answer.SerializeToString())
 
     unary, stream = grpc.unary_unary_rpc_method_handler, grpc.unary_stream_rpc_method_handler
     return grpc.method_handlers_generic_handler(

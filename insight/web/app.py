@@ -26,7 +26,7 @@ from ringleader.insight.web.desk import BusyError
 from ringleader.insight.web.guard import SIGN_IN, Guard, refusal
 from ringleader.insight.web.live import VIEWERS_MAX
 from ringleader.insight.web.metrics import exposition
-from ringleader.insight.web.params import AskedWronglyError, Params, mark_of
+from ringleader.insight.web.params import BadRequestError, Params, mark_of
 from ringleader.insight.web.questions import QUESTIONS, SLOW, NotFoundError, Question, deploys, findings
 from ringleader.insight.web.requests import json_body
 from ringleader.insight.web.resets import Resets
@@ -35,9 +35,9 @@ from ringleader.insight.web.sources import CLUSTER, Place, Places
 STATIC = Path(__file__).parent / "static"
 
 Handler = Callable[[Request], Awaitable[Response]]
-Asked = Mapping[str, str]
+Query = Mapping[str, str]
 """The parameters of a request, but for the cluster."""
-OfOne = Callable[[Place, Asked, Request], Awaitable[Response]]
+OfOne = Callable[[Place, Query, Request], Awaitable[Response]]
 """Answers from one cluster."""
 
 
@@ -57,7 +57,7 @@ def application(
         "findings": partial(findings, thresholds=thresholds),
         "deploys": partial(deploys, thresholds=thresholds),
     }
-    asked = {
+    handlers = {
         name: partial(_question, name in SLOW, set_up.get(name, question), allowed)
         for name, (question, allowed) in QUESTIONS.items()
     }
@@ -73,7 +73,7 @@ def application(
             Route(SIGN_IN, _of_one(places, resets.session)),
             Route("/api/reset", _of_one(places, resets.look)),
             Route("/api/reset", _of_one(places, resets.carry_out), methods=["POST"]),
-            *(Route(f"/api/{name}", _of_one(places, handler)) for name, handler in asked.items()),
+            *(Route(f"/api/{name}", _of_one(places, handler)) for name, handler in handlers.items()),
             Route("/api/{rest:path}", _nothing),
             Mount("/static", StaticFiles(directory=STATIC)),
         ],
@@ -88,8 +88,8 @@ def _of_one(places: Places, handler: OfOne) -> Handler:
     """Answers from the cluster that the request names."""
 
     async def answer(request: Request) -> Response:
-        place, asked = places.pick(request.query_params)
-        return await handler(place, asked, request)
+        place, query = places.pick(request.query_params)
+        return await handler(place, query, request)
 
     return _answering(answer)
 
@@ -100,7 +100,7 @@ def _answering(handler: Handler) -> Handler:
     async def answer(request: Request) -> Response:
         try:
             return await handler(request)
-        except AskedWronglyError as error:
+        except BadRequestError as error:
             return refusal(error.status, str(error))
         except NotFoundError as error:
             return refusal(404, str(error))
@@ -113,9 +113,9 @@ def _answering(handler: Handler) -> Handler:
 
 
 async def _question(
-    slow: bool, question: Question, allowed: tuple[str, ...], place: Place, asked: Asked, _request: Request
+    slow: bool, question: Question, allowed: tuple[str, ...], place: Place, query: Query, _request: Request
 ) -> Response:
-    params = Params(asked, allowed)
+    params = Params(query, allowed)
 
     def ask(history: History) -> bytes:
         return _encoded(question(history, params, wall_ms()))
@@ -123,9 +123,9 @@ async def _question(
     return _json(await (place.slow if slow else place.desk).ask(ask))
 
 
-async def _mark(place: Place, asked: Asked, request: Request) -> Response:
+async def _mark(place: Place, query: Query, request: Request) -> Response:
     """Takes the mark of a deploy: a JSON object with `what`, `group` and `label`."""
-    Params(asked, ())
+    Params(query, ())
     if (note := place.source.note) is None:
         return refusal(403, "No watcher runs with this page, so nothing can be written.")
     kind, group, label = mark_of(await json_body(request, ("what", "group", "label")))
@@ -137,8 +137,8 @@ async def _mark(place: Place, asked: Asked, request: Request) -> Response:
     return Response(_encoded(entry(event)), 201, media_type="application/json")
 
 
-async def _groups(place: Place, asked: Asked, _request: Request) -> Response:
-    live, params = place.live, Params(asked, ("gone",))
+async def _groups(place: Place, query: Query, _request: Request) -> Response:
+    live, params = place.live, Params(query, ("gone",))
     if not live.ready:
         return refusal(503, f"The history cannot be read: {live.trouble or 'it is being opened'}.")
     gone = params.flag("gone", False)
@@ -158,8 +158,8 @@ async def _clusters(places: Places, request: Request) -> Response:
     return _json(_encoded({"clusters": rows, "now_ms": now_ms}))
 
 
-async def _live(places: Places, place: Place, asked: Asked, request: Request) -> Response:
-    Params(asked, ())
+async def _live(places: Places, place: Place, query: Query, request: Request) -> Response:
+    Params(query, ())
     if sum(one.live.viewers for one in places.all) >= VIEWERS_MAX:
         return refusal(503, "Too many pages look on already: close one.")
     last = request.headers.get("last-event-id", "")
@@ -178,7 +178,7 @@ async def _health(places: Places, request: Request) -> Response:
     if not places.named or CLUSTER in request.query_params:
         try:
             place, _ = places.pick(request.query_params)
-        except AskedWronglyError as error:
+        except BadRequestError as error:
             return refusal(400, str(error))
         body = _healthy(place)
     else:

@@ -76,10 +76,10 @@ def page_tls(certificate: Path | None, client_authority: Path | None = None) -> 
             )
         )
     except ValueError as error:
-        said = str(error)
+        text = str(error)
     for name, word in _TLS_WORDS.items():
-        said = said.replace(name, word)
-    raise ValueError(said)
+        text = text.replace(name, word)
+    raise ValueError(text)
 
 
 def check_access(
@@ -163,15 +163,15 @@ class Guard:
             return refusal(
                 421, "This is not a name of this page: ask by address, or start it with --page-name."
             )
-        asks = path.startswith("/api/") or path == "/metrics"
-        if asks and request.headers.get("sec-fetch-site") in ("cross-site", "same-site"):
+        is_api = path.startswith("/api/") or path == "/metrics"
+        if is_api and request.headers.get("sec-fetch-site") in ("cross-site", "same-site"):
             return refusal(403, "Another site's page may not ask here.")
         if request.method not in ("GET", "HEAD") and not _from_here(request):
             return refusal(403, "Another site's page may not change anything here.")
         if path == SIGN_IN and request.method == "POST":
             return await self._sign_in(request)
         shown = next((one for one in self._tokens if self._knows(request, one)), None)
-        if asks and self._token is not None and shown is None:
+        if is_api and self._token is not None and shown is None:
             return refusal(401, "The token is missing: Authorization: Bearer TOKEN, or sign in on the page.")
         request.scope[MAY_RESET] = shown is not None and shown == self._reset_token
         return None

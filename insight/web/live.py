@@ -57,7 +57,7 @@ class Live:
         self._desk = desk
         self._source = source
         self._kept: deque[_Message] = deque(maxlen=KEPT_MAX)
-        self._told = asyncio.Event()
+        self._news = asyncio.Event()
         """Replaced with every message."""
         self._ended = False
         # Numbers of another process' messages are not ours: they begin with the time.
@@ -87,7 +87,7 @@ class Live:
     def end(self) -> None:
         """Send all viewers away."""
         self._ended = True
-        self._told.set()
+        self._news.set()
 
     async def messages(self, after: int | None) -> AsyncIterator[str]:
         """Server-sent events from now on, or after the one of that number."""
@@ -101,12 +101,12 @@ class Live:
                 yield _sse(number, "hello", {})
             yield _sse(number, "cluster", self.status())
             while not self._ended:
-                told = self._told
+                news = self._news
                 for message in [one for one in self._kept if one.number > number]:
                     number = message.number
                     yield message.text
                 try:
-                    await asyncio.wait_for(told.wait(), KEEP_ALIVE_S)
+                    await asyncio.wait_for(news.wait(), KEEP_ALIVE_S)
                 except TimeoutError:
                     yield ": still here\n\n"
         finally:
@@ -133,8 +133,8 @@ class Live:
         now_ms = wall_ms()
         since_ms = now_ms - HOURS * HOUR_MS
 
-        def read(**asked: int) -> list[Rebalance]:
-            return history.rebalances(None, **asked)  # type: ignore[arg-type]
+        def read(**bounds: int) -> list[Rebalance]:
+            return history.rebalances(None, **bounds)  # type: ignore[arg-type]
 
         self.board.begin(history.groups(), pages(read, since_ms, now_ms + HOUR_MS))
         self._measure(history)
@@ -165,7 +165,7 @@ class Live:
             self._keep("rebalance", line(change))
         elif isinstance(change, GroupState):
             self._keep("group", self.board.row(change.group, wall_ms()))
-        elif change.kind is not EventKind.CLIENT_TOLD:
+        elif change.kind is not EventKind.CLIENT_REPORTED:
             self._keep("event", event_line(change))
 
     def _keep(self, kind: str, data: Json | None) -> None:
@@ -173,8 +173,8 @@ class Live:
         self._kept.append(_Message(self._number, _sse(self._number, kind, data)))
 
     def _wake(self) -> None:
-        self._told.set()
-        self._told = asyncio.Event()
+        self._news.set()
+        self._news = asyncio.Event()
 
     def _measure(self, history: History) -> None:
         self.oldest_ms = history.oldest_ms

@@ -16,7 +16,7 @@ LABEL_MAX = 200
 MARKS = {"begin": EventKind.DEPLOY_BEGAN, "end": EventKind.DEPLOY_ENDED}
 
 
-class AskedWronglyError(Exception):
+class BadRequestError(Exception):
     """The text says what to change."""
 
     def __init__(self, sentence: str, status: int = 400) -> None:
@@ -32,16 +32,16 @@ class Params:
         for name, value in given.items():
             if name not in allowed:
                 known = ", ".join(allowed) if allowed else "none"
-                raise AskedWronglyError(f"There is no parameter {name[:80]!r} here; there are: {known}.")
+                raise BadRequestError(f"There is no parameter {name[:80]!r} here; there are: {known}.")
             if len(value) > TEXT_MAX_CHARS:
-                raise AskedWronglyError(f"{name} may have {TEXT_MAX_CHARS} characters at most.")
+                raise BadRequestError(f"{name} may have {TEXT_MAX_CHARS} characters at most.")
         self._given = given
 
     def text(self, name: str) -> str:
         """One that has to be there."""
         value = self._given.get(name, "")
         if not value:
-            raise AskedWronglyError(f"Say which {name}: ?{name}=...")
+            raise BadRequestError(f"Say which {name}: ?{name}=...")
         return value
 
     def optional(self, name: str) -> str | None:
@@ -53,17 +53,17 @@ class Params:
         value = self._given.get(name)
         if not value:
             if default is None:
-                raise AskedWronglyError(f"Say which {name}: ?{name}=...")
+                raise BadRequestError(f"Say which {name}: ?{name}=...")
             return default
         if not (value.isascii() and value.isdigit() and low <= int(value) <= high):
-            raise AskedWronglyError(f"{name} is a whole number from {low} to {high}, not {value[:40]!r}.")
+            raise BadRequestError(f"{name} is a whole number from {low} to {high}, not {value[:40]!r}.")
         return int(value)
 
     def flag(self, name: str, default: bool) -> bool:
         """true or false."""
         value = self._given.get(name, "true" if default else "false")
         if value not in ("true", "false"):
-            raise AskedWronglyError(f"{name} is true or false, not {value[:40]!r}.")
+            raise BadRequestError(f"{name} is true or false, not {value[:40]!r}.")
         return value == "true"
 
     def time_ms(self, name: str) -> int | None:
@@ -76,19 +76,19 @@ class Params:
         try:
             found = datetime.fromisoformat(value)
         except ValueError:
-            raise AskedWronglyError(
+            raise BadRequestError(
                 f"{name} is Unix time in ms or 2026-01-31T12:00:00Z, not {value[:40]!r}."
             ) from None
         return round((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp() * 1000)
 
 
-def mark_of(told: Mapping[str, Any]) -> tuple[EventKind, str, str]:
+def mark_of(body: Mapping[str, Any]) -> tuple[EventKind, str, str]:
     """Kind, group ("" for all) and label of the mark of a deploy. Raises AskedWronglyError."""
-    what, group, label = told.get("what"), told.get("group", ""), told.get("label", "")
+    what, group, label = body.get("what"), body.get("group", ""), body.get("label", "")
     if what not in MARKS:
-        raise AskedWronglyError("what is begin or end.")
+        raise BadRequestError("what is begin or end.")
     if not isinstance(group, str) or not isinstance(label, str):
-        raise AskedWronglyError("group and label are texts.")
+        raise BadRequestError("group and label are texts.")
     if len(label) > LABEL_MAX or not label.isprintable():
-        raise AskedWronglyError(f"A label has at most {LABEL_MAX} printable characters.")
+        raise BadRequestError(f"A label has at most {LABEL_MAX} printable characters.")
     return MARKS[what], group, label

@@ -15,7 +15,7 @@ from ringleader.insight.history import History
 from ringleader.insight.model import EventKind, Lag, Rebalance, TopicPartition
 from ringleader.insight.plain import Json, plain
 from ringleader.insight.web import lanes
-from ringleader.insight.web.params import AskedWronglyError, Params
+from ringleader.insight.web.params import BadRequestError, Params
 from ringleader.insight.web.values import line, whole
 
 REBALANCES_MAX = 2_000
@@ -55,14 +55,14 @@ def group(history: History, params: Params, _now_ms: int) -> Json:
     if found is None:
         raise NotFoundError(f"No group {name!r} was seen.")
     known = {member.member_id: member.name for member in found.members}
-    told = history.reports(name)
+    reports = history.reports(name)
     return {
         **plain(found),
         "leader_name": known.get(found.leader, found.leader),
         "told": [
-            {"member_id": one, "at_ms": told[one].at_ms, "text": told[one].text}
+            {"member_id": one, "at_ms": reports[one].at_ms, "text": reports[one].text}
             for one in known
-            if one in told
+            if one in reports
         ],
     }
 
@@ -133,12 +133,12 @@ def timeline(history: History, params: Params, now_ms: int) -> Json:
     name = params.text("group")
     since_ms, until_ms = _day(params, now_ms)
     if since_ms >= until_ms:
-        raise AskedWronglyError("since has to be before until.")
+        raise BadRequestError("since has to be before until.")
     columns = params.number("columns", 1000, 10, COLUMNS_MAX)
     first = params.number("first", 0, 0, 1_000_000)
     by = params.optional("by") or "member"
     if by not in ("member", "partition"):
-        raise AskedWronglyError(f"by is member or partition, not {by[:40]!r}.")
+        raise BadRequestError(f"by is member or partition, not {by[:40]!r}.")
     # One that ended a bit later has its gap in this time; its end tells the cause.
     near = _near(history, name, since_ms, until_ms)
     owned = history.ownership(name, since_ms=since_ms, until_ms=until_ms)
@@ -164,7 +164,7 @@ def lag(history: History, params: Params, now_ms: int) -> Json:
     name = params.text("group")
     since_ms, until_ms = _day(params, now_ms)
     if since_ms >= until_ms:
-        raise AskedWronglyError("since has to be before until.")
+        raise BadRequestError("since has to be before until.")
     points = params.number("points", 300, 1, POINTS_MAX)
     width_ms = max((until_ms - since_ms) / points, 1)
     last: dict[TopicPartition, Lag] = {}
@@ -203,7 +203,7 @@ def events(history: History, params: Params, _now_ms: int) -> Json:
     since_ms, until_ms = _window(params)
     every = history.events(params.optional("group"), since_ms=since_ms, until_ms=until_ms)[::-1]
     # Reports of clients stand with their members: see `group`.
-    found = [one for one in every if one.kind is not EventKind.CLIENT_TOLD]
+    found = [one for one in every if one.kind is not EventKind.CLIENT_REPORTED]
     return {"events": plain(found[:EVENTS_MAX]), "more": len(found) > EVENTS_MAX}
 
 
@@ -261,7 +261,7 @@ def _day(params: Params, now_ms: int) -> tuple[int, int]:
 def _window(params: Params) -> tuple[int | None, int | None]:
     since_ms, until_ms = params.time_ms("since"), params.time_ms("until")
     if since_ms is not None and until_ms is not None and since_ms > until_ms:
-        raise AskedWronglyError("since has to be before until.")
+        raise BadRequestError("since has to be before until.")
     return since_ms, until_ms
 
 

@@ -31,7 +31,7 @@ from ringleader.host.clock import wall_ms
 from ringleader.host.printable import printable
 from ringleader.insight.model import Event, EventKind
 from ringleader.insight.web.guard import MAY_RESET, principal, refusal
-from ringleader.insight.web.params import AskedWronglyError, Params
+from ringleader.insight.web.params import BadRequestError, Params
 from ringleader.insight.web.requests import json_body
 from ringleader.insight.web.sources import Place
 
@@ -52,7 +52,7 @@ logger = logging.getLogger("ringleader.insight.web")
 
 class _Kept(NamedTuple):
     place: Place
-    who: str
+    user: str
     plan: Plan
     until_s: float
 
@@ -67,9 +67,9 @@ class Resets:
         self._turn = asyncio.Lock()
         """One after the other: what one looks at, another may not change meanwhile."""
 
-    async def look(self, place: Place, asked: Mapping[str, str], request: Request) -> Response:
+    async def look(self, place: Place, query: Mapping[str, str], request: Request) -> Response:
         """GET: without `to` whether the group can be reset and what it has committed, else a plan."""
-        params = Params(asked, PARAMETERS)
+        params = Params(query, PARAMETERS)
         group, to = params.text("group"), params.optional("to")
         if (no := self._closed(place, request)) is not None:
             return no
@@ -83,24 +83,24 @@ class Resets:
             lambda admin: self._planned(admin, place, principal(request), group, target, scope),
         )
 
-    async def carry_out(self, place: Place, asked: Mapping[str, str], request: Request) -> Response:
+    async def carry_out(self, place: Place, query: Mapping[str, str], request: Request) -> Response:
         """POST: a JSON object with `plan`, that of an answer of `look`. A plan is carried out once, and by
         whom it was made for."""
-        Params(asked, ())
+        Params(query, ())
         if (no := self._closed(place, request)) is not None:
             return no
-        told = await json_body(request, ("plan",))
-        who, name = principal(request), told.get("plan")
+        body = await json_body(request, ("plan",))
+        user, name = principal(request), body.get("plan")
         kept = self._plans.get(name) if isinstance(name, str) else None
-        if kept is None or kept.place is not place or kept.who != who or time.monotonic() > kept.until_s:
+        if kept is None or kept.place is not place or kept.user != user or time.monotonic() > kept.until_s:
             return refusal(409, "There is no such plan, or no longer: make the plan again.")
         del self._plans[str(name)]
         async with self._turn:
-            return await _answer(place, lambda admin: _set(admin, place, who, _from(request), kept.plan))
+            return await _answer(place, lambda admin: _set(admin, place, user, _from(request), kept.plan))
 
-    async def session(self, place: Place, asked: Mapping[str, str], request: Request) -> Response:
+    async def session(self, place: Place, query: Mapping[str, str], request: Request) -> Response:
         """GET: whether offsets can be reset here, and whether the client has shown the token for it."""
-        Params(asked, ())
+        Params(query, ())
         offered = self._on and place.source.admin is not None
         return JSONResponse({"resets": offered, "may_reset": offered and request.scope[MAY_RESET]})
 
@@ -121,14 +121,14 @@ class Resets:
         self,
         admin: Admin,
         place: Place,
-        who: str,
+        user: str,
         group: str,
         target: Target,
         scope: dict[str, set[int] | None],
     ) -> JSONResponse:
         plan = await make_plan(admin, group, target, scope)
         name = secrets.token_urlsafe(32)
-        self._plans[name] = _Kept(place, who, plan, time.monotonic() + PLAN_S)
+        self._plans[name] = _Kept(place, user, plan, time.monotonic() + PLAN_S)
         while len(self._plans) > PLANS_MAX:
             self._plans.popitem(last=False)
         return JSONResponse({"plan": name, **_plan_json(plan)})
@@ -141,11 +141,11 @@ async def _about(admin: Admin, group: str) -> JSONResponse:
     return JSONResponse({"group": group, "refused": refused or None, "topics": topics})
 
 
-async def _set(admin: Admin, place: Place, who: str, where: str, plan: Plan) -> Response:
+async def _set(admin: Admin, place: Place, user: str, where: str, plan: Plan) -> Response:
     def say(outcome: str) -> None:
         logger.warning(
             "offsets reset from the page: principal %s, from %s, group %s%s, %s: %s",
-            *map(printable, (who, where, plan.group, _in(place), plan.text)),
+            *map(printable, (user, where, plan.group, _in(place), plan.text)),
             outcome,
         )
 
@@ -164,16 +164,16 @@ async def _set(admin: Admin, place: Place, who: str, where: str, plan: Plan) -> 
         raise
     say("done")
     if (note := place.source.note) is not None:
-        note([_event(plan, who, where)])
+        note([_event(plan, user, where)])
     return JSONResponse(_plan_json(plan))
 
 
-def _event(plan: Plan, who: str, where: str) -> Event:
+def _event(plan: Plan, user: str, where: str) -> Event:
     some = Plan(plan.group, plan.changes[:EVENT_MAX], "").text
     more = len(plan.changes) - EVENT_MAX
     others = f" and {more} more" if more > 0 else ""
     at_ms = wall_ms()
-    text = f"From the page, by {who} at {where}: {some}{others}."
+    text = f"From the page, by {user} at {where}: {some}{others}."
     return Event(f"reset-{at_ms}-{plan.group}", plan.group, at_ms, EventKind.OFFSETS_RESET, printable(text))
 
 
@@ -198,16 +198,16 @@ async def _answer(place: Place, work: Callable[[Admin], Awaitable[Response]]) ->
 def _target(to: str, value: str | None) -> Target:
     """Raises AskedWronglyError."""
     if to not in KINDS:
-        raise AskedWronglyError(f"to is one of {', '.join(KINDS)}, not {to[:40]!r}.")
+        raise BadRequestError(f"to is one of {', '.join(KINDS)}, not {to[:40]!r}.")
     given: int | str = value or ""
     if to in ("to-offset", "shift-by"):
         if not _NUMBER.fullmatch(str(given)) or (to == "to-offset" and int(given) < 0):
-            raise AskedWronglyError(f"{to}: value is a whole number, not {str(given)[:40]!r}.")
+            raise BadRequestError(f"{to}: value is a whole number, not {str(given)[:40]!r}.")
         given = int(given)
     try:
         return target_of(to, given, wall_ms())
     except ValueError as error:
-        raise AskedWronglyError(f"{to}: {error}.") from None
+        raise BadRequestError(f"{to}: {error}.") from None
 
 
 def _partitions(text: str | None) -> set[int] | None:
@@ -215,7 +215,7 @@ def _partitions(text: str | None) -> set[int] | None:
     if text is None:
         return None
     if not _PARTITIONS.fullmatch(text):
-        raise AskedWronglyError(f"partitions is 0,1 for these two, not {text[:40]!r}.")
+        raise BadRequestError(f"partitions is 0,1 for these two, not {text[:40]!r}.")
     return {int(one) for one in text.split(",")}
 
 

@@ -12,7 +12,7 @@ from ringleader.insight.history import Away
 from ringleader.insight.model import Event
 from ringleader.insight.web.desk import Desk
 from ringleader.insight.web.live import Live
-from ringleader.insight.web.params import AskedWronglyError
+from ringleader.insight.web.params import BadRequestError
 
 CLUSTER = "cluster"
 """The parameter, and the label of metrics, that names one of several."""
@@ -63,9 +63,9 @@ class Places:
         self.named = "" not in self._by_name
         """Whether questions name a cluster."""
 
-    def pick(self, asked: Mapping[str, str]) -> tuple[Place, dict[str, str]]:
+    def pick(self, query: Mapping[str, str]) -> tuple[Place, dict[str, str]]:
         """The cluster that is asked for, and the other parameters. Raises AskedWronglyError."""
-        rest = dict(asked)
+        rest = dict(query)
         if not self.named:
             return self.all[0], rest
         name = rest.pop(CLUSTER, None)
@@ -74,5 +74,5 @@ class Places:
         found = self._by_name.get(name or "")
         if found is None:
             known = ", ".join(self._by_name)
-            raise AskedWronglyError(f"Say which cluster: ?{CLUSTER}=...; there are: {known}.")
+            raise BadRequestError(f"Say which cluster: ?{CLUSTER}=...; there are: {known}.")
         return found, rest

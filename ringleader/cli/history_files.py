@@ -33,15 +33,17 @@ def export_history(ctx: typer.Context, groups: Sequence[str], form: str, directo
         fail("--export parquet needs pyarrow: pip install 'ringleader[spark]' has it.")
     del _pyarrow
     from ringleader.insight.columns.files import FilesError, write
-    from ringleader.insight.columns.rows import Asked, groups_in
+    from ringleader.insight.columns.rows import Selection, groups_in
 
     window = window_of(ctx.params["since"], ctx.params["until"], wall_ms())
     with history_of(ctx) as history:
         for group in groups:
             must_know(history, group)
-        asked = Asked(tuple(dict.fromkeys(groups)) or groups_in(history), window.since_ms, window.until_ms)
+        selection = Selection(
+            tuple(dict.fromkeys(groups)) or groups_in(history), window.since_ms, window.until_ms
+        )
         try:
-            written = write(history, directory, asked)
+            written = write(history, directory, selection)
         except FilesError as error:
             fail(f"{str(error).rstrip('.')}.")
     if ctx.params["as_json"]:

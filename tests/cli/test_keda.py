@@ -12,7 +12,7 @@ import grpc
 import pytest
 
 from ringleader.insight.history import History
-from ringleader.insight.scaler.serving import asked
+from ringleader.insight.scaler.serving import trigger_of
 from ringleader.insight.scaler.wire import SERVICE, message
 from ringleader.testing.coordinator import Coordinator
 from tests.cli.test_watch import running, watching
@@ -173,7 +173,7 @@ def test_with_an_authority_only_those_with_its_certificates_are_answered(shown: 
 )
 def test_a_trigger_that_is_wrong_is_one_sentence(metadata: dict[str, str], says: str) -> None:
     with pytest.raises(ValueError, match=says):
-        asked(metadata)
+        trigger_of(metadata)
 
 
 @pytest.mark.parametrize(

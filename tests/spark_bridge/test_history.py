@@ -15,7 +15,7 @@ import pytest
 
 from ringleader.insight.columns.files import write
 from ringleader.insight.columns.model import TABLES
-from ringleader.insight.columns.rows import Asked, groups_in
+from ringleader.insight.columns.rows import Selection, groups_in
 from ringleader.insight.history import History
 from ringleader.spark_bridge.errors import OptionsError
 from ringleader.spark_bridge.history import HistoryDataSource, Part
@@ -39,9 +39,9 @@ def lake(store: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     with History.open(store, read_only=True) as history:
         groups = groups_in(history)
         middle_ms = START_MS + 120_000
-        write(history, directory / "first", Asked(groups, None, middle_ms))
-        write(history, directory / "second", Asked(groups, middle_ms))
-        write(history, directory / "all" / "of it", Asked(groups))
+        write(history, directory / "first", Selection(groups, None, middle_ms))
+        write(history, directory / "second", Selection(groups, middle_ms))
+        write(history, directory / "all" / "of it", Selection(groups))
     return directory
 
 

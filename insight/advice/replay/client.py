@@ -88,7 +88,7 @@ class Surroundings(Protocol):
     def leader_ms(self) -> int:
         """How long the leader computes now."""
 
-    def assign(self, generation: int, who: list[str]) -> None:
+    def assign(self, generation: int, member_ids: list[str]) -> None:
         """Compute the shares of these members."""
 
     def share_of(self, client: Client) -> frozenset[TopicPartition]:
@@ -147,8 +147,10 @@ class Client:
 
     def leave(self) -> None:
         """LeaveGroup."""
-        who = LeaveGroupRequestMemberIdentity(member_id=self.member_id, group_instance_id=self.instance_id)
-        request = LeaveGroupRequest(group_id=self.world.group, members=[who])
+        identity = LeaveGroupRequestMemberIdentity(
+            member_id=self.member_id, group_instance_id=self.instance_id
+        )
+        request = LeaveGroupRequest(group_id=self.world.group, members=[identity])
         self.world.hand_over(request, Call(self, _LEAVE_VERSION, _discard))
 
     def fall_silent(self) -> None:
@@ -291,9 +293,9 @@ class Client:
         else:
             self.member_id, self.generation = response.member_id, response.generation_id
             if response.leader == response.member_id and response.members and not response.skip_assignment:
-                who = [one.member_id for one in response.members]
+                member_ids = [one.member_id for one in response.members]
                 generation = self.generation
-                self.world.later(self.world.leader_ms(), lambda: self.lead(generation, who))
+                self.world.later(self.world.leader_ms(), lambda: self.lead(generation, member_ids))
             else:
                 self.sync([])
 
@@ -302,13 +304,13 @@ class Client:
         if self.up and not self.silent and self.waiting is None and not self.stable:
             self.join()
 
-    def lead(self, generation: int, who: list[str]) -> None:
+    def lead(self, generation: int, member_ids: list[str]) -> None:
         """The leader has computed."""
         if self.up and self.generation == generation and not self.stable:
-            self.world.assign(generation, who)
-            self.sync(who)
+            self.world.assign(generation, member_ids)
+            self.sync(member_ids)
 
-    def sync(self, who: list[str]) -> None:
+    def sync(self, member_ids: list[str]) -> None:
         """SyncGroup; the shares themselves are kept beside the machine."""
         request = SyncGroupRequest(
             group_id=self.world.group,
@@ -317,7 +319,7 @@ class Client:
             group_instance_id=self.instance_id,
             protocol_type="consumer",
             protocol_name=self.world.assignor.name,
-            assignments=[SyncGroupRequestAssignment(member_id=one, assignment=b"-") for one in who],
+            assignments=[SyncGroupRequestAssignment(member_id=one, assignment=b"-") for one in member_ids],
         )
         self.ask(request, _SYNC_VERSION, self.synced)
 

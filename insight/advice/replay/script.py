@@ -105,7 +105,7 @@ class Script:
     since_ms: int
     until_ms: int
     processes: list[Process]
-    asks: list[int]
+    requests_ms: list[int]
     """When the leader asked for a rebalance."""
     protocol: str
     rebalances: list[Rebalance]
@@ -172,7 +172,7 @@ class _Writer:
         self.processes: list[Process] = []
         self.alive: dict[str, Process] = {}
         self.away: dict[tuple[str, str], list[Process]] = {}
-        self.asks: list[int] = []
+        self.requests_ms: list[int] = []
         self.last_ms = 0
         """A moment after the end of the last rebalance: until then all that were in it were alive."""
         self.counts: dict[str, int] = {}
@@ -207,7 +207,7 @@ class _Writer:
             since_ms,
             max(self.past.until_ms, self.rebalances[-1].at_ms + 1),
             self.processes,
-            self.asks,
+            self.requests_ms,
             protocols[-1] if protocols else "",
             self.rebalances,
             {member.member_id: member.assigned for member in before},
@@ -239,19 +239,19 @@ class _Writer:
 
     def _follow(self, rebalance: Rebalance, began_ms: int) -> None:
         self._saw(began_ms, rebalance.members)
-        asked = True
-        for member_id, gone in rebalance.left.items():
+        requested = True
+        for member_id, departure in rebalance.left.items():
             process = self.alive.pop(member_id, None)
             if process is not None:
-                self._go(process, gone, rebalance, began_ms)
-                asked = False
+                self._go(process, departure, rebalance, began_ms)
+                requested = False
         by_id = {member.member_id: member for member in rebalance.members}
         joined = [by_id[one] for one in rebalance.joined if one in by_id and one not in self.alive]
         causes = set(rebalance.cause_members)
         # A member that is not the cause joined some time in the first phase.
         later_ms = began_ms + min((rebalance.join_ms or 0) // 2, HEARTBEAT_MS // 2)
         for member in joined:
-            asked = False
+            requested = False
             at_ms = began_ms if member.member_id in causes or not rebalance.left else later_ms
             waiting = self.away.get(place(member), [])
             if waiting:
@@ -266,37 +266,37 @@ class _Writer:
             topics = process.changes[-1][1] if process.changes else process.topics
             if member.topics and member.topics != topics:
                 process.changes.append((began_ms, member.topics))
-                asked = False
+                requested = False
         if rebalance.outcome is not Outcome.SUPERSEDED:
             there = {member.member_id for member in rebalance.members}
             for member_id in [one for one in self.alive if one not in there]:
                 # It went, and the record has a hole where that stood.
                 self.alive.pop(member_id).ends_ms = began_ms
         if (
-            asked
+            requested
             and rebalance.cause is not Cause.REBALANCE_CONTINUED
             and rebalance.id not in self.without_generation
         ):
-            self.asks.append(began_ms)
+            self.requests_ms.append(began_ms)
 
-    def _go(self, process: Process, gone: DepartureFinding, rebalance: Rebalance, began_ms: int) -> None:
+    def _go(self, process: Process, departure: DepartureFinding, rebalance: Rebalance, began_ms: int) -> None:
         waiting = self.away.setdefault(process.place, [])
-        silent_ms = gone.silent_ms or 0
+        silent_ms = departure.silent_ms or 0
         dead = silent_ms >= DEAD_SHARE * process.session_timeout_ms
-        if gone.why in (Departure.SESSION_EXPIRED, Departure.NEW_MEMBER_TIMEOUT):
+        if departure.why in (Departure.SESSION_EXPIRED, Departure.NEW_MEMBER_TIMEOUT):
             process.silences.append(Window(max(began_ms - process.session_timeout_ms, self.last_ms)))
             waiting.append(process)
-        elif gone.why is Departure.POLL_INTERVAL_EXCEEDED:
+        elif departure.why is Departure.POLL_INTERVAL_EXCEEDED:
             busy_ms = max(began_ms - process.rebalance_timeout_ms, self.last_ms)
             process.busy.append(Window(busy_ms, gives_up_ms=began_ms))
             waiting.append(process)
-        elif gone.why is Departure.NOT_REJOINED:
+        elif departure.why is Departure.NOT_REJOINED:
             process.busy.append(Window(began_ms - 1))
             waiting.append(process)
-        elif gone.why is Departure.RESTARTED and dead:
+        elif departure.why is Departure.RESTARTED and dead:
             process.ends_ms = max(began_ms - silent_ms, self.last_ms)
             process.ending = Ending.DIES
-        elif gone.why is Departure.FENCED or rebalance.id in self.without_generation:
+        elif departure.why is Departure.FENCED or rebalance.id in self.without_generation:
             process.ends_ms, process.ending = began_ms, Ending.DIES
         else:
             process.ends_ms, process.ending = began_ms, Ending.LEAVES

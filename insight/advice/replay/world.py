@@ -146,7 +146,7 @@ class World:
             for at_ms, topics in process.changes:
                 self._at(at_ms, partial(client.change, topics))
         # In the consumer protocol no member leads: what a leader looks for, the coordinator sees itself.
-        for at_ms in () if self.policy.consumer else self.script.asks:
+        for at_ms in () if self.policy.consumer else self.script.requests_ms:
             self._at(at_ms, self._ask)
 
     def _plan_busy(self, client: Client, since_ms: int, until_ms: int, gives_up_ms: int | None) -> None:
@@ -299,15 +299,19 @@ class World:
         taken_ms = self.script.leader_ms(self._began_ms)
         return taken_ms if self.policy.leader_ms is None else min(taken_ms, self.policy.leader_ms)
 
-    def assign(self, generation: int, who: list[str]) -> None:
+    def assign(self, generation: int, member_ids: list[str]) -> None:
         """Compute the shares with the leader's assignor; at the beginning they are the recorded ones."""
         members = {one.member_id: one for one in self.clients if one.member_id}
         first = self.script.first
-        if self.now_ms < self.script.since_ms and all(one in first for one in who) and self._as_first():
-            self._shares = {one: frozenset(first[one]) for one in who}
+        if (
+            self.now_ms < self.script.since_ms
+            and all(one in first for one in member_ids)
+            and self._as_first()
+        ):
+            self._shares = {one: frozenset(first[one]) for one in member_ids}
             return
         offers = []
-        for member_id in who:
+        for member_id in member_ids:
             client = members.get(member_id)
             offer = self.offers.get(client) if client is not None else None
             topics = offer.topics if offer is not None else ()

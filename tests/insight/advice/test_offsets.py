@@ -205,8 +205,8 @@ def test_the_journal_of_the_daemon_tells_of_the_refusal(tmp_path: Path) -> None:
     )  # fmt: skip
     decoded = journal.decode(0, 7, *JournalRecords().row(told, 3))
     assert decoded is not None
-    assert isinstance(decoded.said, Event)
-    found = found_in(Past("orders", 0, 2_000, events=[decoded.said]))
+    assert isinstance(decoded.entry, Event)
+    found = found_in(Past("orders", 0, 2_000, events=[decoded.entry]))
     assert found is not None
     assert (found.pattern, found.members) == (Pattern.STATIC_REFUSED, ("app-1",))
 

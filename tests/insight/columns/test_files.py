@@ -25,7 +25,7 @@ from ringleader.insight.columns import rows as rows_module
 from ringleader.insight.columns.arrow import CELLS_MAX, ROWS_MAX, batches, schema_of
 from ringleader.insight.columns.files import write
 from ringleader.insight.columns.model import TABLES, document
-from ringleader.insight.columns.rows import DAY_MS, Asked, groups_in
+from ringleader.insight.columns.rows import DAY_MS, Selection, groups_in
 from ringleader.insight.columns.rows import rows as rows_of
 from ringleader.insight.history import History
 from ringleader.insight.model import EventKind
@@ -111,7 +111,7 @@ def test_what_a_real_watcher_wrote_has_the_columns_of_its_json(tmp_path: Path) -
 
 def test_every_table_has_the_rows_of_the_history(made: Path, history: History, tmp_path: Path) -> None:
     groups = groups_in(history)
-    write(history, tmp_path, Asked(groups))
+    write(history, tmp_path, Selection(groups))
     for table in TABLES:
         assert pq.read_schema(tmp_path / f"{table}.parquet").equals(schema_of(table))
         assert {one["cluster_id"] for one in read(tmp_path, table)} == {history.cluster_id}
@@ -132,7 +132,7 @@ def test_every_table_has_the_rows_of_the_history(made: Path, history: History, t
 
 
 def test_costs_and_findings_are_those_of_each_day(made: Path, history: History, tmp_path: Path) -> None:
-    write(history, tmp_path, Asked(("orders",)))
+    write(history, tmp_path, Selection(("orders",)))
     oldest_ms, newest_ms = history.oldest_ms, history.newest_ms
     assert oldest_ms is not None
     assert newest_ms is not None
@@ -164,8 +164,8 @@ def test_costs_and_findings_are_those_of_each_day(made: Path, history: History, 
 def test_the_end_of_one_export_is_the_beginning_of_the_next(history: History, tmp_path: Path) -> None:
     whole = [one.id for one in history.rebalances("orders")]
     middle_ms = history.rebalances("orders")[len(whole) // 2].at_ms
-    write(history, tmp_path / "first", Asked(("orders",), None, middle_ms))
-    write(history, tmp_path / "second", Asked(("orders",), middle_ms))
+    write(history, tmp_path / "first", Selection(("orders",), None, middle_ms))
+    write(history, tmp_path / "second", Selection(("orders",), middle_ms))
     parts = [[one["id"] for one in read(tmp_path / name, "rebalances")] for name in ("first", "second")]
     assert all(parts)
     assert parts[0] + parts[1] == whole
@@ -254,11 +254,11 @@ def test_batches_are_bounded_by_rows_and_by_what_is_in_arrays() -> None:
 def test_costs_worked_out_in_slices_are_those_of_the_day(
     history: History, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = Asked(groups_in(history))
-    whole = [*rows_of("costs", history, asked)]
+    selection = Selection(groups_in(history))
+    whole = [*rows_of("costs", history, selection)]
     assert sum(row["caused"] for row in whole) > 10
     monkeypatch.setattr(rows_module, "SLICE", 1)
-    assert [*rows_of("costs", history, asked)] == whole
+    assert [*rows_of("costs", history, selection)] == whole
     taken: list[int] = []
 
     def cost(past: Past) -> Cost:
@@ -266,7 +266,7 @@ def test_costs_worked_out_in_slices_are_those_of_the_day(
         return cost_of(past)
 
     monkeypatch.setattr(rows_module, "cost_of", cost)
-    assert [*rows_of("costs", history, asked)] == whole
+    assert [*rows_of("costs", history, selection)] == whole
     assert max(taken) <= 2  # of one generation, where a static member came again
 
 
@@ -297,7 +297,7 @@ def test_findings_hold_the_partitions_of_the_newest_rebalance_only(
         return advise(past, replay=replay)
 
     monkeypatch.setattr(rows_module, "advise", noted)
-    assert [*rows_of("findings", history, Asked(groups_in(history)))]
+    assert [*rows_of("findings", history, Selection(groups_in(history)))]
     older = [one for past in pasts for one in past.rebalances if one.at_ms < past.rebalances[-1].at_ms]
     assert sum(len(one.moves) for one in older) > 0
     for one in older:
@@ -399,6 +399,6 @@ def test_the_page_has_every_column(table: str) -> None:
 
 
 def test_events_have_a_kind_that_the_history_knows(made: Path, history: History, tmp_path: Path) -> None:
-    write(history, tmp_path, Asked(groups_in(history)))
+    write(history, tmp_path, Selection(groups_in(history)))
     assert {one["kind"] for one in read(tmp_path, "events")} <= {str(kind) for kind in EventKind}
     assert pa.types.is_timestamp(schema_of("events").field("at").type)

@@ -237,7 +237,7 @@ async def test_no_more_nodes_are_asked_than_there_may_be(monkeypatch: pytest.Mon
     said: list[str] = []
     reports = Reports(["http://a:1", "https://*:2"], said.append)
     reports.know(["b", "c", "::1", "d"])
-    assert reports._asked == {"http://a:1", "https://[::1]:2"}
+    assert reports._urls == {"http://a:1", "https://[::1]:2"}
     assert said == ["2 nodes at most are asked what clients told, not https://b:2"]
 
 

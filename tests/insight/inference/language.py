@@ -253,7 +253,7 @@ class World:
                     GROUP,
                     kind,
                     name,
-                    gone=False,
+                    deleted=False,
                     client_id=one.client_id,
                     host=one.host,
                     instance_id=one.instance_id,
@@ -265,7 +265,7 @@ class World:
     def _goes(self, arguments: Sequence[str], kind: Kind = Kind.CONSUMER) -> None:
         for name in arguments:
             self._tell(CurrentAssignment(self._source(), self._now_ms, GROUP, kind, name, None, {}, {}))
-            self._tell(ModernMember(self._source(), self._now_ms, GROUP, kind, name, gone=True))
+            self._tell(ModernMember(self._source(), self._now_ms, GROUP, kind, name, deleted=True))
 
     def _epoch(self, arguments: Sequence[str], kind: Kind = Kind.CONSUMER) -> None:
         names, options = _split(arguments)

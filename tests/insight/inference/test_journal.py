@@ -482,7 +482,7 @@ def test_the_daemon_itself() -> None:
     at_ms, key, value = started(T0)
     fact = decode(0, 5, at_ms, key, value)
     assert fact is not None
-    assert fact.said == Event("journal-0-5", "", T0, EventKind.COORDINATOR_BACK, "The daemon started.")
+    assert fact.entry == Event("journal-0-5", "", T0, EventKind.COORDINATOR_BACK, "The daemon started.")
 
 
 def test_what_a_later_version_says_is_passed_by() -> None:
