@@ -28,7 +28,7 @@ from ringleader.coordinator.config_text import (
 from ringleader.coordinator.groups.settings import GroupSettings
 from ringleader.coordinator.security.listeners import (
     DEFAULT_PROTOCOLS,
-    NOT_SAID,
+    NOT_SET,
     Address,
     Listener,
     NamedAddress,
@@ -604,7 +604,7 @@ class Settings(GroupSettings, TransactionSettings, TopicSettings, TlsSettings):
         if not self.listeners:
             if self.advertised_listeners:
                 raise ValueError("advertised.listeners needs listeners")
-            advertised = self.advertised_address or NOT_SAID
+            advertised = self.advertised_address or NOT_SET
             found = listeners_of([NamedAddress("PLAINTEXT", self.listen)], protocols=DEFAULT_PROTOCOLS)
             found = (replace(found[0], advertised=advertised),)
         elif {"listen", "advertised_address"} & self.model_fields_set:
@@ -638,8 +638,8 @@ class Settings(GroupSettings, TransactionSettings, TopicSettings, TlsSettings):
         if protocol.sasl:
             self._check_sasl(listener)
             return
-        asks = protocol.tls and self.for_listener(listener).ssl_client_auth == "required"
-        if not asks and not self.allow_plaintext and not listener.address.is_loopback:
+        authenticates = protocol.tls and self.for_listener(listener).ssl_client_auth == "required"
+        if not authenticates and not self.allow_plaintext and not listener.address.is_loopback:
             raise ValueError(
                 f"every client that reaches {listener} could do everything, as clients do not authenticate "
                 "there: listen on 127.0.0.1, set ssl.client.auth to required where it is SSL, or give "

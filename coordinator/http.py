@@ -338,7 +338,7 @@ class HttpEndpoint:
 
     def _may(self, request: Request) -> bool:
         token = self._access.token
-        if not self._access.asks or CERTIFIED in request.scope:
+        if not self._access.authenticates or CERTIFIED in request.scope:
             return True
         return token is not None and bears(request.headers, token)
 
@@ -346,7 +346,7 @@ class HttpEndpoint:
         text = "certificates cannot be read; those from before stay"
         self._log.error(text, listener="http.listen", reason=reason)
 
-    async def _asked(self, question: Coroutine[Any, Any, T]) -> T:
+    async def _from_node(self, question: Coroutine[Any, Any, T]) -> T:
         """The answer of the node's loop. Raises HTTPException (503) where it takes too long."""
         try:
             return await asyncio.wait_for(self.side.ask(question), ANSWER_TIMEOUT_S)
@@ -354,12 +354,12 @@ class HttpEndpoint:
             raise HTTPException(503, "the event loop does not answer\n") from None
 
     async def _health(self, _request: Request) -> Response:
-        await self._asked(self.side.is_ready())
+        await self._from_node(self.side.is_ready())
         return PlainTextResponse("alive\n")
 
     async def _ready(self, _request: Request) -> Response:
         try:
-            ready = await self._asked(self.side.is_ready())
+            ready = await self._from_node(self.side.is_ready())
         except HTTPException:
             ready = False
         return PlainTextResponse("ready\n" if ready else "not ready\n", 200 if ready else 503)
@@ -370,7 +370,7 @@ class HttpEndpoint:
             return PlainTextResponse("groups: only all, or group=NAME\n", 400)
         named = request.query_params.getlist("group")
         wanted = [] if every else named or None
-        figures = await self._asked(self.side.figures(wanted))
+        figures = await self._from_node(self.side.figures(wanted))
         registry = CollectorRegistry(auto_describe=False)
         registry.register(_Families(figures))
         ProcessCollector(registry=registry)
@@ -382,7 +382,7 @@ class HttpEndpoint:
             return PlainTextResponse("after: the number of a report\n", 400)
         if self.side.telemetry is None:
             return PlainTextResponse("clients are not asked: set telemetry.enable\n", 404)
-        found = await self._asked(self.side.reports(int(after)))
+        found = await self._from_node(self.side.reports(int(after)))
         return Response(found, media_type="application/json")
 
 

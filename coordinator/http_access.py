@@ -48,7 +48,7 @@ class HttpAccess(NamedTuple):
     """Of callers that may record groups; None: no caller may."""
 
     @property
-    def asks(self) -> bool:
+    def authenticates(self) -> bool:
         """Whether callers have to authenticate for metrics."""
         return self.token is not None or (
             self.tls is not None and self.tls.settings.ssl_client_auth != "none"
@@ -67,7 +67,9 @@ def access_of(settings: HttpSettings) -> HttpAccess:
             "to record groups"
         )
     found = HttpAccess(token, _tls(settings), recording_token)
-    if listen is not None and not (found.asks or settings.allow_plaintext or is_loopback(listen.host)):
+    if listen is not None and not (
+        found.authenticates or settings.allow_plaintext or is_loopback(listen.host)
+    ):
         raise ValueError(
             f"every caller that reaches http.listen {listen} could read the metrics: listen on 127.0.0.1, "
             f"set http.token.file, set http.ssl.client.auth where it has TLS, or give --allow-plaintext if "

@@ -15,10 +15,10 @@ from ringleader.coordinator.logs import Log
 from ringleader.coordinator.recording.desk import (
     FOR_MAX_MS,
     MAX_BYTES,
-    Asked,
     CannotRecordError,
     Desk,
     Recording,
+    RecordingRequest,
 )
 from ringleader.coordinator.recording.file import NUMBER_HEADER
 from ringleader.host.http_server import bears
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ringleader.coordinator.runtime.groups import GroupRuntime
 
 T = TypeVar("T")
-GONE = "who read it is gone"
+READER_LEFT = "who read it is gone"
 STOPPED = "by Ctrl-C"
 
 
@@ -61,14 +61,14 @@ class Recordings:
                 number = _number(request.query_params.get("number"), "number", MAX_BYTES)
                 ended = await self._side.ask(self._desk.end(number, STOPPED))
                 return Response(status_code=204 if ended else 404)
-            asked = _asked(request)
+            wanted = _recording_request(request)
         except ValueError as error:
             return PlainTextResponse(f"{error}\n", 400)
         runtime = self._side.runtime
         if runtime is None:
             return PlainTextResponse("the node does not serve yet\n", 503)
         try:
-            recording = await self._side.ask(self._desk.begin(runtime, asked))
+            recording = await self._side.ask(self._desk.begin(runtime, wanted))
         except CannotRecordError as error:
             return PlainTextResponse(f"{error}\n", 409)
         return StreamingResponse(
@@ -105,16 +105,16 @@ async def _take(recording: Recording) -> tuple[bytes, bool]:
 
 
 async def _end(recording: Recording) -> None:
-    recording.end(GONE)
+    recording.end(READER_LEFT)
 
 
-def _asked(request: Request) -> Asked:
+def _recording_request(request: Request) -> RecordingRequest:
     params = request.query_params
     group_id = params.get("group")
     if not group_id:
         raise ValueError("group= names the group")
     host = "" if request.client is None else request.client.host
-    return Asked(
+    return RecordingRequest(
         group_id,
         _number(params.get("for_ms"), "for_ms", FOR_MAX_MS),
         _number(params.get("max_bytes"), "max_bytes", MAX_BYTES),

@@ -35,7 +35,7 @@ class TelemetryFigures:
 
     clients: int
     pushes: Mapping[int, int]
-    told: list[ClientReport] | None
+    reports: list[ClientReport] | None
     """Of named groups; None: none are named."""
     left_out: int
     wall_ms: int
@@ -46,17 +46,17 @@ class TelemetryFigures:
     ) -> TelemetryFigures:
         """`named`: groups that are asked for; None: none."""
         found = iter(()) if named is None else telemetry.of_groups(named, now_ms)
-        told = list(islice(found, MEMBERS_MAX))
+        reports = list(islice(found, MEMBERS_MAX))
         left_out = sum(1 for _ in found)
         clients, pushes = telemetry.count(now_ms), dict(telemetry.pushes)
-        return cls(clients, pushes, None if named is None else told, left_out, wall_ms)
+        return cls(clients, pushes, None if named is None else reports, left_out, wall_ms)
 
 
 def reports(telemetry: Telemetry, after: int, now_ms: int) -> bytes:
     """JSON: the reports of clients after that number (`reports`, each as the journal's entry "client
     told"), the number to go on from (`last`), and whether there are `more` now."""
-    told, last, more = telemetry.since(after, REPORTS_MAX, now_ms)
-    rows = [report_fields(ReportEntry(one)) for one in told]
+    newest, last, more = telemetry.since(after, REPORTS_MAX, now_ms)
+    rows = [report_fields(ReportEntry(one)) for one in newest]
     return json.dumps({"reports": rows, "last": last, "more": more}).encode()
 
 
@@ -69,7 +69,7 @@ def families(found: TelemetryFigures) -> Iterator[Metric]:
     for code, count in sorted(found.pushes.items()):
         pushes.add_metric([error_name(code) or str(code)], count)
     yield pushes
-    if found.told is None:
+    if found.reports is None:
         return
     labels = ["group", "client_id", "member_id"]
     ago = GaugeMetricFamily("ringleader_client_told_ago_seconds", "Since its last push", labels=labels)
@@ -77,11 +77,11 @@ def families(found: TelemetryFigures) -> Iterator[Metric]:
         key: GaugeMetricFamily(f"ringleader_client_{key}", one.text, labels=labels)
         for key, one in MEASURES.items()
     }
-    for told in found.told:
-        who = [told.group_id, told.client_id, told.member_id]
-        ago.add_metric(who, max(found.wall_ms - told.at_ms, 0) / 1000)
-        for key, value in told.values.items():
-            of_clients[key].add_metric(who, value)
+    for report in found.reports:
+        values = [report.group_id, report.client_id, report.member_id]
+        ago.add_metric(values, max(found.wall_ms - report.at_ms, 0) / 1000)
+        for key, value in report.values.items():
+            of_clients[key].add_metric(values, value)
     yield from (ago, *of_clients.values())
     text = f"Members beyond the first {MEMBERS_MAX}"
     yield GaugeMetricFamily("ringleader_clients_left_out", text, found.left_out)

@@ -33,18 +33,18 @@ class Seldom:
         """`line` takes the fields of a line, and `left_out_before`."""
         self._line = line
         self._now_ms = now_ms
-        self._told: dict[Hashable, tuple[int, int]] = {}
+        self._logged: dict[Hashable, tuple[int, int]] = {}
         """When the last line of a kind was written, and how many were left out since."""
 
     def tell(self, kind: Hashable, **fields: object) -> None:
         """One happened."""
         now_ms = self._now_ms()
-        told_ms, left_out = self._told.get(kind, (None, 0))
-        if told_ms is not None and now_ms - told_ms < LOG_INTERVAL_S * 1000:
-            self._told[kind] = told_ms, left_out + 1
+        logged_ms, left_out = self._logged.get(kind, (None, 0))
+        if logged_ms is not None and now_ms - logged_ms < LOG_INTERVAL_S * 1000:
+            self._logged[kind] = logged_ms, left_out + 1
             return
         self._line(**fields, left_out_before=left_out)
-        self._told[kind] = now_ms, 0
+        self._logged[kind] = now_ms, 0
 
 
 def get_log() -> Log:
@@ -68,11 +68,11 @@ def _readable(logger: Any, method: str, event: structlog.typing.EventDict) -> st
     fields = {key: value for key, value in event.items() if key not in _NOT_FIELDS}
     if not fields:
         return event
-    told = {key: event[key] for key in _NOT_FIELDS if key in event}
-    told["event"] = f"{event['event']} " + " ".join(f"{key}={value!r}" for key, value in fields.items())
+    readable = {key: event[key] for key in _NOT_FIELDS if key in event}
+    readable["event"] = f"{event['event']} " + " ".join(f"{key}={value!r}" for key, value in fields.items())
     # A field must not have the name of one of the record's own attributes.
-    told.update({f"{key}_" if key in _TAKEN else key: value for key, value in fields.items()})
-    return told
+    readable.update({f"{key}_" if key in _TAKEN else key: value for key, value in fields.items()})
+    return readable
 
 
 class Failures:

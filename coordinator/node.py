@@ -145,7 +145,7 @@ class Node(ServingNode):
                     "topic has another number of partitions",
                     topic=name,
                     has=info.partitions,
-                    asked=partitions,
+                    requested=partitions,
                 )
         services = LocalServices(
             settings=settings,

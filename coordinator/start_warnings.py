@@ -24,11 +24,11 @@ FLIGHTS = 10
 
 def warn(settings: Settings, server: Server, security: Security, log: Log) -> None:
     """Of a node that listens."""
-    asks = False
+    authenticates = False
     for listener in server.listeners:
         own = server.settings_of[listener.name]
         protocol = listener.security_protocol
-        asks = asks or protocol.sasl or (protocol.tls and own.ssl_client_auth == "required")
+        authenticates = authenticates or protocol.sasl or (protocol.tls and own.ssl_client_auth == "required")
         if protocol.sasl and not security.users.known() and OAUTHBEARER not in own.mechanisms(listener):
             log.warning(
                 "nobody can log in: there are no users",
@@ -51,13 +51,13 @@ def warn(settings: Settings, server: Server, security: Security, log: Log) -> No
     for field in sorted(DEPRECATED.keys() & settings.model_fields_set):
         reason = DEPRECATED[field]
         log.warning("a deprecated setting is set", setting=dotted(field), text=f"remove it: {reason}")
-    for event, text in _rights(settings, security.authorizer, asks):
+    for event, text in _rights(settings, security.authorizer, authenticates):
         log.warning(event, text=text)
 
 
-def _rights(settings: Settings, authorizer: Authority, asks: bool) -> Iterator[tuple[str, str]]:
+def _rights(settings: Settings, authorizer: Authority, authenticates: bool) -> Iterator[tuple[str, str]]:
     if isinstance(authorizer, AllowAll):
-        if asks:
+        if authenticates:
             yield (
                 "clients say who they are, and every one of them may do everything: there is no authorizer",
                 "set authorizer=acl and super.users",
@@ -82,7 +82,7 @@ def certificate_refusal(context: ssl.SSLContext, host: str) -> str:
     looking = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     looking.check_hostname = False
     looking.verify_mode = ssl.CERT_NONE
-    asked = context.verify_mode
+    verify_mode = context.verify_mode
     # For these handshakes only, which end before any other begins: this client has no certificate.
     context.verify_mode = ssl.CERT_NONE
     try:
@@ -96,7 +96,7 @@ def certificate_refusal(context: ssl.SSLContext, host: str) -> str:
     except (ssl.SSLError, ValueError) as error:
         return str(error)
     finally:
-        context.verify_mode = asked
+        context.verify_mode = verify_mode
     return ""
 
 

@@ -116,7 +116,7 @@ class _Instance:
     pushed_ms: int | None = None
     terminating: bool = False
     error: int = ErrorCode.NONE
-    told: ClientReport | None = None
+    report: ClientReport | None = None
     number: int = 0
     """Of that report; see `Telemetry.since`."""
     before: ClientReport | None = None
@@ -222,33 +222,33 @@ class Telemetry:
             found = read_metrics(inflated, REQUESTED)
         except MalformedError as error:
             raise KafkaError(ErrorCode.INVALID_RECORD, str(error)) from None
-        told = _report(found, caller, request, at_ms)
-        if told is None:
+        report = _report(found, caller, request, at_ms)
+        if report is None:
             return
-        self._remember(request.client_instance_id, instance, told)
+        self._remember(request.client_instance_id, instance, report)
         for (group_id, member_id), left in list(instance.departed.items()):
-            if group_id == told.group_id:
-                self._say(ReportEntry(told, member_id))
+            if group_id == report.group_id:
+                self._say(ReportEntry(report, member_id))
                 instance.departed[group_id, member_id] = left - 1
                 if left == 1:
                     del instance.departed[group_id, member_id]
-        if _is_news(told, instance.written):
-            instance.written = told
-            self._say(ReportEntry(told))
+        if _is_news(report, instance.written):
+            instance.written = report
+            self._say(ReportEntry(report))
 
-    def _say(self, said: ReportEntry) -> None:
+    def _say(self, entry: ReportEntry) -> None:
         if self.on_report is not None:
-            self.on_report(said)
+            self.on_report(entry)
 
-    def _remember(self, instance_id: bytes, instance: _Instance, told: ClientReport) -> None:
-        last = instance.told
-        if last is not None and _member(last) != _member(told):
+    def _remember(self, instance_id: bytes, instance: _Instance, report: ClientReport) -> None:
+        last = instance.report
+        if last is not None and _member(last) != _member(report):
             self._forget_member(instance_id, instance.before)
             instance.before = last
-        instance.told = told
+        instance.report = report
         # Numbers of the process before this one were lower: they begin with the time.
-        self._number = instance.number = max(self._number + 1, told.at_ms)
-        self._members[_member(told)] = instance_id
+        self._number = instance.number = max(self._number + 1, report.at_ms)
+        self._members[_member(report)] = instance_id
 
     # ---- instances ----
 
@@ -276,12 +276,12 @@ class Telemetry:
 
     def _forget(self, instance_id: bytes) -> None:
         found = self._instances.pop(instance_id)
-        self._forget_member(instance_id, found.told)
+        self._forget_member(instance_id, found.report)
         self._forget_member(instance_id, found.before)
 
-    def _forget_member(self, instance_id: bytes, told: ClientReport | None) -> None:
-        if told is not None and self._members.get(_member(told)) == instance_id:
-            del self._members[_member(told)]
+    def _forget_member(self, instance_id: bytes, report: ClientReport | None) -> None:
+        if report is not None and self._members.get(_member(report)) == instance_id:
+            del self._members[_member(report)]
 
     # ---- what is known ----
 
@@ -300,21 +300,21 @@ class Telemetry:
         """The last reports of clients as members of these groups."""
         self._expire(now_ms)
         for key, instance_id in self._members.items():
-            told = self._instances[instance_id].told
-            if key[0] in group_ids and told is not None and _member(told) == key:
-                yield told
+            report = self._instances[instance_id].report
+            if key[0] in group_ids and report is not None and _member(report) == key:
+                yield report
 
     def since(self, number: int, most: int, now_ms: int) -> tuple[list[ClientReport], int, bool]:
         """The reports of clients that came after the one with that number (0: all that are known), the oldest
         first, at most `most`; the number of the last of them; and whether there are more."""
         self._expire(now_ms)
         newer = sorted(
-            (one for one in self._instances.values() if one.told is not None and one.number > number),
+            (one for one in self._instances.values() if one.report is not None and one.number > number),
             key=lambda one: one.number,
         )
         some = newer[:most]
-        told = [one.told for one in some if one.told is not None]
-        return told, some[-1].number if some else number, len(newer) > most
+        reports = [one.report for one in some if one.report is not None]
+        return reports, some[-1].number if some else number, len(newer) > most
 
     def departed(self, group_id: str, member_ids: Iterable[str]) -> dict[str, ClientReport]:
         """The last reports of the clients of these members, by member id. They have left the group: the next
@@ -325,8 +325,8 @@ class Telemetry:
             if instance_id is None:
                 continue
             instance = self._instances[instance_id]
-            if (told := _as(instance, (group_id, member_id))) is not None:
-                found[member_id] = told
+            if (report := _as(instance, (group_id, member_id))) is not None:
+                found[member_id] = report
             if not instance.terminating:
                 instance.departed[group_id, member_id] = LATER_REPORTS
                 if len(instance.departed) > DEPARTED_MAX:
@@ -336,24 +336,24 @@ class Telemetry:
 
 def _as(instance: _Instance, member: tuple[str, str]) -> ClientReport | None:
     """Its last report as this member."""
-    both = (instance.told, instance.before)
+    both = (instance.report, instance.before)
     return next((one for one in both if one is not None and _member(one) == member), None)
 
 
-def _member(told: ClientReport) -> tuple[str, str]:
-    return told.group_id, told.member_id
+def _member(report: ClientReport) -> tuple[str, str]:
+    return report.group_id, report.member_id
 
 
-def _is_news(told: ClientReport, written: ClientReport | None) -> bool:
+def _is_news(report: ClientReport, written: ClientReport | None) -> bool:
     """Whether this is worth a record, after that."""
-    if written is None or _member(written) != _member(told) or told.terminating:
+    if written is None or _member(written) != _member(report) or report.terminating:
         return True
-    if (told.error, told.left_id) != (written.error, written.left_id):
+    if (report.error, report.left_id) != (written.error, written.left_id):
         return True
-    if told.at_ms - written.at_ms >= JOURNAL_EVERY_MS:
+    if report.at_ms - written.at_ms >= JOURNAL_EVERY_MS:
         return True
     return any(
-        told.values.get(name, 0.0) >= max(NEWS_LEAST_S, NEWS_RATIO * written.values.get(name, 0.0))
+        report.values.get(name, 0.0) >= max(NEWS_LEAST_S, NEWS_RATIO * written.values.get(name, 0.0))
         for name in NEWS
     )
 

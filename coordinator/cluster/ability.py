@@ -44,7 +44,7 @@ class Ability:
         self._not_before_s: dict[int, float] = {}
         """Partitions that could not be taken over."""
         self._refusals: dict[int, int] = {}
-        self._told: frozenset[int] = frozenset()
+        self._reported: frozenset[int] = frozenset()
         self._again_s = 0.0
         self._wait_s = AGAIN_S
         self._calm_s = CALM_S / 2
@@ -83,9 +83,9 @@ class Ability:
         needed = (lost | late).intersection(wanted)
         self._see_trouble(now_s, bool(lost or late))
         if not needed:
-            self._told, self._wait_s = frozenset(), AGAIN_S
-        elif needed - self._told or now_s >= self._again_s:
-            self._told = needed
+            self._reported, self._wait_s = frozenset(), AGAIN_S
+        elif needed - self._reported or now_s >= self._again_s:
+            self._reported = needed
             self._again_s = now_s + self._wait_s
             self._wait_s = min(AGAIN_MAX_S, 2 * self._wait_s)
             return f"it cannot serve {len(needed)} of its partitions"

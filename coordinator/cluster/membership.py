@@ -93,7 +93,7 @@ class Membership:
         self._cluster = cluster
         self._log = log
         self._on_map, self._on_lost, self._on_failed = on_map, on_lost, on_failed
-        self._told_generation = -1
+        self._map_generation = -1
         self._member = GroupMember(
             [str(address) for address in settings.cluster],
             self.group_id,
@@ -144,7 +144,7 @@ class Membership:
         silence_ms = self.silence_ms()
         # Asked for after that, it is no older than what was confirmed then.
         held = self._member.machine.state.last_held
-        if silence_ms is None or held is None or held.generation != self._told_generation:
+        if silence_ms is None or held is None or held.generation != self._map_generation:
             return math.inf
         return silence_ms / 1000
 
@@ -176,7 +176,7 @@ class Membership:
         except MapError as error:
             self._on_failed(error)
             return
-        self._told_generation = assigned.generation
+        self._map_generation = assigned.generation
         self._on_map(cluster)
 
     def _failed(self, error: MembershipError) -> None:

@@ -99,7 +99,7 @@ class ClusterNode(ServingNode):
         self._ability = Ability()
         self._load = Load(PING_INTERVAL_S)
         self._contact = Contact(settings.cluster_session_timeout_ms / 1000)
-        self._told: frozenset[int] = frozenset()
+        self._reported: frozenset[int] = frozenset()
         """The partitions that it served at the last join."""
         self._has_map = asyncio.Event()
         self._changed = asyncio.Event()
@@ -260,9 +260,11 @@ class ClusterNode(ServingNode):
         """This node as the others see it; it listens there."""
         self.host, self.port = listeners[0].address
         name = self.settings.between_nodes().name
-        told = tuple(NamedAddress(one.name, one.advertised) for one in listeners)
+        addresses = tuple(NamedAddress(one.name, one.advertised) for one in listeners)
         is_plain = [one.name for one in listeners] == [PLAINTEXT]
-        info = NodeInfo(self._node_id, *dict(told)[name], version("ringleader"), () if is_plain else told)
+        info = NodeInfo(
+            self._node_id, *dict(addresses)[name], version("ringleader"), () if is_plain else addresses
+        )
         return info._replace(rack=self.settings.broker_rack)
 
     def _greeting(self, store: SecurityStore) -> Greeting:
@@ -275,8 +277,8 @@ class ClusterNode(ServingNode):
                 tls()
             except ValueError as error:
                 raise StartError(f"{listener}: {error}") from None
-        asks = listener.security_protocol.sasl
-        return Greeting(tls, (lambda: password_of(store.secret)) if asks else None)
+        authenticates = listener.security_protocol.sasl
+        return Greeting(tls, (lambda: password_of(store.secret)) if authenticates else None)
 
     def _kafka(self, brokers: Sequence[str]) -> Storage:
         settings, listener = self.settings, self.settings.between_nodes()
@@ -359,7 +361,7 @@ class ClusterNode(ServingNode):
     def _state(self) -> MemberState:
         """This node's state, for the controller. Called in another thread."""
         serving, loads = self.runtime.serving, self._load.by_partition
-        self._told = serving
+        self._reported = serving
         unable, wary = self._ability.report()
         return MemberState(
             node=self._info,
@@ -397,7 +399,7 @@ class ClusterNode(ServingNode):
         """Planned moves wait for partitions that the controller does not know of yet: also when this node had
         taken one over before the map came."""
         self._changed.set()
-        if self.map is not None and self.map.moving and self._told != self.runtime.serving:
+        if self.map is not None and self.map.moving and self._reported != self.runtime.serving:
             self._spawn(None, self._membership.rejoin("it took over what it was given"))
 
     def _removed(self, reason: str) -> None:

@@ -174,8 +174,8 @@ class _Peer:
     async def _log_in(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, password: str
     ) -> None:
-        asked = SaslHandshakeRequest(mechanism=MECHANISM)
-        answer = decode_response(SaslHandshakeResponse, await self._ask(reader, writer, asked, 1), 1)[1]
+        handshake = SaslHandshakeRequest(mechanism=MECHANISM)
+        answer = decode_response(SaslHandshakeResponse, await self._ask(reader, writer, handshake, 1), 1)[1]
         if answer.error_code:
             name = error_name(answer.error_code)
             raise _DisbelievedError(f"it takes no logins of nodes: it answers {name}")

@@ -33,12 +33,12 @@ class _Peer:
     heard: bool = False
     """Since it is in the map. This node does not miss one that it never reached."""
     missed: int = 0
-    gone: bool = False
-    said_ms: int | None = None
+    refuses: bool = False
+    reported_ms: int | None = None
 
     @property
     def silent(self) -> bool:
-        return self.heard and not self.gone and self.missed >= MISSED_PINGS
+        return self.heard and not self.refuses and self.missed >= MISSED_PINGS
 
 
 @dataclass(slots=True)
@@ -70,7 +70,7 @@ class Suspicion:
     def heard(self, node_id: int) -> None:
         """It answered a ping."""
         if (peer := self._peers.get(node_id)) is not None:
-            peer.heard, peer.missed, peer.gone = True, 0, False
+            peer.heard, peer.missed, peer.refuses = True, 0, False
 
     def missed(self, node_id: int) -> None:
         """It did not answer within `PING_INTERVAL_S`, or could not be reached."""
@@ -81,29 +81,31 @@ class Suspicion:
         """Nobody listens where it was."""
         if (peer := self._peers.get(node_id)) is not None:
             peer.missed += 1
-            peer.gone = peer.heard
+            peer.refuses = peer.heard
 
     def due(self, now_ms: int) -> list[tuple[int, str]]:
         """Of whom this node has to say now that they are gone, and why."""
         suspects = [
-            node_id for node_id, peer in self._peers.items() if peer.gone or self._believed(node_id, now_ms)
+            node_id
+            for node_id, peer in self._peers.items()
+            if peer.refuses or self._believed(node_id, now_ms)
         ]
         first = next((node_id for node_id in self._order if node_id not in suspects), None)
         if first != self.node_id:
             return []
-        said = []
+        reports = []
         for node_id in suspects:
             peer = self._peers[node_id]
-            if peer.said_ms is not None and now_ms - peer.said_ms < AGAIN_MS:
+            if peer.reported_ms is not None and now_ms - peer.reported_ms < AGAIN_MS:
                 continue
-            if peer.gone:
-                said.append((node_id, "it refuses connections"))
+            if peer.refuses:
+                reports.append((node_id, "it refuses connections"))
             else:
-                if peer.said_ms is None:
+                if peer.reported_ms is None:
                     self._silences.setdefault(node_id, []).append(now_ms)
-                said.append((node_id, f"{peer.missed} pings without an answer"))
-            peer.said_ms = now_ms
-        return said
+                reports.append((node_id, f"{peer.missed} pings without an answer"))
+            peer.reported_ms = now_ms
+        return reports
 
     def _believed(self, node_id: int, now_ms: int) -> bool:
         """Whether its silence counts."""
@@ -115,4 +117,4 @@ class Suspicion:
             return False
         before = [when for when in self._silences.get(node_id, ()) if now_ms - when < WINDOW_MS]
         self._silences[node_id] = before
-        return peer.said_ms is not None or len(before) < MOST_SUSPICIONS
+        return peer.reported_ms is not None or len(before) < MOST_SUSPICIONS

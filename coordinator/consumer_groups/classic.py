@@ -24,36 +24,36 @@ from ringleader.protocol import embedded
 
 def described(
     before: Subscription,
-    said: embedded.Subscription,
+    subscription: embedded.Subscription,
     instance_id: str | None,
     client: tuple[str, str],
     rebalance_timeout_ms: int,
     offered: ClassicMember,
 ) -> Subscription:
-    """The member after its JoinGroup. `said`: what its first protocol says, for all of them say the same;
-    `client`: its id and host. A member of the consumer protocol that sends it becomes a classic one, which
-    has no regular expression."""
+    """The member after its JoinGroup. `subscription`: what its first protocol says, for all of them say the
+    same; `client`: its id and host. A member of the consumer protocol that sends it becomes a classic one,
+    which has no regular expression."""
     return replace(
         before,
         instance_id=before.instance_id if instance_id is None else instance_id,
-        rack_id=said.rack_id or before.rack_id,
+        rack_id=subscription.rack_id or before.rack_id,
         client_id=client[0],
         client_host=client[1],
         rebalance_timeout_ms=(
             before.rebalance_timeout_ms if rebalance_timeout_ms == -1 else rebalance_timeout_ms
         ),
-        topic_names=frozenset(said.topics),
+        topic_names=frozenset(subscription.topics),
         topic_regex="",
         principal="",
         classic=offered,
     )
 
 
-def owned(said: embedded.Subscription, topics: Topics) -> list[tuple[bytes, Sequence[int]]]:
+def owned(subscription: embedded.Subscription, topics: Topics) -> list[tuple[bytes, Sequence[int]]]:
     """The partitions that a Subscription reports, of topics that exist."""
     return [
         (topic.topic_id, partitions)
-        for name, partitions in said.owned_partitions.items()
+        for name, partitions in subscription.owned_partitions.items()
         if (topic := topics.named(name)) is not None
     ]
 

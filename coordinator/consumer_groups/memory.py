@@ -47,8 +47,8 @@ def regex_bytes(pattern: str, topics: frozenset[str], views: Mapping[str, frozen
 
 def subscription_bytes(described: Subscription) -> int:
     """Of what a member says of itself."""
-    said = (described.instance_id, described.rack_id, described.client_id, described.client_host)
-    texts = (*said, described.topic_regex, described.server_assignor)
+    identity = (described.instance_id, described.rack_id, described.client_id, described.client_host)
+    texts = (*identity, described.topic_regex, described.server_assignor)
     size = sum(map(text_bytes, texts)) + names_bytes(described.topic_names)
     size += len(described.leader_user_data or b"")
     if described.classic is not None:

@@ -165,8 +165,8 @@ def regex(group_id: str, pattern: str, found: Regex) -> Record:
         different = {id(seen): seen for seen in found.views.values()}  # many principals see the same
         lists = {of: None if seen == found.topics else sorted(seen) for of, seen in different.items()}
         views = [
-            ConsumerGroupRegularExpressionValueView(who, lists[id(seen)])
-            for who, seen in sorted(found.views.items())
+            ConsumerGroupRegularExpressionValueView(principal, lists[id(seen)])
+            for principal, seen in sorted(found.views.items())
         ]
     value = ConsumerGroupRegularExpressionValue(
         topics=sorted(found.topics), version=found.version, timestamp=found.resolved_ms, views=views
@@ -239,8 +239,8 @@ def apply(group: ConsumerGroup, kind: int, second: str, value: bytes | None) -> 
     if value is not None and value[:_START] != _VERSION:
         raise MalformedError(f"record of type {kind}", 0, "version", 0)
     if kind == GROUP_EPOCH:
-        gone = ConsumerGroupMetadataValue(epoch=FIRST_EPOCH)
-        epoch = gone if value is None else _read(ConsumerGroupMetadataValue, value)
+        deleted = ConsumerGroupMetadataValue(epoch=FIRST_EPOCH)
+        epoch = deleted if value is None else _read(ConsumerGroupMetadataValue, value)
         group.epoch, group.metadata_hash = epoch.epoch, epoch.metadata_hash
     elif kind == SUBSCRIPTION:
         if value is None:

@@ -121,7 +121,7 @@ def _fenced(how: str, epoch: int, known: int) -> KafkaError:
     return KafkaError(ErrorCode.FENCED_MEMBER_EPOCH, text + more)
 
 
-_NOTHING_SAID = (None,) * 5
+_ALL_NULL = (None,) * 5
 
 
 def described(
@@ -135,9 +135,9 @@ def described(
     member of the classic protocol that sends it becomes one of the consumer protocol."""
     names, regex = request.subscribed_topic_names, request.subscribed_topic_regex
     pattern = before.topic_regex if regex is None else regex
-    says = (names, regex, request.rack_id, request.server_assignor, request.leader_user_data)
+    fields = (names, regex, request.rack_id, request.server_assignor, request.leader_user_data)
     if (
-        says == _NOTHING_SAID
+        fields == _ALL_NULL
         and request.rebalance_timeout_ms == -1
         and request.instance_id in (None, before.instance_id)
         and (client_id, client_host) == (before.client_id, before.client_host)
@@ -183,8 +183,8 @@ def is_plain(request: ConsumerGroupHeartbeatRequest) -> bool:
         return False
     subscribed = (request.subscribed_topic_names, request.subscribed_topic_regex)
     led = (request.leader_user_data, request.computed_target)
-    said = (*subscribed, *led, request.topic_partitions, request.server_assignor, request.rack_id)
-    return all(one is None for one in said)
+    fields = (*subscribed, *led, request.topic_partitions, request.server_assignor, request.rack_id)
+    return all(one is None for one in fields)
 
 
 def answer(

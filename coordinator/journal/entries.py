@@ -178,30 +178,30 @@ class JournalEntry:
     def render(self) -> str:
         """One readable line. Text that came from clients is escaped (a reason may hold terminal control
         codes)."""
-        said = [
+        parts = [
             f"group '{printable(self.group_id)}' generation {self.generation} {self.outcome.value}",
             f"after {self.duration_ms} ms"
             f" (join {self._joined()}, leader {self.leader_ms}, sync {self.sync_ms})",
-            f"because {self.cause.value}{self._who()}",
+            f"because {self.cause.value}{self._cause_text()}",
             f"members {len(self.members_before)} -> {len(self.members_after)}",
         ]
         if self.joined:
-            said.append(f"joined {_some(self.joined)}")
+            parts.append(f"joined {_some(self.joined)}")
         by_reason: dict[str, list[str]] = {}
         for member, why in self.left.items():
             by_reason.setdefault(why.value, []).append(member)
-        said.extend(f"{why}: {_some(gone)}" for why, gone in by_reason.items())
+        parts.extend(f"{why}: {_some(departed)}" for why, departed in by_reason.items())
         if self.leader:
-            said.append(f"leader {printable(self.leader)}, protocol {printable(self.protocol)}")
-        return "; ".join(said)
+            parts.append(f"leader {printable(self.leader)}, protocol {printable(self.protocol)}")
+        return "; ".join(parts)
 
     def _joined(self) -> str:
         awaited = f" for {printable(self.join_last_member)}" if self.join_last_member and self.join_ms else ""
         return f"{self.join_ms}{awaited}"
 
-    def _who(self) -> str:
-        who = f" ({printable(self.cause_member)})" if self.cause_member else ""
-        return f"{who}: '{printable(self.reason)}'" if self.reason else who
+    def _cause_text(self) -> str:
+        member = f" ({printable(self.cause_member)})" if self.cause_member else ""
+        return f"{member}: '{printable(self.reason)}'" if self.reason else member
 
 
 class Seated(NamedTuple):
@@ -266,19 +266,19 @@ class EpochEntry:
 
     def render(self) -> str:
         """One readable line, as `JournalEntry.render`."""
-        who = f" ({printable(self.cause_member)})" if self.cause_member else ""
-        said = [
+        member = f" ({printable(self.cause_member)})" if self.cause_member else ""
+        parts = [
             f"group '{printable(self.group_id)}' epoch {self.generation} {self.outcome.value}",
             f"after {self.duration_ms} ms (target {self.leader_ms}, reconciliation {self.sync_ms})",
-            f"because {self.cause.value}{who}",
+            f"because {self.cause.value}{member}",
             f"members {len(self.before)} -> {len(self.members)}",
             f"{len(self.moves)} partitions moved",
         ]
         if self.waits:
             longest = max(self.waits, key=lambda one: one.until_ms - one.since_ms)
             waited_ms = longest.until_ms - longest.since_ms
-            said.append(f"waited longest for {printable(longest.holder)}: {waited_ms} ms")
-        return "; ".join(said)
+            parts.append(f"waited longest for {printable(longest.holder)}: {waited_ms} ms")
+        return "; ".join(parts)
 
 
 @dataclass(slots=True, frozen=True)
@@ -381,19 +381,19 @@ class ClientReport(NamedTuple):
 class ReportEntry:
     """The report of a client, as an event of its group."""
 
-    told: ClientReport
-    gone_id: str = ""
+    report: ClientReport
+    old_member_id: str = ""
     """Earlier member id of this client, of a departure that is in the journal already; "": none."""
 
     @property
     def group_id(self) -> str:
         """The group."""
-        return self.told.group_id
+        return self.report.group_id
 
     @property
     def at_ms(self) -> int:
         """Unix time."""
-        return self.told.at_ms
+        return self.report.at_ms
 
 
 class ChangeKind(StrEnum):

@@ -170,28 +170,30 @@ class JournalRecords:
         """Group -> partition -> since when, in Unix time."""
         self._count = 0
 
-    def row(self, said: Message, count: int = 1) -> Row:
+    def row(self, message: Message, count: int = 1) -> Row:
         """One record; `count`: how often that incident happened since the last record of it."""
-        if isinstance(said, JournalEntry):
-            return self._rebalance(said)
-        if isinstance(said, EpochEntry):
-            return _epoch(said)
-        if isinstance(said, FirstCommit):
+        if isinstance(message, JournalEntry):
+            return self._rebalance(message)
+        if isinstance(message, EpochEntry):
+            return _epoch(message)
+        if isinstance(message, FirstCommit):
             return _row(
-                said.at_ms,
-                said.group_id,
+                message.at_ms,
+                message.group_id,
                 {
-                    **_head("first-commit", said.group_id, said.at_ms),
-                    "generation": said.generation,
-                    "member_id": said.member_id,
-                    "after_ms": said.after_ms,
+                    **_head("first-commit", message.group_id, message.at_ms),
+                    "generation": message.generation,
+                    "member_id": message.member_id,
+                    "after_ms": message.after_ms,
                 },
             )
-        if isinstance(said, ReportEntry):
-            value = report_fields(said)
+        if isinstance(message, ReportEntry):
+            value = report_fields(message)
         else:
-            value = _change(said, count) if isinstance(said, ChangeRecord) else _incident(said, count)
-        return _row(said.at_ms, said.group_id, value)
+            value = (
+                _change(message, count) if isinstance(message, ChangeRecord) else _incident(message, count)
+            )
+        return _row(message.at_ms, message.group_id, value)
 
     def _rebalance(self, entry: JournalEntry) -> Row:
         is_consumer = entry.protocol_type in CONSUMER_TYPES
@@ -369,9 +371,9 @@ def _named(places: Iterable[tuple[bytes, int]], names: Mapping[bytes, str]) -> l
 
 def _given_up(entry: JournalEntry, member: Present | None, member_id: str, keeps: bool) -> int | None:
     """When a member of the generation before gave a partition up; None: it did not until it got its share."""
-    gone = entry.gone.get(member_id)
-    if gone is not None:
-        return gone.last_heard_ms if gone.why in _HEARD else gone.at_ms
+    departed = entry.gone.get(member_id)
+    if departed is not None:
+        return departed.last_heard_ms if departed.why in _HEARD else departed.at_ms
     if member is None:
         return entry.at_ms - entry.duration_ms
     if member.last_heard_ms >= 0:
@@ -384,7 +386,7 @@ def _before(entry: JournalEntry) -> list[Present]:
     if entry.before is None:
         return []
     known = {one.member_id: one.principal for one in entry.members}
-    known |= {member_id: gone.principal for member_id, gone in entry.gone.items()}
+    known |= {member_id: departed.principal for member_id, departed in entry.gone.items()}
     return [
         Present(
             one.member_id,
@@ -463,38 +465,38 @@ def _event(event: str, at_ms: int, group_id: str = "") -> dict[str, Any]:
     }
 
 
-def _change(said: ChangeRecord, count: int) -> dict[str, Any]:
+def _change(change: ChangeRecord, count: int) -> dict[str, Any]:
     return {
-        **_event(said.event, said.at_ms, said.group_id),
-        "member_id": said.member_id,
-        "client_id": said.client_id,
-        "client_host": said.client_host,
-        "principal": said.principal,
-        "group_instance_id": said.group_instance_id,
-        "error": error_name(said.error) or "" if said.error else "",
+        **_event(change.event, change.at_ms, change.group_id),
+        "member_id": change.member_id,
+        "client_id": change.client_id,
+        "client_host": change.client_host,
+        "principal": change.principal,
+        "group_instance_id": change.group_instance_id,
+        "error": error_name(change.error) or "" if change.error else "",
         "count": count,
-        "subject": said.subject,
-        "detail": said.detail,
+        "subject": change.subject,
+        "detail": change.detail,
     }
 
 
-def _incident(said: Incident, count: int) -> dict[str, Any]:
+def _incident(incident: Incident, count: int) -> dict[str, Any]:
     value: dict[str, Any] = {
-        **_event(said.kind.value, said.at_ms, said.group_id),
-        "member_id": said.member_id,
-        "client_id": said.client_id,
-        "client_host": said.client_host,
-        "principal": said.principal,
-        "group_instance_id": said.group_instance_id,
-        "error": error_name(said.error) or "" if said.error else "",
+        **_event(incident.kind.value, incident.at_ms, incident.group_id),
+        "member_id": incident.member_id,
+        "client_id": incident.client_id,
+        "client_host": incident.client_host,
+        "principal": incident.principal,
+        "group_instance_id": incident.group_instance_id,
+        "error": error_name(incident.error) or "" if incident.error else "",
         "count": count,
-        "partitions": said.partitions,
-        "detail": said.reason,
+        "partitions": incident.partitions,
+        "detail": incident.reason,
     }
-    if said.waiting:
-        value.update(waiting=said.waiting, since_ms=said.since_ms)
-    if said.old_member_id:
-        value.update(old_member_id=said.old_member_id, last_heard_ms=_known(said.last_heard_ms))
+    if incident.waiting:
+        value.update(waiting=incident.waiting, since_ms=incident.since_ms)
+    if incident.old_member_id:
+        value.update(old_member_id=incident.old_member_id, last_heard_ms=_known(incident.last_heard_ms))
     return value
 
 
@@ -520,50 +522,50 @@ def _present(one: Present, entry: JournalEntry, is_consumer: bool) -> dict[str, 
     }
 
 
-def report_fields(said: ReportEntry) -> dict[str, Any]:
+def report_fields(entry: ReportEntry) -> dict[str, Any]:
     """The fields of its record."""
-    told = said.told
+    report = entry.report
     return {
-        **_event("client told", told.at_ms, told.group_id),
-        "member_id": told.member_id,
-        "client_id": told.client_id,
-        "client_host": told.client_host,
-        "old_member_id": said.gone_id,
-        "told": _report(told),
+        **_event("client told", report.at_ms, report.group_id),
+        "member_id": report.member_id,
+        "client_id": report.client_id,
+        "client_host": report.client_host,
+        "old_member_id": entry.old_member_id,
+        "told": _report(report),
     }
 
 
-def _report(told: ClientReport | None) -> dict[str, Any] | None:
-    return None if told is None else {
-        "at_ms": told.at_ms,
-        "member_id": told.member_id,
-        "client_instance_id": told.instance_id,
-        "terminating": told.terminating,
-        "values": told.values,
-        "error": told.error,
-        "left_member_id": told.left_id,
-        "left_reason": told.left_reason,
-        "left_ms": _known(told.left_ms),
+def _report(report: ClientReport | None) -> dict[str, Any] | None:
+    return None if report is None else {
+        "at_ms": report.at_ms,
+        "member_id": report.member_id,
+        "client_instance_id": report.instance_id,
+        "terminating": report.terminating,
+        "values": report.values,
+        "error": report.error,
+        "left_member_id": report.left_id,
+        "left_reason": report.left_reason,
+        "left_ms": _known(report.left_ms),
     }  # fmt: skip
 
 
 def _left(entry: JournalEntry | EpochEntry) -> dict[str, Any]:
     return {
-        member_id: {**_departed(gone), "told": _report(entry.told.get(member_id))}
-        for member_id, gone in entry.gone.items()
+        member_id: {**_departed(departed), "told": _report(entry.told.get(member_id))}
+        for member_id, departed in entry.gone.items()
     }
 
 
-def _departed(gone: DepartedMember) -> dict[str, Any]:
+def _departed(member: DepartedMember) -> dict[str, Any]:
     return {
-        "why": gone.why.value,
-        "at_ms": gone.at_ms,
-        "last_heard_ms": gone.last_heard_ms,
-        "silent_ms": gone.at_ms - gone.last_heard_ms,
-        "client_id": gone.client_id,
-        "client_host": gone.client_host,
-        "principal": gone.principal,
-        "group_instance_id": gone.group_instance_id,
+        "why": member.why.value,
+        "at_ms": member.at_ms,
+        "last_heard_ms": member.last_heard_ms,
+        "silent_ms": member.at_ms - member.last_heard_ms,
+        "client_id": member.client_id,
+        "client_host": member.client_host,
+        "principal": member.principal,
+        "group_instance_id": member.group_instance_id,
     }
 
 

@@ -95,7 +95,7 @@ class JournalWriter:
         self._log = log
         self._records = JournalRecords()
         self._waiting: deque[tuple[Message, int] | Row] = deque()
-        self._told = asyncio.Event()
+        self._queued = asyncio.Event()
         self._folded: dict[tuple[object, ...], int] = {}
         """Incident -> how often since its last record."""
         self._last: dict[tuple[object, ...], Message] = {}
@@ -130,54 +130,54 @@ class JournalWriter:
             return
         if cleanly:
             self._put(record.stopped(self._wall_ms()))
-        self._told.set()
+        self._queued.set()
         await asyncio.wait([task], timeout=STOP_TIMEOUT_S)
         if not task.done():
             self._log.error("journal not written", records=len(self._waiting))
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
 
-    def add(self, said: Message) -> None:
+    def add(self, message: Message) -> None:
         """Something to be written."""
-        if self._reports is not None and isinstance(said, JournalEntry | EpochEntry) and said.gone:
-            said = replace(said, told=self._reports.departed(said.group_id, said.gone))
-        key = _fold_key(said)
+        if self._reports is not None and isinstance(message, JournalEntry | EpochEntry) and message.gone:
+            message = replace(message, told=self._reports.departed(message.group_id, message.gone))
+        key = _fold_key(message)
         if key is not None:
             if key in self._folded:
                 self._folded[key] += 1
-                self._last[key] = said
+                self._last[key] = message
                 return
             if len(self._folded) >= FOLDED_MAX:
                 return
             self._folded[key] = 0
             if self._sweeper is None and not self._ended:
                 self._sweeper = asyncio.get_running_loop().call_later(FOLD_S, self._sweep)
-        self._tell(said, 1)
+        self._tell(message, 1)
 
-    def _tell(self, said: Message, count: int) -> None:
-        if isinstance(said, Incident) and said.kind in LOGGED:
-            self._say(said, count)
-        kind = _limited(said)
-        if kind is None or self._has_room(kind, said.at_ms):
-            self._put((said, count))
+    def _tell(self, message: Message, count: int) -> None:
+        if isinstance(message, Incident) and message.kind in LOGGED:
+            self._say(message, count)
+        kind = _limited(message)
+        if kind is None or self._has_room(kind, message.at_ms):
+            self._put((message, count))
 
-    def _say(self, said: Incident, count: int) -> None:
-        second = said.at_ms // 1_000
+    def _say(self, message: Incident, count: int) -> None:
+        second = message.at_ms // 1_000
         if second != self._second:
             self._second, self._lines = second, 0
         self._lines += 1
         if self._lines > LINES_PER_SECOND:
             self._left_out += 1
             return
-        more: dict[str, object] = {"error": error_name(said.error)} if said.error else {}
+        more: dict[str, object] = {"error": error_name(message.error)} if message.error else {}
         if self._left_out:
             more["left_out_before"], self._left_out = self._left_out, 0
         self._log.info(
-            said.kind.value,
-            group_id=printable(said.group_id),
-            principal=printable(said.principal),
-            host=said.client_host[1:],
-            client_id=printable(said.client_id),
+            message.kind.value,
+            group_id=printable(message.group_id),
+            principal=printable(message.principal),
+            host=message.client_host[1:],
+            client_id=printable(message.client_id),
             count=count,
             **more,
         )
@@ -201,7 +201,7 @@ class JournalWriter:
             self.lost += 1
             return
         self._waiting.append(one)
-        self._told.set()
+        self._queued.set()
 
     def _sweep(self) -> None:
         """Tell of what happened again, and forget what did not."""
@@ -218,8 +218,8 @@ class JournalWriter:
 
     async def _write_all(self, topics: JournalTopic) -> None:
         while True:
-            await self._told.wait()
-            self._told.clear()
+            await self._queued.wait()
+            self._queued.clear()
             if self._task is not None:
                 await asyncio.sleep(GATHER_S)
             taken, self._waiting = self._waiting, deque()
@@ -264,25 +264,32 @@ class JournalWriter:
     def _row(self, one: tuple[Message, int] | Row) -> Row:
         if len(one) == 3:
             return one
-        said, count = one
-        if isinstance(said, Incident) and said.kind in ENDS:
-            self._records.forget(said.group_id)
-        return self._records.row(said, count)
+        message, count = one
+        if isinstance(message, Incident) and message.kind in ENDS:
+            self._records.forget(message.group_id)
+        return self._records.row(message, count)
 
 
-def _limited(said: Message) -> str | None:
+def _limited(message: Message) -> str | None:
     """The kind of which an hour has a limit. The reports about members that went have none: as few come for
     each departure."""
-    if isinstance(said, ChangeRecord):
-        return said.kind.value
-    return "client told" if isinstance(said, ReportEntry) and not said.gone_id else None
+    if isinstance(message, ChangeRecord):
+        return message.kind.value
+    return "client told" if isinstance(message, ReportEntry) and not message.old_member_id else None
 
 
-def _fold_key(said: Message) -> tuple[object, ...] | None:
+def _fold_key(message: Message) -> tuple[object, ...] | None:
     """The key of equal incidents; None: each has a record."""
-    if isinstance(said, ChangeRecord) and said.kind is ChangeKind.REFUSED:
-        return said.event, said.subject, said.detail, said.principal, said.client_id, said.client_host
-    if isinstance(said, Incident) and said.kind in FOLDED:
-        who = said.client_id, said.client_host, said.member_id, said.principal
-        return said.group_id, said.kind, said.error, *who
+    if isinstance(message, ChangeRecord) and message.kind is ChangeKind.REFUSED:
+        return (
+            message.event,
+            message.subject,
+            message.detail,
+            message.principal,
+            message.client_id,
+            message.client_host,
+        )
+    if isinstance(message, Incident) and message.kind in FOLDED:
+        client = message.client_id, message.client_host, message.member_id, message.principal
+        return message.group_id, message.kind, message.error, *client
     return None

@@ -34,7 +34,7 @@ class CannotRecordError(Exception):
     """The text is one sentence."""
 
 
-class Asked(NamedTuple):
+class RecordingRequest(NamedTuple):
     """The request for a recording."""
 
     group_id: str
@@ -48,16 +48,16 @@ class Asked(NamedTuple):
 class Recording:
     """Lines for one reader, from `Desk.begin` on."""
 
-    def __init__(self, asked: Asked, log: Log, number: int = 0) -> None:
+    def __init__(self, request: RecordingRequest, log: Log, number: int = 0) -> None:
         self.number = number
         """By which its reader ends it."""
-        self._asked = asked
+        self._request = request
         self._log = log
         self._lines: deque[bytes] = deque()
         self._waiting_bytes = 0
         self._bytes = 0
         self._calls = 0
-        self._told = asyncio.Event()
+        self._news = asyncio.Event()
         self._timer: asyncio.TimerHandle | None = None
         self.tap: Tap | None = None
         self.on_end: Callable[[], None] | None = None
@@ -68,10 +68,10 @@ class Recording:
         self._bytes += len(first)
         self._lines.appendleft(first)
         self._waiting_bytes += len(first)
-        self._told.set()
+        self._news.set()
         if self.ended:
             return
-        seconds = self._asked.for_ms / 1000
+        seconds = self._request.for_ms / 1000
         loop = asyncio.get_running_loop()
         self._timer = loop.call_later(seconds, self.end, f"after {seconds:g} s")
 
@@ -81,8 +81,8 @@ class Recording:
             return
         raw = as_line(line)
         self._bytes += len(raw)
-        if self._bytes > self._asked.max_bytes:
-            self.end(f"after {self._asked.max_bytes:,} bytes")
+        if self._bytes > self._request.max_bytes:
+            self.end(f"after {self._request.max_bytes:,} bytes")
             return
         self._keep(raw)
         self._calls += 1
@@ -92,7 +92,7 @@ class Recording:
     def _keep(self, raw: bytes) -> None:
         self._lines.append(raw)
         self._waiting_bytes += len(raw)
-        self._told.set()
+        self._news.set()
 
     def end(self, why: str) -> None:
         """Record no more. May be called twice."""
@@ -106,16 +106,16 @@ class Recording:
         if self.on_end is not None:
             self.on_end()
         self._keep(as_line({"end": why, "calls": self._calls}))
-        self._log.warning("recording ended", group_id=self._asked.group_id, reason=why, calls=self._calls)
+        self._log.warning("recording ended", group_id=self._request.group_id, reason=why, calls=self._calls)
 
     async def take(self) -> bytes:
         """The lines that have come meanwhile; nothing: that was all."""
-        await self._told.wait()
+        await self._news.wait()
         taken = b"".join(self._lines)
         self._lines.clear()
         self._waiting_bytes = 0
         if not self.ended:
-            self._told.clear()
+            self._news.clear()
         return taken
 
 
@@ -127,14 +127,14 @@ class Desk:
         self._current: Recording | None = None
         self._count = 0
 
-    async def begin(self, runtime: GroupRuntime, asked: Asked) -> Recording:
+    async def begin(self, runtime: GroupRuntime, request: RecordingRequest) -> Recording:
         """Record from the next quiet moment on. Raises CannotRecordError."""
         if self._current is not None and not self._current.ended:
             raise CannotRecordError("Another recording runs on this node: one at a time.")
         self._count += 1
-        recording = self._current = Recording(asked, self._log, self._count)
+        recording = self._current = Recording(request, self._log, self._count)
         try:
-            await self._begin(runtime, asked, recording)
+            await self._begin(runtime, request, recording)
         except BaseException:
             recording.ended = True
             raise
@@ -148,14 +148,14 @@ class Desk:
         recording.end(why)
         return True
 
-    async def _begin(self, runtime: GroupRuntime, asked: Asked, recording: Recording) -> None:
-        partition = runtime.partition_of(asked.group_id)
+    async def _begin(self, runtime: GroupRuntime, request: RecordingRequest, recording: Recording) -> None:
+        partition = runtime.partition_of(request.group_id)
         until_s = time.monotonic() + QUIET_TIMEOUT_S
         while True:
             shard = runtime.shards[partition]
             if shard.refusal:
                 raise CannotRecordError(
-                    f"This node does not serve group {asked.group_id} (shard {partition})."
+                    f"This node does not serve group {request.group_id} (shard {partition})."
                 )
             if state.size_of(shard) > STATE_MAX:
                 raise CannotRecordError(
@@ -171,11 +171,11 @@ class Desk:
                 )
             await asyncio.sleep(LOOK_S)
 
-        tap = Tap(shard, recording.put, recording.end, principals=asked.principals)
+        tap = Tap(shard, recording.put, recording.end, principals=request.principals)
         first = {
             MARK: FORMAT,
             "version": version("ringleader"),
-            "group": asked.group_id,
+            "group": request.group_id,
             "anonymous": False,
             "began_ms": time.time_ns() // 1_000_000,
             **tap.begin(),
@@ -186,8 +186,8 @@ class Desk:
         recording.start(await asyncio.to_thread(as_line, first))
         self._log.warning(
             "recording begins",
-            group_id=asked.group_id,
-            host=asked.host,
-            seconds=asked.for_ms // 1000,
-            principals=asked.principals,
+            group_id=request.group_id,
+            host=request.host,
+            seconds=request.for_ms // 1000,
+            principals=request.principals,
         )

@@ -41,7 +41,7 @@ class Difference:
     what: str
     """The outcome that differs: its answer, a record, an event, when it wants to be called next."""
     expected: Any
-    came: Any
+    actual: Any
 
 
 @dataclass(slots=True)
@@ -61,7 +61,7 @@ class Player:
     def __init__(self, first: Line) -> None:
         self._tickets: dict[int, Recorded] = {}
         self._ids: deque[str] = deque()
-        self._asked: list[str] = []
+        self._made_ids: list[str] = []
         self._writer = Writer(lambda ticket: int(ticket.number), lambda principal: principal)
         self._reader = Reader(self._ticket)
         self.next_ms: int | None = None
@@ -84,7 +84,7 @@ class Player:
 
     def _id(self, prefix: str) -> str:
         made = self._ids.popleft() if self._ids else f"{prefix}-{NO_ID}"
-        self._asked.append(made)
+        self._made_ids.append(made)
         return made
 
     def step(self, line: Line) -> Played:
@@ -93,27 +93,27 @@ class Player:
             method, given = self._call_of(line)
         except BROKEN as error:
             raise UnreadableError(_why(error)) from error
-        came: Line = {}
+        actual: Line = {}
         events: list[Any] = []
         try:
             gave = method(*given)
         except Exception as error:
-            came["raised"] = type(error).__name__
+            actual["raised"] = type(error).__name__
         else:
             if line["do"] == "drain":
-                came["gave"] = outbox(gave, self._writer)
+                actual["gave"] = outbox(gave, self._writer)
                 events = gave.events
                 for answer in gave.answers:
                     self._tickets.pop(answer.ticket.number, None)
             elif gave is not None:
-                came["gave"] = self._writer.put(gave)
-        if self._asked:
-            came["ids"], self._asked = self._asked, []
+                actual["gave"] = self._writer.put(gave)
+        if self._made_ids:
+            actual["ids"], self._made_ids = self._made_ids, []
         self._ids.clear()
         due_ms = self.shard.next_deadline()
         if due_ms != self.next_ms:
-            came["next"] = self.next_ms = due_ms
-        return Played(_difference(line, came), came, events)
+            actual["next"] = self.next_ms = due_ms
+        return Played(_difference(line, actual), actual, events)
 
     def _call_of(self, line: Line) -> tuple[Callable[..., Any], list[Any]]:
         name = line["do"]
@@ -128,8 +128,8 @@ class Player:
             configs = self.shard._core.configs
             configs.apply({**dict.fromkeys(configs.all()), **line["configs"]})
         if "topics" in line:
-            version, changed, gone = line["topics"]
-            state.set_topics(self.shard, version, map(self._reader.get, changed), gone)
+            version, changed, deleted = line["topics"]
+            state.set_topics(self.shard, version, map(self._reader.get, changed), deleted)
         self._ids.extend(line.get("ids", ()))
         given = [self._reader.get(one) for one in line["with"]]
         if name == "commit":
@@ -145,9 +145,9 @@ def _why(error: Exception) -> str:
     return f"{error.args[0]!r} is missing" if isinstance(error, KeyError) else str(error)
 
 
-def _difference(line: Line, came: Line) -> Difference | None:
+def _difference(line: Line, actual: Line) -> Difference | None:
     for name in OUTCOMES:
-        expected, found = line.get(name), came.get(name)
+        expected, found = line.get(name), actual.get(name)
         if expected == found:
             continue
         if isinstance(expected, dict) and isinstance(found, dict) and "appends" in expected:

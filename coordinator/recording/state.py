@@ -87,10 +87,10 @@ def topics_of(shard: Shard) -> dict[str, Topic]:
     return {topic.name: topic for topic in shard._core.topics.all()}
 
 
-def set_topics(shard: Shard, version: int, changed: Iterable[Topic], gone: Iterable[str]) -> None:
+def set_topics(shard: Shard, version: int, changed: Iterable[Topic], deleted: Iterable[str]) -> None:
     """Let the machine know that these topics are there now, and those are not."""
     topics = shard._core.topics
-    for name in gone:
+    for name in deleted:
         topics.remove(name)
     for topic in changed:
         topics.put(topic)

@@ -85,8 +85,8 @@ class Tickets:
         self._numbers[ticket] = self._count
         connection = self._connections.setdefault(id(ticket.connection), [self._count, 0])
         connection[1] += 1
-        who = self._principals(ticket.principal)
-        about = ticket.api_version, ticket.client_id, ticket.client_host, who, connection[0]
+        principal = self._principals(ticket.principal)
+        about = ticket.api_version, ticket.client_id, ticket.client_host, principal, connection[0]
         self.fresh.append([self._count, *about])
         return self._count
 

@@ -108,13 +108,13 @@ class _Admin:
                 code = code_of(error, ErrorCode.REQUEST_TIMED_OUT)
                 response.topics += [refused(topic, code, _LOST) for topic in request.topics]
         may = partial(services.may, call, Operation.DESCRIBE_CONFIGS, ResourceType.TOPIC, quietly=True)
-        asked = {topic.name: topic for topic in wanted}
+        requested = {topic.name: topic for topic in wanted}
         for made in response.topics:
             if made.error_code:
                 continue
             if not request.validate_only:
-                count = max(made.num_partitions, asked[made.name].num_partitions)
-                configs = {config.name: config.value for config in asked[made.name].configs}
+                count = max(made.num_partitions, requested[made.name].num_partitions)
+                configs = {config.name: config.value for config in requested[made.name].configs}
                 detail = [f"partitions={count if count > 0 else 'by default'}", *configs_in_words(configs)]
                 services.changed(call, "topic created", made.name, ", ".join(detail))
             if not may(made.name):
@@ -144,13 +144,13 @@ class _Admin:
     async def _deleted(self, call: Call, request: kafka.DeleteTopicsRequest) -> kafka.DeleteTopicsResponse:
         result = kafka.DeleteTopicsResponseDeletableTopicResult
         refused = []
-        asked = request.topics or [
+        requested = request.topics or [
             kafka.DeleteTopicsRequestDeleteTopicState(name=name) for name in request.topic_names
         ]
         wanted = []
         allowed = mutations(self._services, call)
-        names = await self._looked_up(asked)
-        async for topic in self._services.run_queue.each(asked):
+        names = await self._looked_up(requested)
+        async for topic in self._services.run_queue.each(requested):
             name = topic.name or names.get(topic.topic_id)
             try:
                 self._check_deletion(call, topic, names)
@@ -182,15 +182,15 @@ class _Admin:
         return response
 
     async def _looked_up(
-        self, asked: Sequence[kafka.DeleteTopicsRequestDeleteTopicState]
+        self, requested: Sequence[kafka.DeleteTopicsRequestDeleteTopicState]
     ) -> dict[bytes, str | None]:
         """The names of topics that are asked for by id, as far as brokers know; None: there is none. Topics
         that are asked for by name are in the topology afterwards."""
         topology = self._relay.topology
-        ids = [topic.topic_id for topic in asked if topic.name is None and topic.topic_id != ZERO_UUID]
+        ids = [topic.topic_id for topic in requested if topic.name is None and topic.topic_id != ZERO_UUID]
         try:
             if not self._services.is_open:
-                await topology.ensure(topic.name for topic in asked if topic.name is not None)
+                await topology.ensure(topic.name for topic in requested if topic.name is not None)
             return await topology.names(ids) if ids else {}
         except ClientError:
             return {}

@@ -27,7 +27,7 @@ INTERVAL_S = 30.0
 """Interval of the looks; a topic is gone at the second one."""
 NAMES_AT_A_TIME = 500
 
-_GONE = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
+_UNKNOWN_CODES = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
 
 
 class Deletions:
@@ -55,7 +55,7 @@ class Deletions:
         names = sorted(self._seen)
         for start in range(0, len(names), NAMES_AT_A_TIME):
             try:
-                missing |= await self._gone(names[start : start + NAMES_AT_A_TIME])
+                missing |= await self._unknown_to_all(names[start : start + NAMES_AT_A_TIME])
             except ClientError as error:
                 self._log.debug("topics not looked for", reason=str(error))
         again, self._missing = missing & self._missing, missing
@@ -64,23 +64,23 @@ class Deletions:
             await self._runtime.forget_topic(name, self._seen.pop(name))
             self._missing.discard(name)
 
-    async def _gone(self, names: Sequence[str]) -> set[str]:
+    async def _unknown_to_all(self, names: Sequence[str]) -> set[str]:
         """Those that no broker knows. Raises ClientError."""
         found = await self._topology.metadata(names)
         self._topology.learn(found)
-        gone = {topic.name for topic in found.topics if topic.name and topic.error_code in _GONE}
+        unknown = {topic.name for topic in found.topics if topic.name and topic.error_code in _UNKNOWN_CODES}
         for broker in list(self._topology.brokers.values()):
-            if not gone:
+            if not unknown:
                 break
-            gone &= await self._unknown_to(broker, sorted(gone))
-        return gone
+            unknown &= await self._unknown_to(broker, sorted(unknown))
+        return unknown
 
     async def _unknown_to(self, broker: Node, names: Sequence[str]) -> set[str]:
         by_name = [MetadataRequestTopic(name=name) for name in names]
         unknown = {
             topic.name or ""
-            for topic in (await self._asked(broker, by_name)).topics
-            if topic.error_code in _GONE
+            for topic in (await self._metadata_from(broker, by_name)).topics
+            if topic.error_code in _UNKNOWN_CODES
         }
         ids = {self._seen[name]: name for name in names if self._seen[name] != ZERO_UUID}
         if len(ids) < len(names):
@@ -88,11 +88,11 @@ class Deletions:
         by_id = [MetadataRequestTopic(topic_id=topic_id, name=None) for topic_id in ids]
         return unknown & {
             ids[topic.topic_id]
-            for topic in (await self._asked(broker, by_id)).topics
-            if topic.error_code in _GONE and topic.topic_id in ids
+            for topic in (await self._metadata_from(broker, by_id)).topics
+            if topic.error_code in _UNKNOWN_CODES and topic.topic_id in ids
         }
 
-    async def _asked(self, broker: Node, topics: list[MetadataRequestTopic]) -> MetadataResponse:
+    async def _metadata_from(self, broker: Node, topics: list[MetadataRequestTopic]) -> MetadataResponse:
         request = plain(MetadataRequest(topics=topics, allow_auto_topic_creation=False))
         response: MetadataResponse = await self._topology.ask(broker, request, METADATA)
         return response

@@ -79,12 +79,12 @@ class Watermarks(NamedTuple):
 class Parked:
     """A request that waits at a broker for records, perhaps longer than the client's request."""
 
-    __slots__ = ("asked", "first", "task", "until_s")
+    __slots__ = ("first", "requested", "task", "until_s")
 
     def __init__(
-        self, asked: object, task: asyncio.Task[kafka.FetchResponse], until_s: float, first: bool
+        self, requested: object, task: asyncio.Task[kafka.FetchResponse], until_s: float, first: bool
     ) -> None:
-        self.asked = asked
+        self.requested = requested
         """The contents, to recognize the same request."""
         self.task = task
         self.until_s = until_s
@@ -105,9 +105,9 @@ class _Fetch:
         unknown = (
             await give_names(self._relay.topology, request) if call.api_version >= TOPIC_IDS_VERSION else []
         )
-        asked = [(topic.topic, topic.partitions) for topic in request.topics]
+        requested = [(topic.topic, topic.partitions) for topic in request.topics]
         may = partial(checks.may_read, self._services, call, request)
-        parts, missing = await self._relay.by_leader(asked, lambda entry: entry.partition, may)
+        parts, missing = await self._relay.by_leader(requested, lambda entry: entry.partition, may)
         ids = ids_of(request)
         answered = [
             (topic, failed_partition(entry.partition, without_name(self._relay.topology, ids[topic], code)))
@@ -157,12 +157,12 @@ class _Fetch:
         relay = self._relay
         message = part_of(relay, request, topics, request.max_wait_ms, 1)
         try:
-            answer, response, as_it_came = await ask(
+            answer, response, unchanged = await ask(
                 self._services, relay, call, broker, message, waiting=False
             )
         except ClientError as error:
             return failed(relay, broker, message, error)
-        if not names_brokers(response) and as_it_came and answer.version == call.api_version:
+        if not names_brokers(response) and unchanged and answer.version == call.api_version:
             call.finish(_HEAD(len(answer.frame), call.correlation_id), memoryview(answer.frame)[4:])
         else:
             call.answer(response)
@@ -227,7 +227,7 @@ class _Several:
     def _ask(self, broker: Node, topics: Topics) -> None:
         """Ask that broker, unless the same request waits there already."""
         upstreams = self._upstreams
-        asked = (
+        requested = (
             self._call.api_version,
             self._request.isolation_level,
             tuple(
@@ -238,7 +238,7 @@ class _Several:
         )
         parked = upstreams.parked.get(broker)
         if parked is not None:
-            if parked.asked == asked and self._now_s() < parked.until_s + LEFT_S:
+            if parked.requested == requested and self._now_s() < parked.until_s + LEFT_S:
                 upstreams.want(broker, True)
                 return
             parked.task.cancel()
@@ -252,7 +252,7 @@ class _Several:
         wait_ms = max(0, math.ceil((until_s - self._now_s()) * 1000))
         message = part_of(self._relay, self._request, topics, wait_ms, self._shares)
         task = asyncio.get_running_loop().create_task(self._answer(broker, message))
-        upstreams.parked[broker] = Parked(asked, task, until_s, first)
+        upstreams.parked[broker] = Parked(requested, task, until_s, first)
 
     async def _answer(self, broker: Node, message: kafka.FetchRequest) -> kafka.FetchResponse:
         """A broker's answer about the partitions that it leads; a failed connection is an error of each."""

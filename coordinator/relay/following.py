@@ -62,9 +62,9 @@ class Following:
     async def look(self) -> None:
         """See `LookAtTopics`. All that ask while a look is under way share the next one."""
         self._wanted.set()
-        asked_at = self._begun
+        begun_before = self._begun
         async with self._turn:
-            if self._begun > asked_at:
+            if self._begun > begun_before:
                 return
             self._begun += 1
             try:
@@ -120,11 +120,11 @@ class Following:
             for broker in list(self._topology.brokers.values())
         ]
         for name in names:
-            said = {view.get(name) for view in views}
-            if len(said) != 1:
+            identities = {view.get(name) for view in views}
+            if len(identities) != 1:
                 continue
-            [one] = said
-            if one == _GONE:
+            [one] = identities
+            if one == _DELETED:
                 self._topics.remove(name)
             elif one is not None:
                 self._topics.put(_topic(name, one[0], self._racks_of(name, one[1])))
@@ -140,7 +140,7 @@ class Following:
 Racks = tuple[frozenset[str], ...]
 """By partition."""
 
-_GONE = (ZERO_UUID, 0)
+_DELETED = (ZERO_UUID, 0)
 
 
 def _topic(name: str, topic_id: bytes, racks: Racks) -> Topic:
@@ -167,7 +167,7 @@ def _identities(response: MetadataResponse) -> Iterator[tuple[str, tuple[bytes, 
         if not topic.name:
             continue
         if topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-            yield topic.name, _GONE
+            yield topic.name, _DELETED
         elif not topic.error_code and topic.topic_id != ZERO_UUID:
             yield topic.name, (topic.topic_id, _count(topic))
 

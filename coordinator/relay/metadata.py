@@ -50,33 +50,33 @@ class _Metadata:
         Answered when the other nodes are known: librdkafka forgets nodes that it does not find here, with all
         that waits for them."""
         await self._services.mapped()
-        asked = request.topics
+        requested = request.topics
         hidden: list[kafka.MetadataResponseTopic] = []
-        if refused := checks.by_id_too_early(call.api_version, asked or ()):
+        if refused := checks.by_id_too_early(call.api_version, requested or ()):
             return self._with_nodes(call, kafka.MetadataResponse(topics=refused))
-        if asked is not None:
-            asked, hidden = await self._take_hidden(call, asked)
+        if requested is not None:
+            requested, hidden = await self._take_hidden(call, requested)
         if call.api_version == 0 and not request.topics:
-            asked = None
+            requested = None
         try:
-            found = await self._find(call, request, asked)
+            found = await self._find(call, request, requested)
         except ClientError as error:
-            if asked is None:
+            if requested is None:
                 call.close(f"no broker answers: {error}")
                 return None
             code = code_of(error, ErrorCode.LEADER_NOT_AVAILABLE)
-            topics = [kafka.MetadataResponseTopic(code, one.name, one.topic_id) for one in asked]
+            topics = [kafka.MetadataResponseTopic(code, one.name, one.topic_id) for one in requested]
             return self._with_nodes(call, kafka.MetadataResponse(topics=topics + hidden))
         seen = []
         work = 0
         for topic in found.topics:
-            if self._may_describe(call, topic.name, quietly=asked is None):
+            if self._may_describe(call, topic.name, quietly=requested is None):
                 seen.append(topic)
                 self._show_nodes(call, topic)
                 if request.include_topic_authorized_operations and topic.name:
                     self._add_operations(call, topic)
                     work += OPERATIONS
-            elif asked is not None:  # by its id, which reveals nothing by itself
+            elif requested is not None:  # by its id, which reveals nothing by itself
                 hidden.append(_hidden(None, topic.topic_id))
             work += 1 + len(topic.partitions)
             if work > SLICE_ELEMENTS:
@@ -97,17 +97,17 @@ class _Metadata:
         return name is None or may(call, Operation.DESCRIBE, ResourceType.TOPIC, name, quietly=quietly)
 
     async def _take_hidden(
-        self, call: Call, asked: list[kafka.MetadataRequestTopic]
+        self, call: Call, requested: list[kafka.MetadataRequestTopic]
     ) -> tuple[list[kafka.MetadataRequestTopic], list[kafka.MetadataResponseTopic]]:
         """The topics of a request that the caller may describe, and a refusal for each of the others."""
         hidden = {
             topic.name
-            async for topic in self._services.run_queue.each(asked)
+            async for topic in self._services.run_queue.each(requested)
             if not self._may_describe(call, topic.name)
         }
         if not hidden:
-            return asked, []
-        return [topic for topic in asked if topic.name not in hidden], [_hidden(name) for name in hidden]
+            return requested, []
+        return [topic for topic in requested if topic.name not in hidden], [_hidden(name) for name in hidden]
 
     def _add_operations(self, call: Call, topic: kafka.MetadataResponseTopic) -> None:
         """The caller's operations in place of this node's, which the brokers answer."""
@@ -122,13 +122,13 @@ class _Metadata:
         self,
         call: Call,
         request: kafka.MetadataRequest,
-        asked: list[kafka.MetadataRequestTopic] | None,
+        requested: list[kafka.MetadataRequestTopic] | None,
     ) -> kafka.MetadataResponse:
         """Missing topics are created, if the caller may. Raises ClientError."""
         create = (
             request.allow_auto_topic_creation or call.api_version < 4
         ) and self._services.settings.auto_create_topics_enable
-        found = await self._ask(call, request, asked, create and self._services.is_open)
+        found = await self._ask(call, request, requested, create and self._services.is_open)
         if not create or self._services.is_open:
             return found
         missing = {topic.name: at for at, topic in enumerate(found.topics) if topic.error_code in MISSING}
@@ -147,12 +147,12 @@ class _Metadata:
         self,
         call: Call,
         request: kafka.MetadataRequest,
-        asked: list[kafka.MetadataRequestTopic] | None,
+        requested: list[kafka.MetadataRequestTopic] | None,
         create: bool,
     ) -> kafka.MetadataResponse:
         """Raises ClientError."""
         message = kafka.MetadataRequest(
-            topics=asked,
+            topics=requested,
             allow_auto_topic_creation=create,
             include_cluster_authorized_operations=request.include_cluster_authorized_operations,
             include_topic_authorized_operations=request.include_topic_authorized_operations,

@@ -51,10 +51,10 @@ class _Offsets:
                 topics=[kafka.ListOffsetsRequestListOffsetsTopic(*topic) for topic in topics.items()],
             )
 
-        asked = [(topic.name, topic.partitions) for topic in request.topics]
+        requested = [(topic.name, topic.partitions) for topic in request.topics]
         found, throttle_ms = await self._each_leader(
             call,
-            asked,
+            requested,
             part,
             lambda entry: entry.partition_index,
             lambda answer: [(topic.name, topic.partitions) for topic in answer.topics],
@@ -79,10 +79,10 @@ class _Offsets:
                 ],
             )
 
-        asked = [(topic.topic, topic.partitions) for topic in request.topics]
+        requested = [(topic.topic, topic.partitions) for topic in request.topics]
         found, throttle_ms = await self._each_leader(
             call,
-            asked,
+            requested,
             part,
             lambda entry: entry.partition,
             lambda answer: [(topic.topic, topic.partitions) for topic in answer.topics],
@@ -108,10 +108,10 @@ class _Offsets:
         def refused(entry: Any, code: int) -> Any:
             return kafka.DeleteRecordsResponseDeleteRecordsPartitionResult(entry.partition_index, -1, code)
 
-        asked = [(topic.name, topic.partitions) for topic in request.topics]
+        requested = [(topic.name, topic.partitions) for topic in request.topics]
         found, throttle_ms = await self._each_leader(
             call,
-            asked,
+            requested,
             part,
             lambda entry: entry.partition_index,
             lambda answer: [(topic.name, topic.partitions) for topic in answer.topics],
@@ -130,7 +130,7 @@ class _Offsets:
     async def _each_leader(
         self,
         call: Call,
-        asked: Sequence[tuple[str, Sequence[Any]]],
+        requested: Sequence[tuple[str, Sequence[Any]]],
         part: Callable[[dict[str, list[Any]]], Any],
         index: Callable[[Any], int],
         topics_of: Callable[[Any], list[tuple[str, list[Any]]]],
@@ -143,7 +143,7 @@ class _Offsets:
         relay = self._relay
         upstreams = relay.upstreams(call)
         timeout_s = relay.cluster.request_timeout_ms / 1000
-        found: dict[str, list[Any]] = {topic: [] for topic, _ in asked}
+        found: dict[str, list[Any]] = {topic: [] for topic, _ in requested}
         throttled: list[int] = [0]
 
         async def ask(broker: Node, topics: dict[str, list[Any]]) -> None:
@@ -162,7 +162,7 @@ class _Offsets:
                 for result in results:
                     relay.look_at(topic, result.error_code)
 
-        parts, missing = await relay.by_leader(asked, index, may, changing=changing)
+        parts, missing = await relay.by_leader(requested, index, may, changing=changing)
         for topic, entry, code in missing:
             found[topic].append(refused(entry, code))
         await asyncio.gather(*(ask(broker, topics) for broker, topics in parts.items()))

@@ -64,16 +64,16 @@ class _Produce:
             topics = [topic for topic, _ in named]
         ids = {topic.name: topic.topic_id for topic in topics}
         found |= {of: [] for of in ids.items()}
-        asked = [(topic.name, topic.partition_data) for topic in topics]
+        requested = [(topic.name, topic.partition_data) for topic in topics]
         may = partial(self._services.may, call, Operation.WRITE, ResourceType.TOPIC)
-        parts, missing = await relay.by_leader(asked, lambda entry: entry.index, may, changing=True)
+        parts, missing = await relay.by_leader(requested, lambda entry: entry.index, may, changing=True)
         for name, entry, code in missing:
             found[name, ids[name]].append(_refused(entry, without_name(relay.topology, ids[name], code)))
-        asks = [
+        calls = [
             self._ask(call, request, broker, [_Data(name, ids[name], of) for name, of in part.items()], found)
             for broker, part in parts.items()
         ]
-        throttle_ms = max(await asyncio.gather(*asks), default=0)
+        throttle_ms = max(await asyncio.gather(*calls), default=0)
         if request.acks:
             response = kafka.ProduceResponseTopicProduceResponse
             return kafka.ProduceResponse([response(*of, one) for of, one in found.items()], throttle_ms)

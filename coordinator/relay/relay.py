@@ -64,8 +64,8 @@ class Relay:
     async def start(self) -> None:
         """Look up the brokers and the versions that they serve. Raises ClientError."""
         await self.topology.refresh()
-        asked = [self.topology.ask(broker, plain(GREETING), "") for broker in self.topology.brokers.values()]
-        answers = await asyncio.gather(*asked, return_exceptions=True)
+        calls = [self.topology.ask(broker, plain(GREETING), "") for broker in self.topology.brokers.values()]
+        answers = await asyncio.gather(*calls, return_exceptions=True)
         found = [answer for answer in answers if isinstance(answer, ApiVersionsResponse)]
         if not found:
             raise next(answer for answer in answers if isinstance(answer, BaseException))
@@ -128,7 +128,7 @@ class Relay:
 
     async def by_leader(
         self,
-        asked: Sequence[tuple[str, Sequence[Entry]]],
+        requested: Sequence[tuple[str, Sequence[Entry]]],
         index: Callable[[Entry], int],
         may: Callable[[str], bool],
         *,
@@ -137,7 +137,7 @@ class Relay:
         """Entries of topics by the broker that leads their partition, and those without a leader, or of a
         topic with which the caller may not do it. `changing`: no client may in the groups' topic."""
         allowed, refused = [], []
-        for number, (topic, entries) in enumerate(asked, 1):
+        for number, (topic, entries) in enumerate(requested, 1):
             if not number % SLICE_ELEMENTS:
                 await asyncio.sleep(0)
             if not may(topic):

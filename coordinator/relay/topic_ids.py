@@ -14,13 +14,13 @@ from ringleader.protocol import messages as kafka
 from ringleader.protocol.errors import ErrorCode, KafkaError
 from ringleader.protocol.schema import ZERO_UUID
 
-_Asked = TypeVar("_Asked", kafka.FetchRequestFetchTopic, kafka.ProduceRequestTopicProduceData)
+_RequestTopic = TypeVar("_RequestTopic", kafka.FetchRequestFetchTopic, kafka.ProduceRequestTopicProduceData)
 """A topic in a request."""
 
 
 async def names_of(
-    topology: Topology, topics: Sequence[_Asked]
-) -> tuple[list[tuple[_Asked, str]], list[tuple[_Asked, int]]]:
+    topology: Topology, topics: Sequence[_RequestTopic]
+) -> tuple[list[tuple[_RequestTopic, str]], list[tuple[_RequestTopic, int]]]:
     """The names of topics that have ids; and those without a name, each with the error. No two ids have the
     same name."""
     missing = {
@@ -34,8 +34,8 @@ async def names_of(
             await topology.find_ids(list(missing))
         except KafkaError:
             lost = True
-    named: list[tuple[_Asked, str]] = []
-    unknown: list[tuple[_Asked, int]] = []
+    named: list[tuple[_RequestTopic, str]] = []
+    unknown: list[tuple[_RequestTopic, int]] = []
     ids: dict[str, bytes] = {}
     for number, topic in enumerate(topics, 1):
         if not number % SLICE_ELEMENTS:
@@ -72,8 +72,8 @@ async def give_names(
 
 def without_name(topology: Topology, topic_id: bytes, code: int) -> int:
     """The error of a partition without a leader: its topic may be deleted since the id was looked up."""
-    is_gone = code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION and topic_id != ZERO_UUID
-    return ErrorCode.UNKNOWN_TOPIC_ID if is_gone and topology.describe_id(topic_id) is None else code
+    is_unknown = code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION and topic_id != ZERO_UUID
+    return ErrorCode.UNKNOWN_TOPIC_ID if is_unknown and topology.describe_id(topic_id) is None else code
 
 
 def failed_partition(partition: int, code: int) -> kafka.FetchResponsePartitionData:

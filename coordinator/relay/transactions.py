@@ -157,9 +157,9 @@ class _Transactions:
     ) -> kafka.AddPartitionsToTxnResponse:
         """The errors for partitions of which none was added, as a broker answers them."""
         topology = self._relay.topology
-        asked = {topic.name: topic.partitions for topic in request.v3_and_below_topics}
+        requested = {topic.name: topic.partitions for topic in request.v3_and_below_topics}
         with contextlib.suppress(ClientError):
-            await topology.ensure(asked.keys() - forbidden)
+            await topology.ensure(requested.keys() - forbidden)
 
         def code(topic: str, partition: int) -> int:
             if topic in forbidden:
@@ -173,7 +173,7 @@ class _Transactions:
         return kafka.AddPartitionsToTxnResponse(
             results_by_topic_v3_and_below=[
                 result(topic, [one(partition, code(topic, partition)) for partition in partitions])
-                for topic, partitions in asked.items()
+                for topic, partitions in requested.items()
             ]
         )
 

@@ -278,8 +278,10 @@ class GroupRuntime(MovingShards[Shard]):
         ids: Mapping[str, bytes] | None = None,
     ) -> Any | None:
         """See `OffsetHandler.fetch`."""
-        asked = group_id, wanted, require_stable, ticket, member_id, member_epoch, ids
-        return self.call_for(group_id, "OffsetFetch", ticket, lambda shard, _: shard.fetch_offsets(*asked))
+        arguments = group_id, wanted, require_stable, ticket, member_id, member_epoch, ids
+        return self.call_for(
+            group_id, "OffsetFetch", ticket, lambda shard, _: shard.fetch_offsets(*arguments)
+        )
 
     def topic_changed(self, name: str, info: TopicInfo | None) -> None:
         """A topic is as it was not before; None: it was deleted."""
@@ -395,11 +397,11 @@ class GroupRuntime(MovingShards[Shard]):
             else:  # a client may ask for it over and over
                 self._warnings.tell(event.text, **fields)
 
-    def _resolve(self, partition: int, asked: PatternsAsked) -> Slices:
+    def _resolve(self, partition: int, request: PatternsAsked) -> Slices:
         """Find the topics that regular expressions of a group match, and tell its shard."""
-        shard, found, group_id = self.shards[partition], dict[str, Regex](), asked.group_id
+        shard, found, group_id = self.shards[partition], dict[str, Regex](), request.group_id
         try:
-            found = yield from patterns.answer(asked, self.topics, self.sight)
+            found = yield from patterns.answer(request, self.topics, self.sight)
         except Exception:
             self._failures.tell("regular expressions not resolved", group_id=group_id)
         if self.shards[partition] is shard:
@@ -408,7 +410,7 @@ class GroupRuntime(MovingShards[Shard]):
                 "resolved",
                 group_id,
                 None,
-                lambda shard, now: shard.resolved(group_id, asked.number, found, now),
+                lambda shard, now: shard.resolved(group_id, request.number, found, now),
             )
 
     def store_figures(self) -> tuple[int, int, tuple[list[int], float]]:

@@ -298,9 +298,9 @@ class OffsetsTopic:
                     heappush(heap, (-position, key, value))
                     size += len(key) + len(value)
             while len(heap) > 1 and (len(heap) > LOOK_ROWS or size > LOOK_BYTES):
-                gone, key, value = heappop(heap)
+                negative, key, value = heappop(heap)
                 size -= len(key) + len(value)
-                last = -gone - 1
+                last = -negative - 1
         return await asyncio.to_thread(_batched, _Look(offset, last, taken), heap)
 
 

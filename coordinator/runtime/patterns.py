@@ -31,7 +31,7 @@ class Sight(Protocol):
 
 
 def answer(
-    asked: PatternsAsked, topics: Topics, sight: Sight | None
+    request: PatternsAsked, topics: Topics, sight: Sight | None
 ) -> Generator[None, None, dict[str, Regex]]:
     """The answer, in steps of a few milliseconds; nothing while not all topics are known. `sight` None:
     everybody sees all topics. A principal whose members come from several hosts sees what it may see from
@@ -39,7 +39,7 @@ def answer(
     if not topics.complete:
         return {}
     version, names = topics.names_version, [topic.name for topic in topics.all()]
-    matched = yield from patterns.search({reader.pattern for reader in asked.readers}, names)
+    matched = yield from patterns.search({reader.pattern for reader in request.readers}, names)
     found: dict[str, Regex] = {}
     for pattern, some in matched.items():
         if sight is None:
@@ -50,7 +50,7 @@ def answer(
             several = None if sight.names_hosts else 1
             principals = {
                 reader.principal: sorted(hosts)[:several]
-                for reader, hosts in asked.readers.items()
+                for reader, hosts in request.readers.items()
                 if reader.pattern == pattern
             }
         views: dict[str, frozenset[str]] = {}

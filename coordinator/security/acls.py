@@ -328,14 +328,14 @@ class Authorizer:
         self._verdicts[key] = verdict
         return verdict
 
-    def _decide(self, who: str, host: str, operation: Operation, kind: ResourceType, name: str) -> bool:
-        if who in self._super_users:
+    def _decide(self, principal: str, host: str, operation: Operation, kind: ResourceType, name: str) -> bool:
+        if principal in self._super_users:
             return True
         implied = IMPLIED_BY.get(operation, ())
         found = allowed = False
         for bucket in self._buckets(kind, name):
             found = True
-            for acl in chain(bucket.get(who, ()), bucket.get(EVERYBODY, ())):
+            for acl in chain(bucket.get(principal, ()), bucket.get(EVERYBODY, ())):
                 if acl.host not in (WILDCARD, host):
                     continue
                 if acl.operation in (operation, Operation.ALL):
@@ -380,13 +380,13 @@ class Authorizer:
             verdict = self._remember(key, self._decide_by_type(str(principal), host, operation, kind))
         return verdict
 
-    def _decide_by_type(self, who: str, host: str, operation: Operation, kind: ResourceType) -> bool:
+    def _decide_by_type(self, principal: str, host: str, operation: Operation, kind: ResourceType) -> bool:
         speaking = [
             acl
             for acl in self._acls
             if acl.resource_type == kind
             and acl.host in (WILDCARD, host)
-            and acl.principal in (who, EVERYBODY)
+            and acl.principal in (principal, EVERYBODY)
             and acl.operation in (operation, Operation.ALL)
         ]
         denied = {(acl.pattern_type, acl.name) for acl in speaking if acl.permission == Permission.DENY}

@@ -54,5 +54,5 @@ class Security:
 
 
 def _follow_acls(authorizer: Authorizer, changed: Changed) -> None:
-    gone = {key for key, value in changed.items() if value is None}
-    authorizer.apply(map(from_key, changed.keys() - gone), map(from_key, gone))
+    deleted = {key for key, value in changed.items() if value is None}
+    authorizer.apply(map(from_key, changed.keys() - deleted), map(from_key, deleted))

@@ -70,7 +70,7 @@ class Address(NamedTuple):
             return not self.host
 
 
-NOT_SAID = Address("", 0)
+NOT_SET = Address("", 0)
 
 
 class NamedAddress(NamedTuple):
@@ -113,8 +113,8 @@ class Listener:
         """The listener once it is bound to `address`. `machine`: the name of this machine, which clients get
         where no advertised address is set and it listens on all ("0.0.0.0")."""
         host = self.advertised.host or (machine if address.is_everywhere else address.host)
-        told = Address(host, self.advertised.port or address.port)
-        return replace(self, address=address, advertised=told)
+        advertised = Address(host, self.advertised.port or address.port)
+        return replace(self, address=address, advertised=advertised)
 
     def __str__(self) -> str:
         return f"{self.name}://{self.address}"
@@ -132,7 +132,7 @@ def listeners_of(
     _check_names("advertised.listeners", advertised)
     _check_names("listener.security.protocol.map", protocols)
     known: Mapping[str, SecurityProtocol] = dict(protocols)
-    told = dict(advertised)
+    by_name = dict(advertised)
     names = [name for name, _ in addresses]
     for name, address in advertised:
         if name not in names:
@@ -146,7 +146,7 @@ def listeners_of(
                 f"there, say"
             )
     return tuple(
-        Listener(name, address, known[name], told.get(name, NOT_SAID)) for name, address in addresses
+        Listener(name, address, known[name], by_name.get(name, NOT_SET)) for name, address in addresses
     )
 
 

@@ -140,16 +140,16 @@ class OAuthExchange:
         if self._ended:
             raise SaslFailedError("the OAUTHBEARER exchange is over")
         self._ended = True
-        asked_for, token = _first_message(data)
+        authorization_id, token = _first_message(data)
         try:
             claims = self.check(token)
         except SaslFailedError as error:
             self._refused = str(error)
             return INVALID_TOKEN.encode()
         self.user = claims.name
-        if asked_for and asked_for != claims.name:
+        if authorization_id and authorization_id != claims.name:
             text = (
-                f"Authentication failed: Client requested an authorization id ({asked_for}) that is "
+                f"Authentication failed: Client requested an authorization id ({authorization_id}) that is "
                 f"different from the token's principal name ({claims.name})"
             )
             raise SaslFailedError(text, text)

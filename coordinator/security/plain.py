@@ -41,7 +41,7 @@ class PlainExchange:
         if len(parts) != 3:
             raise _refused(f"Invalid SASL/PLAIN response: expected 3 tokens, got {len(parts)}")
         try:
-            asked_for, self.user = parts[0].decode(), parts[1].decode()
+            authorization_id, self.user = parts[0].decode(), parts[1].decode()
         except UnicodeDecodeError:
             raise SaslFailedError("a user name that is not UTF-8") from None
         if not self.user:
@@ -50,7 +50,7 @@ class PlainExchange:
             raise _refused("Authentication failed: password not specified")
         if not self._passwords.any_credential(self.user).is_of(parts[2]):
             raise _refused("Authentication failed: Invalid username or password")
-        if asked_for and asked_for != self.user:
+        if authorization_id and authorization_id != self.user:
             raise _refused(OTHER_ID)
         self.done = True
         return b""

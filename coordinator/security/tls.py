@@ -134,16 +134,16 @@ def _show(context: ssl.SSLContext, settings: TlsSettings) -> None:
 
 
 def _load_key(context: ssl.SSLContext, names: str, file: Path, password: SecretStr | None) -> None:
-    asked: list[bool] = []
+    prompts: list[bool] = []
 
     def secret() -> str:  # without this OpenSSL would ask on the terminal
-        asked.append(True)
+        prompts.append(True)
         return password.get_secret_value() if password is not None else ""
 
     try:
         context.load_cert_chain(file, password=secret)
     except (ssl.SSLError, ValueError) as error:
-        if asked:
+        if prompts:
             raise ValueError("ssl.key.password is missing or wrong: the key is encrypted") from None
         if isinstance(error, ssl.SSLError) and error.reason == "KEY_VALUES_MISMATCH":
             raise ValueError(f"{names}: the private key is not that of the first certificate") from None

@@ -43,9 +43,9 @@ class Background:
         if sealed is not None:
             self._jobs.add(partial(self._disk.background, self._write_indexes, *sealed))
 
-    def remove(self, gone: list[Segment], kept: Segment) -> None:
+    def remove(self, deleted: list[Segment], kept: Segment) -> None:
         """Remove files whose names never come again; `kept` is the first after them."""
-        self._jobs.add(partial(self._remove, gone, kept))
+        self._jobs.add(partial(self._remove, deleted, kept))
 
     async def remove_topic(self, directory: Path) -> None:
         """Remove all of a deleted topic. Raises KafkaError (KAFKA_STORAGE_ERROR): then try again."""
@@ -76,9 +76,9 @@ class Background:
             except Exception:
                 self._log.exception("work on the topic log failed")
 
-    async def _remove(self, gone: list[Segment], kept: Segment) -> None:
-        await self._appender.call(partial(_release, gone, kept.path))
-        await self._disk.background(self._unlink, gone, kept)
+    async def _remove(self, deleted: list[Segment], kept: Segment) -> None:
+        await self._appender.call(partial(_release, deleted, kept.path))
+        await self._disk.background(self._unlink, deleted, kept)
 
     # ---- on the background thread ----
 
@@ -101,11 +101,11 @@ class Background:
         except OSError as error:
             self._log.warning("index not written", path=str(segment.index_path), reason=str(error))
 
-    def _unlink(self, gone: list[Segment], kept: Segment) -> None:
+    def _unlink(self, deleted: list[Segment], kept: Segment) -> None:
         if self._sync:
             # Only here is it kept who produced into the files that go. Its name brings that of `kept` along.
             self._disk.sync(kept.index_path)
-        for segment in gone:
+        for segment in deleted:
             segment.remove()
 
 
@@ -118,17 +118,17 @@ def _remove_directory(directory: Path) -> None:
 # ---- on the appending thread ----
 
 
-def _release(gone: list[Segment], kept: Path, files: OpenFiles) -> None:
+def _release(deleted: list[Segment], kept: Path, files: OpenFiles) -> None:
     """Close files that are appended to no more; the one after them must be there. Raises OSError."""
-    for segment in gone:
+    for segment in deleted:
         files.close(segment.path)
     files.get(kept)
 
 
-def cut(segment: Segment, gone: bool, files: OpenFiles) -> None:
+def cut(segment: Segment, deleted: bool, files: OpenFiles) -> None:
     """After a failed write: remove the file, or what is behind its end. Raises OSError."""
     files.close(segment.path)
-    if gone:
+    if deleted:
         segment.path.unlink(missing_ok=True)
     else:
         os.truncate(segment.path, segment.size_bytes)

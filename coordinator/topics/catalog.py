@@ -287,7 +287,7 @@ class ProducerIds:
         self._next += 1
         return self._next - 1
 
-    async def _reserve(self, asked: list[None]) -> None:
+    async def _reserve(self, requests: list[None]) -> None:
         if self._next == self._end:
             await self._disk.store(write_number, self._path, self._end + PRODUCER_ID_BLOCK)
             self._end += PRODUCER_ID_BLOCK

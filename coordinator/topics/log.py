@@ -438,8 +438,8 @@ class Topics:
             await self._syncs.add([segment.path for segment in files])
             found.synced_before = max([found.synced_before, *(segment.base_offset for segment in files)])
 
-    async def _sync_files(self, asked: list[list[Path]]) -> None:
-        await self._disk.store(self._disk.sync, *dict.fromkeys(path for paths in asked for path in paths))
+    async def _sync_files(self, requests: list[list[Path]]) -> None:
+        await self._disk.store(self._disk.sync, *dict.fromkeys(path for paths in requests for path in paths))
 
     def open_transactions(self) -> list[tuple[str, int, int, int]]:
         """Topic, partition, producer id and epoch of every transaction that has no marker yet."""
@@ -472,8 +472,8 @@ class Topics:
         self._unwritten.tell(getattr(error, "errno", None), directory=str(partition.directory), reason=reason)
         waiting, touched = partition.failed()
         for segment in touched:
-            gone = segment not in partition.segments
-            self._appender.call(partial(cut, segment, gone))
+            deleted = segment not in partition.segments
+            self._appender.call(partial(cut, segment, deleted))
         self._tell(waiting, KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, reason))
 
     def _tell(self, waiting: Sequence[Done], result: AppendResult | KafkaError) -> None:
@@ -541,16 +541,16 @@ class Topics:
             await self._starts.add((found, offset))
         return found.start_offset
 
-    async def _store_starts(self, asked: list[tuple[Partition, int]]) -> None:
+    async def _store_starts(self, requests: list[tuple[Partition, int]]) -> None:
         """Records before these offsets go, as soon as that is durable."""
         starts: dict[Partition, int] = {}
-        for partition, offset in asked:
+        for partition, offset in requests:
             starts[partition] = max(offset, starts.get(partition, partition.start_offset))
         for partition, offset in starts.items():
             # One by one, so that what others wait for comes between.
             await self._disk.store(self._write_start, partition.directory, offset)
-            if not partition.deleted and (gone := partition.truncate(offset)):
-                self._background.remove(gone, partition.segments[0])
+            if not partition.deleted and (files := partition.truncate(offset)):
+                self._background.remove(files, partition.segments[0])
 
     def _write_start(self, directory: Path, offset: int) -> None:
         """On a thread."""
@@ -571,9 +571,12 @@ class Topics:
             if start == found.next_offset:
                 self._background.seal(found.roll())
             await self._starts.add((found, start))
-            count += (gone := len([segment for segment in files if segment not in found.segments]))
+            count += (deleted := len([segment for segment in files if segment not in found.segments]))
             self._log.info(
-                "records deleted by retention", directory=str(found.directory), files=gone, start_offset=start
+                "records deleted by retention",
+                directory=str(found.directory),
+                files=deleted,
+                start_offset=start,
             )
         await self._background.settle()
         return count

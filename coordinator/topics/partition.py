@@ -380,31 +380,31 @@ class Partition:
         """Move the start, which is durable; returns the files that no reader can reach any more."""
         self.start_offset = max(self.start_offset, offset)
         self.transactions.forget_before(self.start_offset)
-        gone: list[Segment] = []
+        deleted: list[Segment] = []
         while len(self.segments) > 1 and self.segments[1].base_offset <= self.start_offset:
             if self.segments[0] in self._sealing:
                 break
-            gone.append(self.segments.pop(0))
-        return gone
+            deleted.append(self.segments.pop(0))
+        return deleted
 
     def retention_start(self, now_ms: int) -> int:
         """The start that retention asks for: where a file begins, or the end when all records are too old."""
-        config, gone = self.config, 0
+        config, deleted = self.config, 0
         # Files that are written to stay.
         files = self.segments[: -1 - len(self._sealing)] if self._in_flight else self.segments
         if config.retention_ms >= 0:
-            while gone < len(files) and _newest(files[gone]) < now_ms - config.retention_ms:
-                gone += 1
+            while deleted < len(files) and _newest(files[deleted]) < now_ms - config.retention_ms:
+                deleted += 1
         if config.retention_bytes >= 0:
-            size = sum(segment.size_bytes for segment in self.segments[gone:])
-            while gone < min(len(files), len(self.segments) - 1):
-                size -= files[gone].size_bytes
+            size = sum(segment.size_bytes for segment in self.segments[deleted:])
+            while deleted < min(len(files), len(self.segments) - 1):
+                size -= files[deleted].size_bytes
                 if size < config.retention_bytes:
                     break
-                gone += 1
-        if gone and gone == len(self.segments):
+                deleted += 1
+        if deleted and deleted == len(self.segments):
             return self.next_offset
-        return self.segments[gone].base_offset if gone else self.start_offset
+        return self.segments[deleted].base_offset if deleted else self.start_offset
 
     def roll(self) -> Sealed | None:
         """Begin a new file; returns the one that is complete by that. None: the last one is empty, or is

@@ -79,7 +79,7 @@ def _show(difference: Difference, line: dict[str, Any], calls: int) -> None:
     what = asked["c"] if isinstance(asked, dict) and "c" in asked else line["do"]
     print(f"Call {calls:,} ({what}) differs in {difference.what}.")
     print(f"expected  {_cut(difference.expected)}")
-    print(f"came      {_cut(difference.came)}")
+    print(f"came      {_cut(difference.actual)}")
 
 
 def _cut(value: Any) -> str:

@@ -293,11 +293,11 @@ def test_the_journal_has_what_is_new_in_reports() -> None:
     for value in (100.0, 150.0, 900.0, 2_500.0, 2_600.0, 5_300.0):
         assert client.tells({POLLED: value}) == 0
         client.now_ms += INTERVAL_MS
-    assert [one.told.values["poll_interval_max_seconds"] for one in said] == [0.1, 2.5, 5.3]
+    assert [one.report.values["poll_interval_max_seconds"] for one in said] == [0.1, 2.5, 5.3]
     client.now_ms += telemetry.JOURNAL_EVERY_MS
     assert client.tells({POLLED: 100.0}) == 0
     assert len(said) == 4
-    assert {one.gone_id for one in said} == {""}
+    assert {one.old_member_id for one in said} == {""}
 
 
 def test_a_departure_has_the_last_report_as_that_member_and_some_that_come_later() -> None:
@@ -313,7 +313,9 @@ def test_a_departure_has_the_last_report_as_that_member_and_some_that_come_later
     for _ in range(telemetry.LATER_REPORTS + 2):
         client.now_ms += INTERVAL_MS
         assert client.tells({POLLED: 200.0}, {**MEMBER, "group_member_id": "m-2"}) == 0
-    assert [(one.gone_id, one.told.member_id) for one in said] == [("m-1", "m-2")] * telemetry.LATER_REPORTS
+    assert [(one.old_member_id, one.report.member_id) for one in said] == [
+        ("m-1", "m-2")
+    ] * telemetry.LATER_REPORTS
 
 
 def test_a_member_of_another_group_is_not_explained() -> None:
@@ -323,7 +325,7 @@ def test_a_member_of_another_group_is_not_explained() -> None:
     said = journal_of(client)
     client.now_ms = INTERVAL_MS
     assert client.tells({POLLED: 100.0}, {"group_id": "other", "group_member_id": "m-1"}) == 0
-    assert [one.gone_id for one in said] == [""]
+    assert [one.old_member_id for one in said] == [""]
 
 
 @pytest.mark.parametrize(("ago_s", "left"), [(2.0, ("m-0", "busy", -2_000)), (1e308, ("", "", None))])

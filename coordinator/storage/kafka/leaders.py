@@ -45,8 +45,8 @@ class Leaders:
         """All that the cluster names."""
         self._task: asyncio.Task[None] | None = None
         self._backoff = Backoff(AGAIN_MS, AGAIN_MAX_MS, random.random)
-        self._asked_s = 0.0
-        self._told = asyncio.Event()
+        self._requested_s = 0.0
+        self._learnt = asyncio.Event()
 
     def of(self, partition: int) -> Node | None:
         """The leader; None: not known, or there is none at the moment."""
@@ -62,8 +62,8 @@ class Leaders:
             self.known = {partition: node for partition, node in leaders.items() if node is not None}
             self.complete = len(self.known) == len(leaders)
             self.topic_ids |= {found.id} - {ZERO_UUID}
-        self._told.set()
-        self._told = asyncio.Event()
+        self._learnt.set()
+        self._learnt = asyncio.Event()
         self._news()
 
     def moved(self) -> None:
@@ -104,8 +104,8 @@ class Leaders:
         try:
             while nodes or asking:
                 if nodes:
-                    asked = self._cluster.send(nodes.pop(0), request, purpose=purpose)
-                    asking.add(asyncio.get_running_loop().create_task(asked))
+                    sending = self._cluster.send(nodes.pop(0), request, purpose=purpose)
+                    asking.add(asyncio.get_running_loop().create_task(sending))
                 patience_s = NEXT_MS / 1000 if nodes else None
                 done, asking = await asyncio.wait(
                     asking, timeout=patience_s, return_when=asyncio.FIRST_COMPLETED
@@ -123,9 +123,9 @@ class Leaders:
 
     async def next_news(self) -> None:
         """Until the cluster has been asked again, and has answered."""
-        told = self._told
+        learnt = self._learnt
         self.moved()
-        await told.wait()
+        await learnt.wait()
 
     async def look(self) -> None:
         """Ask now. Raises ClientError."""
@@ -139,9 +139,9 @@ class Leaders:
 
     async def _ask(self) -> None:
         now_s = asyncio.get_running_loop().time()
-        if now_s - self._asked_s > CALM_S:
+        if now_s - self._requested_s > CALM_S:
             self._backoff.reset()
-        self._asked_s = now_s
+        self._requested_s = now_s
         try:
             metadata = None
             while metadata is None:

@@ -59,13 +59,13 @@ class Ownership:
         producers = functools.partial(self._producers, partition)
         known = await until(deadline_s, f"looking for producers of {name}", producers)
         fence = functools.partial(self._fence, partition)
-        producer_id, epoch, asked_s = await until(deadline_s, f"fencing {name}", fence)
+        producer_id, epoch, requested_s = await until(deadline_s, f"fencing {name}", fence)
         for other in known:
             if other == producer_id:
                 continue
             writer = Writer(partition, name, other, FENCE_EPOCH, uptime_s())
             await self._write(writer, (CLAIM_KEY, claim.encode()), deadline_s)
-        writer = Writer(partition, name, producer_id, epoch, asked_s)
+        writer = Writer(partition, name, producer_id, epoch, requested_s)
         return writer, await self._write(writer, (CLAIM_KEY, claim.encode()), deadline_s)
 
     async def _write(self, writer: Writer, record: Record, deadline_s: float) -> int:
@@ -77,7 +77,7 @@ class Ownership:
         """Producer id, epoch, and `uptime_s` when they were asked for."""
         node = await self._coordinator(partition)
         request = InitProducerIdRequest(f"{self._prefix}-{partition}", TRANSACTION_TIMEOUT_MS)
-        asked_s = uptime_s()
+        requested_s = uptime_s()
         try:
             answer = await self._cluster.send(
                 node, plain(request), request_timeout_ms=ASK_MS, purpose="fence"
@@ -88,7 +88,7 @@ class Ownership:
         if answer.error_code in _ELSEWHERE:
             self._coordinators.pop(partition, None)
         check(answer.error_code, None, f"Write on transactional ids that begin with {self._prefix}-")
-        return answer.producer_id, answer.producer_epoch, asked_s
+        return answer.producer_id, answer.producer_epoch, requested_s
 
     async def _coordinator(self, partition: int) -> Node:
         """Asking for it makes the cluster's `__transaction_state`, if need be."""
@@ -104,8 +104,8 @@ class Ownership:
         """Producer ids that the leader takes batches of."""
         leaders = self._sender.leaders
         node = await leaders.found(partition)
-        asked = DescribeProducersRequestTopicRequest(self._topic, [partition])
-        request = plain(DescribeProducersRequest([asked]))
+        partitions = DescribeProducersRequestTopicRequest(self._topic, [partition])
+        request = plain(DescribeProducersRequest([partitions]))
         try:
             answer = await leaders.ask(node, [partition], request, timeout_ms=ASK_MS, purpose="fence")
             [one] = [one for topic in answer.topics for one in topic.partitions]

@@ -49,7 +49,7 @@ TAIL_TIMEOUT_S = 5.0
 """Time without an answer about what is new after which the cluster counts as away, which is a log line."""
 AGAIN_S = 1.0
 """Before it is asked again."""
-TOLD_AGAIN_S = 60.0
+REPORT_AGAIN_S = 60.0
 """Time between two log lines that it is still away."""
 LOOK_S = 10.0
 """Time between two questions for the partition's leader: a former one might still answer."""
@@ -221,25 +221,25 @@ class TopicStore(SecurityStore):
             self._advanced.set()
 
     async def _follow(self) -> None:
-        heard_s = told_s = uptime_s()
+        heard_s = reported_s = uptime_s()
         away = False
         while True:
-            asked_s = uptime_s()
+            requested_s = uptime_s()
             try:
-                await self._next(afresh=asked_s - heard_s > REREAD_S)
+                await self._next(afresh=requested_s - heard_s > REREAD_S)
             except StorageError as error:
                 if isinstance(error.__cause__, BeyondEndError):
                     raise self._lost() from error
                 now_s = uptime_s()
-                if not away or now_s - told_s > TOLD_AGAIN_S:
-                    away, told_s = True, now_s
+                if not away or now_s - reported_s > REPORT_AGAIN_S:
+                    away, reported_s = True, now_s
                     for_s = round(now_s - heard_s)
                     self._log.warning(
                         "users, ACLs and quotas are not current", for_s=for_s, reason=str(error)
                     )
                 await asyncio.sleep(AGAIN_S)
             else:
-                heard_s = asked_s  # who slept meanwhile has heard nothing of that time
+                heard_s = requested_s  # who slept meanwhile has heard nothing of that time
                 if away:
                     away = False
                     self._log.info("users, ACLs and quotas are current")
@@ -318,16 +318,16 @@ def read_changes(data: bytes, offset: int) -> _Read:
                 continue
             if record.key is None:
                 raise ValueError(f"the record at offset {record.offset} has no key")
-            said = entry_of(record.key, record.value)
-            if isinstance(said, Entry):
-                changed.setdefault(said.section, {})[said.key] = said.value
-            elif said is not None:
-                secret = said
+            entry = entry_of(record.key, record.value)
+            if isinstance(entry, Entry):
+                changed.setdefault(entry.section, {})[entry.key] = entry.value
+            elif entry is not None:
+                secret = entry
         offset = batch.header.next_offset
     return _Read(changed, secret, offset)
 
 
 def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
     """The changes from one to the other."""
-    gone = dict.fromkeys(before.keys() - after.keys())
-    return gone | {key: value for key, value in after.items() if before.get(key) != value}
+    deleted = dict.fromkeys(before.keys() - after.keys())
+    return deleted | {key: value for key, value in after.items() if before.get(key) != value}

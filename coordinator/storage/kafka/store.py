@@ -45,7 +45,7 @@ CLAIMS_PER_EXPIRATION = 8
 LOOK_S = 10.0
 """Interval at which it is checked that the topic is still the same, with the settings that it needs."""
 
-TOLD_AGAIN_S = 60.0
+REPORT_AGAIN_S = 60.0
 """Time between two log lines that it is not as it has to be any more."""
 
 REPLICATE_TRIES = 4
@@ -253,7 +253,7 @@ class KafkaStorage:
 
     async def _look_again(self, cluster: Cluster, leaders: Leaders) -> None:
         """A topic that is another one ends all; one that is not as it has to be is logged."""
-        told_s = float("-inf")
+        reported_s = float("-inf")
         while self._failed is None:
             await asyncio.sleep(LOOK_S)
             deadline_s = self._deadline_s()
@@ -264,13 +264,13 @@ class KafkaStorage:
                 await self._topic.check(cluster, metadata, deadline_s)
             except StorageError as error:
                 now_s = asyncio.get_running_loop().time()
-                if now_s - told_s >= TOLD_AGAIN_S and self._failed is None:
-                    told_s = now_s
+                if now_s - reported_s >= REPORT_AGAIN_S and self._failed is None:
+                    reported_s = now_s
                     self._log.error("the groups' topic is not as it has to be", reason=str(error))
             except Exception:
                 self._log.exception("the groups' topic was not looked at")
             else:
-                told_s = float("-inf")
+                reported_s = float("-inf")
 
     async def _claim_again(self, interval_s: float) -> None:
         """A writer that does not get its claim through has ended, and the next append says so."""

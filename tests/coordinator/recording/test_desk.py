@@ -19,7 +19,7 @@ from ringleader.coordinator.logs import get_log
 from ringleader.coordinator.node import Node
 from ringleader.coordinator.recording import desk as desks
 from ringleader.coordinator.recording import state
-from ringleader.coordinator.recording.desk import Asked, CannotRecordError, Desk, Recording
+from ringleader.coordinator.recording.desk import CannotRecordError, Desk, Recording, RecordingRequest
 from ringleader.coordinator.recording.file import read
 from ringleader.coordinator.recording.play import Player
 from ringleader.testing import Coordinator
@@ -29,7 +29,7 @@ from tests.support.command import command_line
 from tests.support.groupclient import form
 from tests.support.served import until
 
-ASKED = Asked("g", for_ms=60_000, max_bytes=1 << 20)
+ASKED = RecordingRequest("g", for_ms=60_000, max_bytes=1 << 20)
 
 
 async def _lines(recording: Recording) -> list[dict[str, Any]]:

@@ -149,7 +149,7 @@ async def test_no_more_members_are_shown_than_a_limit(monkeypatch: pytest.Monkey
         pushes={}, of_groups=lambda *_: iter(telling), count=lambda _: len(telling)
     )
     found = http_telemetry.TelemetryFigures.of(telemetry, {"billing"}, 0, 1_000)
-    assert (len(found.told or ()), found.left_out) == (2, 3)
+    assert (len(found.reports or ()), found.left_out) == (2, 3)
     samples = [sample for family in http_telemetry.families(found) for sample in family.samples]
     assert sum(sample.labels.get("group") == "billing" for sample in samples) == 4
 
