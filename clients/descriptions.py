@@ -110,8 +110,8 @@ def members_in_words(group: GroupDescription) -> str:
     """How many members there are, and which clients."""
     count = len(group.members)
     clients = sorted({f"{one.client_id} on {one.client_host.lstrip('/')}" for one in group.members})
-    who = f" ({', '.join(clients[:3])}{', ...' if len(clients) > 3 else ''})" if clients else ""
-    return f"{count} member{'' if count == 1 else 's'}{who}" if count else "members"
+    names = f" ({', '.join(clients[:3])}{', ...' if len(clients) > 3 else ''})" if clients else ""
+    return f"{count} member{'' if count == 1 else 's'}{names}" if count else "members"
 
 
 def described_config(config: Any) -> TopicConfig:

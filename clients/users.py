@@ -49,8 +49,8 @@ def upsertion(name: str, password: str, hash_name: str, iterations: int) -> Alte
 def deletion(name: str, hash_name: str) -> AlterUserScramCredentialsRequest:
     """Remove a credential. Raises ValueError for a hash that there is not."""
     wire_text("the name of a user", name)
-    gone = AlterUserScramCredentialsRequestScramCredentialDeletion(name, _number(hash_name))
-    return AlterUserScramCredentialsRequest(deletions=[gone])
+    removal = AlterUserScramCredentialsRequestScramCredentialDeletion(name, _number(hash_name))
+    return AlterUserScramCredentialsRequest(deletions=[removal])
 
 
 def described(response: Any) -> dict[str, dict[str, int]]:

@@ -48,7 +48,7 @@ RENEW_FROM, RENEW_TO = 0.85, 0.95
 LEAST_RENEWAL_S, MOST_RENEWAL_S = 1.1, 24 * 3600.0
 """Apache Kafka refuses to begin again within a second of the last time."""
 TOKEN_RETRY_S = 1.0
-MAX_SAID_CHARACTERS = 500
+MAX_REASON_CHARACTERS = 500
 """The part of a broker's own words that is repeated."""
 MAX_NAMED_MECHANISMS = 10
 
@@ -176,11 +176,11 @@ def _refused(channel: Channel, sasl: Sasl, response: Any) -> AuthenticationError
     reason = printable(response.error_message or error_name(response.error_code))
     match sasl:
         case SaslOAuthBearer():
-            who, check = "the token", "check what the token callback gives, and the broker's validator"
+            identity, check = "the token", "check what the token callback gives, and the broker's validator"
         case _:
-            who = f"user {sasl.username!r}"
+            identity = f"user {sasl.username!r}"
             check = f"check user name and password, and that the broker knows the user for {sasl.mechanism}"
-    text = f"{channel.address} refused {who} ({sasl.mechanism}): {reason}: {check}"
+    text = f"{channel.address} refused {identity} ({sasl.mechanism}): {reason}: {check}"
     return AuthenticationError(text, response.error_code)
 
 
@@ -190,7 +190,7 @@ def named(mechanisms: list[str]) -> str:
     return ", ".join(shown) or "none"
 
 
-def printable(text: str, characters: int = MAX_SAID_CHARACTERS) -> str:
+def printable(text: str, characters: int = MAX_REASON_CHARACTERS) -> str:
     """Text of another party, fit for one line of a log."""
     cut = text if len(text) <= characters else f"{text[:characters]}..."
     return "".join(one if one.isprintable() else " " for one in cut).strip().rstrip(".")

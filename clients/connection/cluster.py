@@ -379,7 +379,7 @@ class Cluster:
         if (
             cached is not None
             and wanted is not None
-            and (time.monotonic() - cached.asked_s) * 1000 < max_age_ms
+            and (time.monotonic() - cached.requested_s) * 1000 < max_age_ms
             and all(name in cached.topics for name in wanted)
         ):
             return cached

@@ -17,7 +17,7 @@ from ringleader.clients.connection.authentication import log_in, stay_logged_in
 from ringleader.clients.connection.incoming import Incoming
 from ringleader.clients.connection.requests import GREETING, RawAnswer, Request
 from ringleader.clients.connection.security.sasl import Sasl
-from ringleader.clients.connection.tls import SPEAKS_TLS, asks_for_sasl, speaks_plain, speaks_tls, tls_error
+from ringleader.clients.connection.tls import SPEAKS_TLS, speaks_plain, speaks_tls, tls_error, wants_sasl
 from ringleader.clients.connection.wire import Wire
 from ringleader.clients.errors import (
     AuthenticationError,
@@ -429,7 +429,7 @@ async def open_connection(
         if sasl is not None:
             await connection.log_in(sasl, left_s())
         else:
-            connection.if_silent(lambda: asks_for_sasl(host, port, tls, PROBE_TIMEOUT_S))
+            connection.if_silent(lambda: wants_sasl(host, port, tls, PROBE_TIMEOUT_S))
         connection.established()
     except BaseException:
         connection.close("negotiation failed")

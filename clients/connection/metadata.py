@@ -36,12 +36,12 @@ class TopicMetadata:
 
 @dataclass(frozen=True, slots=True)
 class ClusterMetadata:
-    """The cluster's description of itself (Metadata, API 3). Times: `asked_s` is `time.monotonic`."""
+    """The cluster's description of itself (Metadata, API 3). Times: `requested_s` is `time.monotonic`."""
 
     controller_id: int
     brokers: Mapping[int, Node]
     topics: Mapping[str, TopicMetadata]
-    asked_s: float = field(default=0.0, compare=False)
+    requested_s: float = field(default=0.0, compare=False)
 
     def partition_counts(self, topics: Iterable[str]) -> dict[str, int]:
         """Topic -> number of partitions, for those of the topics that exist."""

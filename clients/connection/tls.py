@@ -29,7 +29,7 @@ SPEAKS_PLAIN = (
 SPEAKS_TLS = (
     "{} speaks TLS: give tls=, for example ssl.create_default_context() (security.protocol SSL or SASL_SSL)"
 )
-ASKS_FOR_SASL = (
+WANTS_SASL = (
     "{} asks for SASL: give sasl= (security.protocol SASL_PLAINTEXT or SASL_SSL); it takes the mechanisms {}"
 )
 
@@ -96,7 +96,7 @@ def _words(reason: str) -> str:
 
 async def speaks_plain(host: str, port: int, timeout_s: float) -> TlsError | None:
     """Whether a broker answers there without TLS."""
-    answer = await _asked(host, port, ApiVersionsRequest(), ApiVersionsResponse, None, timeout_s)
+    answer = await _probed(host, port, ApiVersionsRequest(), ApiVersionsResponse, None, timeout_s)
     return None if answer is None else TlsError(SPEAKS_PLAIN.format(f"{host}:{port}"))
 
 
@@ -114,20 +114,20 @@ async def speaks_tls(host: str, port: int, timeout_s: float) -> TlsError | None:
     return TlsError(SPEAKS_TLS.format(f"{host}:{port}"))
 
 
-async def asks_for_sasl(
+async def wants_sasl(
     host: str, port: int, tls: ssl.SSLContext | None, timeout_s: float
 ) -> AuthenticationError | None:
     """Whether the broker there takes SASL: asked for a mechanism without a name, it lists those it has."""
     request = SaslHandshakeRequest(mechanism="")
-    answer = await _asked(host, port, request, SaslHandshakeResponse, tls, timeout_s)
+    answer = await _probed(host, port, request, SaslHandshakeResponse, tls, timeout_s)
     if not isinstance(answer, SaslHandshakeResponse):
         return None
     if answer.error_code != ErrorCode.UNSUPPORTED_SASL_MECHANISM:
         return None
-    return AuthenticationError(ASKS_FOR_SASL.format(f"{host}:{port}", named(answer.mechanisms)))
+    return AuthenticationError(WANTS_SASL.format(f"{host}:{port}", named(answer.mechanisms)))
 
 
-async def _asked(
+async def _probed(
     host: str,
     port: int,
     request: Message,

@@ -106,7 +106,7 @@ class GroupConsumer(BaseConsumer):
         self._failures: list[tuple[CallbackFailedError, list[PartitionState]]] = []
         """Errors of callbacks not yet raised to the application, and the partitions held until they are."""
         self._last_polled_s = 0.0
-        self._told_left_out = False
+        self._reported_left_out = False
         self._looked = True
         """At the topics of the subscription, as far as that is needed."""
         self._looking: asyncio.Task[None] | None = None
@@ -289,12 +289,12 @@ class GroupConsumer(BaseConsumer):
         `GroupMember.commit`, ConsumerClosedError after `stop`, ValueError for offsets that no log has; a
         commit that a rebalance crosses is repeated if the partitions stayed.
         """
-        await self._commit(offsets, timeout_s, self._asked_here())
+        await self._commit(offsets, timeout_s, self._holds_records())
 
-    async def _commit(self, offsets: Processed | None, timeout_s: float, asked_here: bool) -> None:
+    async def _commit(self, offsets: Processed | None, timeout_s: float, holds_records: bool) -> None:
         self._running()
         seconds(timeout_s)
-        if wanted := self._made(asked_here) if offsets is None else checked(next_offsets(offsets)):
+        if wanted := self._made(holds_records) if offsets is None else checked(next_offsets(offsets)):
             await self._consumed.commit(self.member, wanted, timeout_s)
 
     def commit_nowait(
@@ -305,17 +305,17 @@ class GroupConsumer(BaseConsumer):
     ) -> None:
         """As `commit`, but does not wait and does not repeat. `on_done` gets the error or None; without it a
         failure is a line in the log."""
-        self._commit_nowait(offsets, on_done, self._asked_here())
+        self._commit_nowait(offsets, on_done, self._holds_records())
 
     def _commit_nowait(
         self,
         offsets: Processed | None,
         on_done: Callable[[ClientError | None], None] | None,
-        asked_here: bool,
+        holds_records: bool,
     ) -> None:
         self._running()
         check("on_done", on_done, Callable[..., object] | None)
-        if wanted := self._made(asked_here) if offsets is None else checked(next_offsets(offsets)):
+        if wanted := self._made(holds_records) if offsets is None else checked(next_offsets(offsets)):
             guarded = None if on_done is None else self._guarded(on_done)
             self._consumed.commit_nowait(self.member, wanted, guarded)
 
@@ -350,15 +350,15 @@ class GroupConsumer(BaseConsumer):
             self._reader.end_transaction(committed=committed is not None)
             self._consumed.committed(committed or {})
 
-    def _made(self, asked_here: bool) -> Mapping[TopicPartition, OffsetAndMetadata]:
+    def _made(self, holds_records: bool) -> Mapping[TopicPartition, OffsetAndMetadata]:
         reader = self._read()
         if self._processing is not None:
             self._processing.reach()
         elif not self._asking and not self._in_callback():
-            if asked_here:
+            if holds_records:
                 reader.processed()
-            elif reader.in_hand and not self._told_left_out:
-                self._told_left_out = True
+            elif reader.in_hand and not self._reported_left_out:
+                self._reported_left_out = True
                 logger.warning(
                     "%s: commit() leaves out the newest records (of %d partitions): another task or thread "
                     "asked for them, and they count as processed when more are asked for. commit(batches) "
@@ -368,7 +368,7 @@ class GroupConsumer(BaseConsumer):
                 )
         return self._consumed.uncommitted()[1]
 
-    def _asked_here(self) -> bool:
+    def _holds_records(self) -> bool:
         return self._asker is not None and self._asker is current_task()
 
     def metrics(self) -> ConsumerMetrics:

@@ -58,7 +58,7 @@ class FetchSettings:
 
 
 @dataclass(slots=True)
-class _Asked:
+class _Requested:
     state: PartitionState
     position_id: int
     offset: int
@@ -188,12 +188,12 @@ class Fetcher:
         max_bytes = min(settings.max_bytes, room, len(states) * settings.max_partition_bytes)
         if not states:
             return
-        asked = []
+        requested = []
         for state in states:
             del self._fetchable[state.topic_partition]
             state.fetching = True
-            asked.append(
-                _Asked(
+            requested.append(
+                _Requested(
                     state,
                     state.position_id,
                     state.fetch_offset,
@@ -204,7 +204,7 @@ class Fetcher:
         self._busy[node.node_id, purpose] = max_bytes
         self.fetches += 1
         task = asyncio.create_task(
-            self._fetch(node, purpose, waits, max_bytes, asked), name=f"{purpose} {node}"
+            self._fetch(node, purpose, waits, max_bytes, requested), name=f"{purpose} {node}"
         )
         self._tasks.add(task)
         task.add_done_callback(self._ended)
@@ -216,7 +216,7 @@ class Fetcher:
             self._wake.set()
 
     async def _fetch(
-        self, node: Node, purpose: str, waits: bool, max_bytes: int, asked: list[_Asked]
+        self, node: Node, purpose: str, waits: bool, max_bytes: int, requested: list[_Requested]
     ) -> None:
         settings = self._settings
         # A request that never waits asks for records that are there: no two in a row are alike.
@@ -228,16 +228,16 @@ class Fetcher:
             one.state.topic_partition: Wanted(
                 one.offset, one.epoch, max(settings.max_partition_bytes, one.state.floor_bytes), one.topic_id
             )
-            for one in asked
+            for one in requested
         }
-        request = self._request(asked, wanted, session, settings.max_wait_ms if waits else 0, max_bytes)
+        request = self._request(requested, wanted, session, settings.max_wait_ms if waits else 0, max_bytes)
         timeout_ms = settings.request_timeout_ms + settings.max_wait_ms
         try:
             response = await self._cluster.send(node, request, request_timeout_ms=timeout_ms, purpose=purpose)
             session.answered(wanted, response)
             if was_incremental and response.error_code in LOST:
                 logger.debug("%s ends a fetch session: %s", node, error_name(response.error_code))
-                self._ask_again(asked)
+                self._ask_again(requested)
                 return
             if response.error_code:
                 raise RetriableError(f"Fetch was answered {error_name(response.error_code)}")
@@ -245,24 +245,24 @@ class Fetcher:
             raise  # another try does not cure it: the next request for records raises it
         except ClientError as error:
             session.failed()
-            self._failed(node, asked, error)
+            self._failed(node, requested, error)
         else:
             self._backoffs.pop(node.node_id, None)
-            self._answered(asked, response, session if was_incremental else None)
+            self._answered(requested, response, session if was_incremental else None)
         finally:
             del self._busy[node.node_id, purpose]
             self._wake.set()
 
     def _request(
         self,
-        asked: Iterable[_Asked],
+        requested: Iterable[_Requested],
         wanted: dict[TopicPartition, Wanted],
         session: FetchSession,
         max_wait_ms: int,
         max_bytes: int,
     ) -> Request:
         settings = self._settings
-        floor = max((one.state.floor_bytes for one in asked), default=0)
+        floor = max((one.state.floor_bytes for one in requested), default=0)
 
         def message(version: int) -> FetchRequest:
             request = FetchRequest(
@@ -280,7 +280,7 @@ class Fetcher:
 
     # ---- answers ----
 
-    def _failed(self, node: Node, asked: list[_Asked], error: ClientError) -> None:
+    def _failed(self, node: Node, requested: list[_Requested], error: ClientError) -> None:
         self.failed_fetches += 1
         now_s = asyncio.get_running_loop().time()
         backoff = self._backoffs.get(node.node_id, (Backoff(50, 1_000, random.random), 0.0))[0]
@@ -291,18 +291,18 @@ class Fetcher:
             node,
             error,
         )
-        for one in asked:
+        for one in requested:
             if self._over(one):
                 one.state.replica = -1
                 self._leaders.stale(one.state.topic_partition)
                 self.want(one.state)
 
-    def _ask_again(self, asked: list[_Asked]) -> None:
-        for one in asked:
+    def _ask_again(self, requested: list[_Requested]) -> None:
+        for one in requested:
             if self._over(one):
                 self.want(one.state)
 
-    def _over(self, one: _Asked) -> bool:
+    def _over(self, one: _Requested) -> bool:
         """The request for it is over; whether its answer is still wanted."""
         state = one.state
         if self.states.get(state.topic_partition) is not state or state.position_id != one.position_id:
@@ -310,16 +310,16 @@ class Fetcher:
         state.fetching = False
         return True
 
-    def _answered(self, asked: list[_Asked], response: Any, session: FetchSession | None) -> None:
+    def _answered(self, requested: list[_Requested], response: Any, session: FetchSession | None) -> None:
         """`session`: the one of an incremental request."""
-        names = {one.topic_id: one.state.topic for one in asked}
+        names = {one.topic_id: one.state.topic for one in requested}
         data = {
             (topic.topic or names.get(topic.topic_id), part.partition_index): part
             for topic in response.responses
             for part in topic.partitions
         }
         fed: list[PartitionState] = []
-        for one in asked:
+        for one in requested:
             if not self._over(one):
                 continue
             part = data.get(one.state.topic_partition)
@@ -341,7 +341,7 @@ class Fetcher:
             self.want(state)
             self._on_ready(state)
 
-    def _take(self, one: _Asked, part: FetchResponsePartitionData) -> bool:
+    def _take(self, one: _Requested, part: FetchResponsePartitionData) -> bool:
         """Take over an answer about one partition; whether there are records."""
         state, settings = one.state, self._settings
         state.high_watermark, state.log_start_offset = part.high_watermark, part.log_start_offset
@@ -376,7 +376,7 @@ class Fetcher:
         state.behind = after is not None and after < state.end_offset
         return True
 
-    def _refused(self, one: _Asked, part: FetchResponsePartitionData) -> None:
+    def _refused(self, one: _Requested, part: FetchResponsePartitionData) -> None:
         state, code = one.state, part.error_code
         self.failed_fetches += 1
         state.not_before_s = asyncio.get_running_loop().time() + RETRY_S

@@ -304,22 +304,22 @@ class Leaders:
             if node is not None:
                 by_node.setdefault(node, []).append(tp)
 
-        async def one(node: Node, asked: list[TopicPartition]) -> Any | None:
+        async def one(node: Node, requested: list[TopicPartition]) -> Any | None:
             try:
-                return await self._cluster.send(node, request(asked))
+                return await self._cluster.send(node, request(requested))
             except RetriableError as error:
                 logger.info("%s does not give offsets: %s", node, error)
-                for tp in asked:
+                for tp in requested:
                     self.stale(tp)
                 return None
             except UnsupportedVersionError:
-                not_served.extend(asked)
+                not_served.extend(requested)
                 return None
             except ClientError as error:
                 logger.warning("%s does not give offsets: %s", node, error)
                 return None
 
         answers = await asyncio.gather(
-            *(one(node, part) for node, asked in by_node.items() for part in in_parts(asked))
+            *(one(node, part) for node, requested in by_node.items() for part in in_parts(requested))
         )
         return [answer for answer in answers if answer is not None], not_served

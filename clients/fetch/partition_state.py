@@ -97,7 +97,7 @@ class PartitionState:
         self.replica = -1
         """Node that the leader named to fetch from (KIP-392); -1: the leader itself."""
         self.replica_until_s = 0.0
-        self.gone = False
+        self.topic_unknown = False
         """The cluster does not have the topic: what is committed now would be found in the next one of that
         name."""
         self.committed: OffsetAndMetadata | None = None
@@ -230,7 +230,7 @@ class PartitionState:
     def uncommitted(self) -> OffsetAndMetadata | None:
         """The position that is processed and not known to be committed."""
         consumed = self.consumed
-        if consumed is None or not self.begun or self.gone:
+        if consumed is None or not self.begun or self.topic_unknown:
             return None
         known = self.committed
         if known is not None and (consumed.offset, consumed.metadata) == (known.offset, known.metadata):

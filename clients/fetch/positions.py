@@ -29,7 +29,7 @@ logger = logging.getLogger("ringleader.clients.consumer")
 
 Committed = Callable[[Iterable[TopicPartition]], Awaitable[Mapping[TopicPartition, OffsetAndMetadata]]]
 
-_Asked = Mapping[TopicPartition, tuple[PartitionState, int]]
+_Requested = Mapping[TopicPartition, tuple[PartitionState, int]]
 """Partitions that something is asked for, and the position of each that it is asked for."""
 
 
@@ -83,8 +83,8 @@ class PositionLookup:
 
     def out_of_range(self, state: PartitionState) -> None:
         """The leader says that the log does not hold what was asked for."""
-        asked, position = state.fetch_offset, state.position
-        if position is not None and asked != position:
+        fetched, position = state.fetch_offset, state.position
+        if position is not None and fetched != position:
             # The buffered records were there a moment ago: they are handed out first.
             state.not_before_s = asyncio.get_running_loop().time() + 0.1
             if not state.ready:
@@ -140,7 +140,7 @@ class PositionLookup:
 
     async def _run(
         self,
-        work: Callable[[_Asked], Coroutine[Any, Any, None]],
+        work: Callable[[_Requested], Coroutine[Any, Any, None]],
         wanted: Callable[[PartitionState], bool],
     ) -> None:
         backoff = Backoff(100, 1_000, random.random)
@@ -148,8 +148,8 @@ class PositionLookup:
         self._wakes.append(wake)
         while True:
             wake.clear()
-            if asked := self._wanted(wanted):
-                await work(asked)
+            if requested := self._wanted(wanted):
+                await work(requested)
             if self._wanted(wanted):
                 await asyncio.sleep(backoff.next_ms() / 1000)
             else:
@@ -161,7 +161,7 @@ class PositionLookup:
         """Whether there is something to do for it."""
         return state.error is None and (state.position is None or state.validate)
 
-    def _wanted(self, wanted: Callable[[PartitionState], bool]) -> _Asked:
+    def _wanted(self, wanted: Callable[[PartitionState], bool]) -> _Requested:
         return {
             tp: (state, state.position_id)
             for tp, state in self._states.items()
@@ -171,15 +171,15 @@ class PositionLookup:
     def _still(self, state: PartitionState, position_id: int) -> bool:
         return state.position_id == position_id and self._states.get(state.topic_partition) is state
 
-    async def _from_committed(self, asked: _Asked) -> None:
+    async def _from_committed(self, requested: _Requested) -> None:
         try:
-            offsets = await self._committed(list(asked))
+            offsets = await self._committed(list(requested))
         except MembershipError:
             return  # the application hears of it otherwise
         except ClientError as error:
             logger.warning("committed offsets cannot be fetched, trying again: %s", error)
             return
-        for tp, (state, position_id) in asked.items():
+        for tp, (state, position_id) in requested.items():
             if not self._still(state, position_id):
                 continue
             found = offsets.get(tp)
@@ -202,12 +202,12 @@ class PositionLookup:
                 state.reset_to = BY_POLICY
         self.wake()
 
-    async def _from_log(self, asked: _Asked) -> None:
-        wishes = {tp: (state.reset_to, self._leaders.topic_id(tp)) for tp, (state, _) in asked.items()}
-        times = {tp: self._time(state) for tp, (state, _) in asked.items()}
+    async def _from_log(self, requested: _Requested) -> None:
+        wishes = {tp: (state.reset_to, self._leaders.topic_id(tp)) for tp, (state, _) in requested.items()}
+        times = {tp: self._time(state) for tp, (state, _) in requested.items()}
         found, errors = await self._offsets_at(times)
         for tp, (offset, _, epoch) in found.items():
-            state, position_id = asked[tp]
+            state, position_id = requested[tp]
             wish, topic_id = wishes[tp]
             now = self._leaders.topic_id(tp)
             if now not in (None, topic_id):
@@ -216,7 +216,7 @@ class PositionLookup:
                 state.set_position(offset, epoch)
                 state.topic_id = topic_id
                 self._on_positioned(state)
-        self._refuse(asked, errors)
+        self._refuse(requested, errors)
 
     async def _offsets_at(
         self, times: Mapping[TopicPartition, int]
@@ -231,17 +231,17 @@ class PositionLookup:
         found, errors = await self._leaders.list_offsets(known, self._committed_only)
         return {tp: ends[tp] if one[0] < 0 else one for tp, one in found.items()}, refused | errors
 
-    async def _validate(self, asked: _Asked) -> None:
+    async def _validate(self, requested: _Requested) -> None:
         """KIP-320: after a change of leader, is what was read still in the log?"""
         # An answer under way would move what is to be validated.
-        epochs = {tp: state.fetch_epoch for tp, (state, _) in asked.items() if not state.fetching}
+        epochs = {tp: state.fetch_epoch for tp, (state, _) in requested.items() if not state.fetching}
         found, errors = await self._leaders.epoch_ends(epochs)
         for tp, end in found.items():
-            state, position_id = asked[tp]
+            state, position_id = requested[tp]
             if self._still(state, position_id) and state.fetch_epoch == epochs[tp]:
                 state.validate = False
                 self._validated(state, end)
-        self._refuse(asked, errors)
+        self._refuse(requested, errors)
 
     def _validated(self, state: PartitionState, end: int) -> None:
         position = state.position
@@ -266,9 +266,9 @@ class PositionLookup:
             state.set_position(end)
         self._on_positioned(state)
 
-    def _refuse(self, asked: _Asked, errors: Mapping[TopicPartition, int]) -> None:
+    def _refuse(self, requested: _Requested, errors: Mapping[TopicPartition, int]) -> None:
         for tp, code in errors.items():
-            state, position_id = asked[tp]
+            state, position_id = requested[tp]
             if not self._still(state, position_id) or code in MOVED or KafkaError(code).retriable:
                 continue
             why = f"the broker does not give its offsets: {error_name(code)}"

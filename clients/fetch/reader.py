@@ -438,7 +438,7 @@ class Reader:
         state = self.states.get(tp)
         if state is None:
             return
-        state.gone = False
+        state.topic_unknown = False
         if another_topic and state.position is not None:
             self._ready.pop(tp, None)
             self._positions.made_anew(state)
@@ -454,7 +454,7 @@ class Reader:
     def _refused(self, topic: str, code: int) -> None:
         if code != ErrorCode.TOPIC_AUTHORIZATION_FAILED:
             for state in self.states.values():
-                state.gone = state.gone or state.topic == topic
+                state.topic_unknown = state.topic_unknown or state.topic == topic
             return
         for state in self.states.values():
             if state.topic == topic and state.error is None:

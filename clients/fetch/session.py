@@ -46,9 +46,9 @@ class Wanted(NamedTuple):
     """Zero: the topic has none, or it is not known."""
 
 
-def newest(asked: Mapping[TopicPartition, Wanted]) -> int:
+def newest(requested: Mapping[TopicPartition, Wanted]) -> int:
     """The highest version of Fetch that can ask for these: by id, if all topics have ids (KIP-516)."""
-    by_name = any(one.topic_id == ZERO_UUID for one in asked.values())
+    by_name = any(one.topic_id == ZERO_UUID for one in requested.values())
     return TOPIC_IDS_VERSION - 1 if by_name else FetchRequest.MAX_VERSION
 
 
@@ -68,22 +68,22 @@ class FetchSession:
         """Whether the next request names only what has changed."""
         return self._epoch != INITIAL_EPOCH
 
-    def fill(self, request: FetchRequest, asked: Mapping[TopicPartition, Wanted], version: int) -> None:
+    def fill(self, request: FetchRequest, requested: Mapping[TopicPartition, Wanted], version: int) -> None:
         """Put into the request what it has to say of these partitions in this version. Changes nothing
         here."""
         if version < SESSIONS_SINCE or not self._offered:
             request.session_id, request.session_epoch = NO_SESSION, FINAL_EPOCH
-            request.topics, request.forgotten_topics_data = _topics(asked), []
+            request.topics, request.forgotten_topics_data = _topics(requested), []
             return
         request.session_id, request.session_epoch = self._id, self._epoch
         known = self._known if self.is_incremental else {}
-        request.topics = _topics({tp: one for tp, one in asked.items() if known.get(tp) != one})
+        request.topics = _topics({tp: one for tp, one in requested.items() if known.get(tp) != one})
         by_id = version >= TOPIC_IDS_VERSION
         forgotten = {
             tp: one.topic_id
             for tp, one in known.items()
             # A topic that was made again is another one to a broker that knows it by its id.
-            if tp not in asked or (by_id and asked[tp].topic_id != one.topic_id)
+            if tp not in requested or (by_id and requested[tp].topic_id != one.topic_id)
         }
         ids = {topic: topic_id for (topic, _), topic_id in forgotten.items()}
         request.forgotten_topics_data = [
@@ -91,7 +91,7 @@ class FetchSession:
             for topic, partitions in by_topic(forgotten).items()
         ]
 
-    def answered(self, asked: Mapping[TopicPartition, Wanted], response: FetchResponse) -> None:
+    def answered(self, requested: Mapping[TopicPartition, Wanted], response: FetchResponse) -> None:
         """The answer to a request for these partitions came, perhaps with an error as a whole."""
         if response.error_code not in (ErrorCode.NONE, ErrorCode.FETCH_SESSION_ID_NOT_FOUND):
             self.failed()
@@ -101,16 +101,16 @@ class FetchSession:
             self.failed()
         else:
             self._epoch = 1 if self._epoch == MAX_INT32 else self._epoch + 1
-            self._known = asked
+            self._known = requested
 
     def failed(self) -> None:
         """No answer came: the broker may have read the request, or not."""
         self._epoch = INITIAL_EPOCH
 
 
-def _topics(asked: Mapping[TopicPartition, Wanted]) -> list[FetchRequestFetchTopic]:
+def _topics(requested: Mapping[TopicPartition, Wanted]) -> list[FetchRequestFetchTopic]:
     topics: dict[tuple[str, bytes], list[FetchRequestFetchPartition]] = {}
-    for (topic, partition), one in asked.items():
+    for (topic, partition), one in requested.items():
         topics.setdefault((topic, one.topic_id), []).append(
             FetchRequestFetchPartition(
                 partition=partition,

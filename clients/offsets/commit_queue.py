@@ -23,7 +23,7 @@ class Commit:
 
     offsets: dict[TopicPartition, int | OffsetAndMetadata]
     identity: tuple[int, str]
-    asked_ms: int
+    requested_ms: int
     timeout_ms: int
     repeats: bool
     ends: list[End] = field(default_factory=list)
@@ -40,7 +40,7 @@ class Commit:
     @property
     def deadline_ms(self) -> int:
         """When it has to have ended."""
-        return self.asked_ms + self.timeout_ms
+        return self.requested_ms + self.timeout_ms
 
     def may_repeat(self) -> bool:
         """Whether another try makes sense after one that failed."""

@@ -37,7 +37,11 @@ BETWEEN = (Phase.ASSIGNING, Phase.SYNCING)
 """Between JoinGroup and SyncGroup the coordinator accepts no commits of any member."""
 
 
-GONE_ON = (ErrorCode.ILLEGAL_GENERATION, ErrorCode.REBALANCE_IN_PROGRESS, ErrorCode.STALE_MEMBER_EPOCH)
+OTHER_GENERATION = (
+    ErrorCode.ILLEGAL_GENERATION,
+    ErrorCode.REBALANCE_IN_PROGRESS,
+    ErrorCode.STALE_MEMBER_EPOCH,
+)
 """The group is in another generation than the commit. The last is KIP-848's."""
 
 
@@ -105,7 +109,7 @@ class GroupOffsets:
         """Whether the group has only gone on to a generation in which this member keeps what it has."""
         state, (generation, member_id) = self._host.machine.state, identity
         stays = member_id == state.member_id and state.holds(generation)
-        return self._settings.cooperative and code in GONE_ON and stays
+        return self._settings.cooperative and code in OTHER_GENERATION and stays
 
     async def _ready(self, commit: Commit) -> tuple[int, str]:
         """Wait until the coordinator may accept it; returns its identity then. Raises what makes it

@@ -225,8 +225,8 @@ async def _still_there(
     """The partitions that the group has committed, without those that have been deleted since."""
     counts = {topic.name: len(topic.partitions) for topic in await admin.list_topics(internal=True)}
     places = sorted(place for place in committed if place[1] < counts.get(place[0], 0))
-    if gone := sorted({topic for topic, _ in committed} - set(counts)):
-        say(f"Left out, as there is no such topic: {', '.join(gone)}.")
+    if deleted := sorted({topic for topic, _ in committed} - set(counts)):
+        say(f"Left out, as there is no such topic: {', '.join(deleted)}.")
     if not places:
         raise ResetError(f"Group {group} has no committed offsets; name topics with --topic.")
     return places

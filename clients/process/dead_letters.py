@@ -72,7 +72,7 @@ def origin_of(record: Record) -> Origin | None:
 def reason(failed: FailedRecord, prefix: str, **more: int) -> list[tuple[str, bytes | None]]:
     """Headers that say where it came from, and why."""
     record, error = failed.record, failed.error
-    said = {
+    fields = {
         "topic": record.topic,
         "partition": record.partition,
         "offset": record.offset,
@@ -82,4 +82,4 @@ def reason(failed: FailedRecord, prefix: str, **more: int) -> list[tuple[str, by
         "tries": failed.tries,
         **more,
     }
-    return [(prefix + name, str(value).encode(errors="replace")) for name, value in said.items()]
+    return [(prefix + name, str(value).encode(errors="replace")) for name, value in fields.items()]

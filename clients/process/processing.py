@@ -213,7 +213,7 @@ class Processing:
                 return
         policy = policy_for(error, self._settings.failures)
         if isinstance(policy, Retry):
-            if isinstance(error, DeserializerUnavailableError) and self._asked_later(error, policy):
+            if isinstance(error, DeserializerUnavailableError) and self._retried_later(error, policy):
                 return
             policy = policy.then
         failed = None
@@ -226,7 +226,7 @@ class Processing:
         self._counts["records_done"] += 1
         self._reader.skip(error)
 
-    def _asked_later(self, error: DeserializerUnavailableError, policy: Retry) -> bool:
+    def _retried_later(self, error: DeserializerUnavailableError, policy: Retry) -> bool:
         """Whether the deserializer is to be asked again after a pause."""
         state = self._reader.states.get((error.topic, error.partition))
         if state is None:
@@ -413,18 +413,18 @@ class Processing:
 
     def drop(self, partitions: Iterable[TopicPartition]) -> None:
         """Begin nothing more of these: what no handler has comes again, here or at another member."""
-        gone = set(partitions)
-        dropped = self._lanes.drop(gone) | {
-            work for work in self._resting if work.state.topic_partition in gone
+        removed = set(partitions)
+        dropped = self._lanes.drop(removed) | {
+            work for work in self._resting if work.state.topic_partition in removed
         }
         for work in dropped:
             if (timer := self._resting.pop(work, None)) is not None:
                 timer.cancel()
             self._forget(work)
-        for state in [state for state in self._held if state.topic_partition in gone]:
+        for state in [state for state in self._held if state.topic_partition in removed]:
             self._let_go(state)
         self._unavailable = {
-            state: one for state, one in self._unavailable.items() if state.topic_partition not in gone
+            state: one for state, one in self._unavailable.items() if state.topic_partition not in removed
         }
 
     def _end(self) -> None:

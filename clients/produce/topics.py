@@ -206,14 +206,14 @@ class Topics:
             except TimeoutError:
                 pass
             self._stale.clear()
-            asked_s = time.monotonic()
+            requested_s = time.monotonic()
             if self._known:
                 try:
                     await self._ask(set(self._known), asyncio.get_running_loop().time() + 30)
                 except ClientError as error:
                     logger.warning("topics cannot be looked at, trying again: %s", error)
                     self._stale.set()
-            if time.monotonic() - asked_s > self._settings.retry_backoff_max_ms / 1000:
+            if time.monotonic() - requested_s > self._settings.retry_backoff_max_ms / 1000:
                 backoff.reset()
             await asyncio.sleep(backoff.next_ms() / 1000)
 

@@ -107,9 +107,9 @@ class Transactions:
         self._has_offsets = False
         self._v2 = False
         """Whether the transaction is of V2: chosen as it begins, by the cluster's feature."""
-        self._asked = False
+        self._maybe_open = False
         """Whether the coordinator may know of the transaction, for all that was answered."""
-        self._told = False
+        self._commit_sent = False
         """Whether a commit may be known to the coordinator: then it cannot be aborted."""
         self._commits = False
         """Whether the end under way is a commit."""
@@ -159,7 +159,7 @@ class Transactions:
     @property
     def is_open(self) -> bool:
         """Whether there is one that can be aborted."""
-        return self.phase is not Phase.NONE and self.fatal is None and not self._told
+        return self.phase is not Phase.NONE and self.fatal is None and not self._commit_sent
 
     def check_accepts(self) -> None:
         """Raises what keeps a record from being sent."""
@@ -224,7 +224,7 @@ class Transactions:
         if self.id is None or tp in self._added:
             return True
         if self._v2:
-            self._asked = True
+            self._maybe_open = True
             return True
         if self.fatal is None and self._error is None and tp not in self._wanted:
             self._wanted.add(tp)
@@ -266,13 +266,13 @@ class Transactions:
                 for part in topic.results_by_partition
             ]
             # The others' code only says that one was refused.
-            told = [code for code in found if code not in (0, ErrorCode.OPERATION_NOT_ATTEMPTED)]
-            return told or [code for code in found if code]
+            specific = [code for code in found if code not in (0, ErrorCode.OPERATION_NOT_ATTEMPTED)]
+            return specific or [code for code in found if code]
 
         def code_of(answer: Any) -> int:
             return next(iter(codes(answer)), 0)
 
-        self._asked = True
+        self._maybe_open = True
         until_s = asyncio.get_running_loop().time() + self._settings.delivery_timeout_ms / 1000
         answer = await self._ask(TRANSACTION, self.id, plain(request), code_of, until_s)
         self._judge("AddPartitionsToTxn", code_of(answer))
@@ -281,7 +281,7 @@ class Transactions:
         """Make the offsets of a group's member a part of the transaction. Raises CommitFailedError when the
         member is not what it says, RetriableError, AbortableTransactionError, FatalProducerError."""
         self.check_open()
-        self._asked = True
+        self._maybe_open = True
         if not self._v2:
             await self._add_group(group.group_id, deadline_s)
         for part in in_commits(group.group_id, offsets):
@@ -341,7 +341,7 @@ class Transactions:
             raise self.fatal
         if self.phase is Phase.NONE:
             raise RuntimeError(f"transactional id {self.id!r}: {self.phase.value}")
-        if self._told and not commits:
+        if self._commit_sent and not commits:
             raise RuntimeError(
                 f"transactional id {self.id!r}: a commit is under way: only that can be repeated"
             )
@@ -359,7 +359,7 @@ class Transactions:
             await asyncio.wait([self._adding])
         if self.fatal is not None:
             raise self.fatal
-        if self._asked:
+        if self._maybe_open:
             await self._end(commits, deadline_s)
         if self.renumbers:
             await self.begin_identity(deadline_s)
@@ -367,7 +367,7 @@ class Transactions:
             self._renumber()
         self._added.clear()
         self._wanted.clear()
-        self._has_offsets, self._asked, self._error, self.phase = False, False, None, Phase.NONE
+        self._has_offsets, self._maybe_open, self._error, self.phase = False, False, None, Phase.NONE
 
     async def _end(self, commits: bool, deadline_s: float) -> None:
         producer_id, epoch = self.producer
@@ -377,7 +377,7 @@ class Transactions:
             producer_epoch=epoch,
             committed=commits,
         )
-        self._told = commits
+        self._commit_sent = commits
         answer = await self._ask(
             TRANSACTION,
             self.id,
@@ -385,7 +385,7 @@ class Transactions:
             lambda found: found.error_code,
             deadline_s,
         )
-        self._told = False
+        self._commit_sent = False
         known = self._v2 or self._added or self._has_offsets
         if answer.error_code == ErrorCode.INVALID_TXN_STATE and not known:
             return  # what was asked for was refused: there is nothing to abort

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ringleader.clients.errors import ClientError, CommitFailedError, RetriableError
 from ringleader.clients.model import GroupMetadata, Offsets
 from ringleader.clients.offsets.consumed import ASSIGNMENT_WAIT_S
-from ringleader.clients.offsets.group_offsets import GONE_ON
+from ringleader.clients.offsets.group_offsets import OTHER_GENERATION
 from ringleader.clients.produce.errors import AbortableTransactionError, FatalProducerError
 from ringleader.clients.produce.model import RecordMetadata
 
@@ -132,7 +132,7 @@ class Transaction(AbstractAsyncContextManager["Transaction"]):
             try:
                 await self._producer.send_offsets_to_transaction(offsets, group)
             except CommitFailedError as error:
-                if error.code not in GONE_ON or loop.time() >= until_s:
+                if error.code not in OTHER_GENERATION or loop.time() >= until_s:
                     raise
                 used = group
             else:

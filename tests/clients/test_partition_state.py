@@ -194,7 +194,7 @@ def test_nothing_is_committed_before_its_reading_began_or_when_its_topic_is_gone
     begun: bool, gone: bool, committed: int | None, due: bool
 ) -> None:
     state = positioned(5)
-    state.begun, state.gone = begun, gone
+    state.begun, state.topic_unknown = begun, gone
     state.committed = None if committed is None else OffsetAndMetadata(committed)
     assert state.uncommitted == (OffsetAndMetadata(5) if due else None)
 

@@ -32,7 +32,7 @@ MAX_ANSWER_BYTES = 1024 * 1024
 KEEP_PART = 0.8
 """The part of a token's life for which it is used again."""
 UNSECURED_LIFETIME_S = 3_600
-MAX_SAID_CHARACTERS = 300
+MAX_REASON_CHARACTERS = 300
 REFUSALS = (400, 401, 403)
 """The answers of a token endpoint to credentials that are wrong."""
 
@@ -141,7 +141,7 @@ class ClientCredentials:
                 content = json_text.loads(answer.read(MAX_ANSWER_BYTES + 1))
         except urllib.error.HTTPError as error:
             with error:
-                why = " ".join(error.read(MAX_SAID_CHARACTERS).decode("utf-8", "replace").split())
+                why = " ".join(error.read(MAX_REASON_CHARACTERS).decode("utf-8", "replace").split())
             text = f"the token endpoint {self._where()} answered {error.code}: {why}"
             if error.code in REFUSALS:
                 raise AuthenticationError(f"{text}: check clientId, clientSecret and scope") from None

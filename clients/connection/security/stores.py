@@ -122,10 +122,10 @@ def _show(context: ssl.SSLContext, properties: Mapping[str, str]) -> None:
 
 def _load_key(context: ssl.SSLContext, names: str, pem: bytes, properties: Mapping[str, str]) -> None:
     password = _key_password(properties)
-    asked: list[bool] = []
+    prompts: list[bool] = []
 
     def secret() -> str:  # without this OpenSSL would ask on the terminal
-        asked.append(True)
+        prompts.append(True)
         return password
 
     # The ssl module reads keys from files only. No other user can read this one, and it is deleted at once.
@@ -135,7 +135,7 @@ def _load_key(context: ssl.SSLContext, names: str, pem: bytes, properties: Mappi
             stream.write(pem)
         context.load_cert_chain(path, password=secret)
     except (ssl.SSLError, ValueError):
-        if asked:
+        if prompts:
             raise ValueError("ssl.key.password is missing or wrong: the key is encrypted") from None
         raise ValueError(f"{names}: no private key with its certificate can be read there") from None
     finally:
