@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from dataclasses import replace
+from typing import TypeVar
 
 from ringleader.coordinator.consumer_groups import records
 from ringleader.coordinator.consumer_groups.assignors import ASSIGNORS
@@ -23,6 +24,8 @@ from ringleader.coordinator.groups.delegated import Delegation, Delegations, Fal
 from ringleader.coordinator.groups.group import Group
 from ringleader.coordinator.long_work import in_steps
 from ringleader.protocol.messages import ConsumerGroupHeartbeatRequest
+
+T = TypeVar("T")
 
 SOON_MS = 500
 """When a member is to ask again while the target is computed in steps."""
@@ -73,8 +76,7 @@ class Targets(Part):
             return None
         self._begin(changes)
         work = self.delegations.target(changes.group, consumer, assignor, member, request, now_ms)
-        at_once = self.core.settings.assigned_at_once
-        steps = in_steps(work, at_once, at_once // STEPS)
+        steps = self._in_steps(work)
         try:
             next(steps)
         except StopIteration as stop:
@@ -140,7 +142,7 @@ class Targets(Part):
     def _compute(self, changes: Changes, now_ms: int, first: str = "") -> None:
         """Compute the target, or begin to. `first`: see `compute`. Raises `AssignorError`."""
         group, consumer = changes.group, changes.consumer
-        steps = self._steps(group, consumer, self.core.settings.assigned_at_once, first)
+        steps = self._in_steps(self._work(group, consumer, first))
         try:
             next(steps)
         except StopIteration as stop:
@@ -165,12 +167,15 @@ class Targets(Part):
         group.computing = consumer
         self.core.begin_work(rest, now_ms)
 
-    def _steps(
-        self, group: Group, consumer: ConsumerGroup, at_once: int, first: str = ""
-    ) -> Generator[None, None, Made]:
+    def _work(self, group: Group, consumer: ConsumerGroup, first: str = "") -> Generator[int, None, Made]:
         assignor = ASSIGNORS[self.core.assignor(consumer)]
-        each = self.core.settings.assigned_at_once // STEPS
-        return in_steps(compute(consumer, self.core.topics, assignor, group.rates, first), at_once, each)
+        return compute(consumer, self.core.topics, assignor, group.rates, first)
+
+    def _in_steps(self, work: Generator[int, None, T], *, begun: bool = False) -> Generator[None, None, T]:
+        """The first step is as long as a request may be; `begun`: it is a later one."""
+        at_once = self.core.settings.assigned_at_once
+        each = at_once // STEPS
+        return in_steps(work, each if begun else at_once, each)
 
     def _rest(
         self,
@@ -188,7 +193,7 @@ class Targets(Part):
             made = yield from steps
             if self._is_of(group, consumer) and consumer.epoch != epoch:
                 epoch = consumer.epoch
-                made = yield from self._steps(group, consumer, core.settings.assigned_at_once // STEPS)
+                made = yield from self._in_steps(self._work(group, consumer), begun=True)
         except AssignorError as error:
             made = None
             core.reports.notice(group, "", str(error), core.work.now_ms)
