@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from ringleader.clients.model import EARLIEST, LATEST, TopicPartition
+from ringleader.protocol.schema import ZERO_UUID
 from ringleader.spark_bridge.batch.document import OffsetDocument
 from ringleader.spark_bridge.batch.resume import Finished, Reason, resume
 from ringleader.spark_bridge.batch.starting import first_positions, listed
@@ -59,6 +60,9 @@ class Positions:
         self._log = log
         self._missing_s = missing_s
         self._at: dict[OwnedPartition, int] = {}
+        self._topic_ids: dict[OwnedPartition, bytes] = {}
+        """Of the topics that those positions are in."""
+        self._former_ids: set[bytes] = set()
         self._missing_since: dict[TopicPartition, float] = {}
         self._outage = Outage()
         self.unseen: frozenset[TopicPartition] = frozenset()
@@ -81,6 +85,7 @@ class Positions:
         self._note(document.token)
         held = set(owned.values())
         self._at = {own: position for own, position in self._at.items() if own in held}
+        self._topic_ids = {own: topic_id for own, topic_id in self._topic_ids.items() if own in held}
         gained = [own for own in owned.values() if own not in self._at]
         if gained or self.unseen:
             try:
@@ -116,10 +121,11 @@ class Positions:
         left out. Raises DataLossError when that must not pass."""
         now = {tp: position for tp, position in positions.items() if tp in ends}
         self._note_missing(positions.keys() - ends.keys())
-        short = {tp: position for tp, position in now.items() if ends[tp] < position}
-        if not short:
+        again = {tp: now[tp] for tp in self._made_again() if tp in now}
+        short = {tp: position for tp, position in now.items() if ends[tp] < position and tp not in again}
+        if not short and not again:
             return now
-        fixed = self._within_log(short)
+        fixed = self._from_start(again) | self._within_log(short)
         # Kept: a log that stays empty would be logged at every look.
         self._at |= {own: fixed[own.partition] for own in self._at if own.partition in fixed}
         return now | fixed
@@ -167,6 +173,7 @@ class Positions:
         self._pin({by_partition[tp]: positions[tp] for tp in commits})
         for tp, position in positions.items():
             self._at[by_partition[tp]] = position
+            self._topic_ids[by_partition[tp]] = self._log.topic_id(tp[0])
             self.finished.pop(tp, None)
 
     def _look(self, known: Collection[TopicPartition]) -> None:
@@ -206,6 +213,35 @@ class Positions:
                 )
             logger.warning("%s; going on without it (failOnDataLoss=false)", text)
             self._missing_since[tp] = -1.0
+
+    def _made_again(self) -> list[TopicPartition]:
+        """Partitions whose topic is another one, under its name, than when they were gained. A broker may be
+        late, and tell of a former one."""
+        found = []
+        for own, known in self._topic_ids.items():
+            now = self._log.topic_id(own.partition[0])
+            if now in (known, ZERO_UUID) or now in self._former_ids:
+                continue
+            self._topic_ids[own] = now
+            if known != ZERO_UUID:
+                found.append(own.partition)
+                self._former_ids.add(known)
+        return sorted(found)
+
+    def _from_start(self, positions: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+        """Where logs begin whose topics were made again: an offset of the former one says nothing. Raises
+        DataLossError when that must not pass."""
+        starts = self._log.offsets(dict.fromkeys(positions, EARLIEST)) if positions else {}
+        for tp, position in positions.items():
+            text = f"the topic of {tp[0]}-{tp[1]}, read up to offset {position}, was deleted and made again"
+            if self._options.fail_on_data_loss:
+                raise DataLossError(
+                    f"{text}: what was not read of it is gone. Set failOnDataLoss=false to read the new one "
+                    "from its start."
+                )
+            start = starts.get(tp, 0)
+            logger.warning("%s; going on at %d of the new one (failOnDataLoss=false)", text, start)
+        return {tp: starts.get(tp, 0) for tp in positions}
 
     def _within_log(self, positions: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
         """Corrections for positions outside the log: the records between are lost.

@@ -107,6 +107,10 @@ class KafkaLog:
             except ConnectionLostError as error:
                 patience.pause(str(error))
 
+    def topic_id(self, topic: str) -> bytes:
+        """As of the last look at its partitions; zero: it has none."""
+        return self._cluster.topic_id(topic)
+
     def offsets(self, wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
         """Offsets by ListOffsets timestamp: -2 the log's start, -1 its end, uncommitted records included."""
         return self._list(wanted, committed_only=False)

@@ -30,5 +30,9 @@ class Lookup(Protocol):
 class Log(Lookup, Protocol):
     """Look-ups over connections that are closed at the end."""
 
+    def topic_id(self, topic: str) -> bytes:
+        """The id of a topic, as of the last look at its partitions; zero: it has none. One that is deleted
+        and made again gets another."""
+
     def close(self) -> None:
         """Close connections."""

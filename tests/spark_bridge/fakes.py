@@ -131,6 +131,7 @@ class FakeLog:
     def __init__(self, ends: dict[TopicPartition, int]) -> None:
         self.end = ends
         self.start = dict.fromkeys(ends, 0)
+        self.ids: dict[str, bytes] = {}
         self.closed = False
 
     def topics(self, pattern: str) -> tuple[str, ...]:
@@ -148,6 +149,9 @@ class FakeLog:
             for tp, when in wanted.items()
             if tp in self.end
         }
+
+    def topic_id(self, topic: str) -> bytes:
+        return self.ids.get(topic, b"1" * 16)
 
     def ends(self, wanted: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         return {tp: self.end[tp] for tp in wanted if tp in self.end}

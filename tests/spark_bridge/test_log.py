@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from ringleader.clients.admin import Admin
 from ringleader.clients.blocking.endpoint import Endpoint
 from ringleader.clients.model import EARLIEST, LATEST
 from ringleader.protocol.errors import ErrorCode
@@ -15,6 +16,7 @@ from ringleader.protocol.schema import Message
 from ringleader.spark_bridge.errors import SourceError
 from ringleader.spark_bridge.network import log as log_module
 from ringleader.spark_bridge.network.log import KafkaLog
+from ringleader.testing.coordinator import Coordinator
 from tests.spark_bridge.broker import Broker, Partition
 
 
@@ -172,3 +174,20 @@ def test_brokers_that_cannot_be_reached_are_reported_after_the_first_try(
             f"topics and offsets cannot be had now, trying on: {why}",
         ]
         assert len([line for line in warnings if "cannot be had" in line]) == 1, "one line for one look-up"
+
+
+async def test_a_topic_that_is_made_again_has_another_id() -> None:
+    with Coordinator(topics={"t": 1}, offsets_topic_num_partitions=5) as coordinator:
+        host, port = coordinator.bootstrap.split(":")
+        log = KafkaLog(Endpoint(((host, int(port)),)), False)
+        ids = []
+        async with Admin(coordinator.bootstrap) as admin:
+            for _ in range(2):
+                assert log.partitions(("t",)) == [("t", 0)]
+                ids.append(log.topic_id("t"))
+                await admin.delete_topics(["t"])
+                assert log.partitions(("t",)) == []
+                await admin.create_topic("t", 1)
+        log.close()
+    assert {len(one) for one in ids} == {16}
+    assert len({*ids, bytes(16)}) == 3

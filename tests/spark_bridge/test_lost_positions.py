@@ -5,6 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+from ringleader.spark_bridge.errors import DataLossError
 from tests.spark_bridge.fakes import World
 
 KEPT: dict[str, Any] = {"failOnDataLoss": "false"}
@@ -55,3 +58,26 @@ def test_a_position_at_the_very_end_is_none_that_is_lost() -> None:
     world.assign(0)
     assert world.plan() is None
     assert world.committed() == {0: 10}
+
+
+def test_a_topic_made_again_that_is_longer_than_the_former_one_is_noticed(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """By its id: offsets are no help. A broker that is late tells of the former one once more."""
+    world = World(10)
+    world.assign(0)
+    world.plan()
+    world.log.ids["t"], world.log.end["t", 0] = b"2" * 16, 30
+    with pytest.raises(DataLossError, match="topic of t-0, read up to offset 10, was deleted and made again"):
+        world.plan()
+    world = World(10, **KEPT)
+    world.assign(0)
+    world.plan()
+    world.log.ids["t"], world.log.end["t", 0] = b"2" * 16, 30
+    assert world.plan() == {0: (0, 30)}
+    world.log.ids["t"] = b"1" * 16
+    assert world.plan() is None
+    world.log.ids["t"] = b"2" * 16
+    world.log.end["t", 0] = 31
+    assert world.plan() == {0: (30, 31)}
+    assert caplog.text.count("was deleted and made again") == 1
