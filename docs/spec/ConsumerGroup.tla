@@ -18,12 +18,18 @@
    - of a fetch: the last commit, too. It shows what is durable when it leaves.
    So no answer shows what is not durable: AnswersShowWhatIsDurable.
 
+   Members of Classics speak the classic protocol (KIP-848, "Migration"): no member waits for others in JoinGroup,
+   and none leads. JoinGroup is a step of the reconciliation, and reports what the member owns; SyncGroup gives it
+   what that came to; Heartbeat says whether it has to join again. Its generation is its epoch here. The group stays
+   one of the consumer protocol: the first JoinGroup of an empty group, which makes a classic one, is not handled
+   here, and when the last member of the consumer protocol goes, the migration policy keeps the group as it is.
+
    The requests of one member are handled in the order in which it sent them. The protocol rests on that: with
    LateRequests a request that its sender has given up is handled after a later one, and TLC shows how the
    partitions of its sender are then given away while it still owns them (`late.cfg`). *)
 EXTENDS Naturals, Sequences, FiniteSets
 
-CONSTANTS Members, Statics, Partitions, AtFirst, MaxFaults, MaxOffset, LateRequests,
+CONSTANTS Members, Statics, Classics, Partitions, AtFirst, MaxFaults, MaxOffset, LateRequests,
           TargetsWait   (* whether a heartbeat may leave an old target as it is: there is a least time between two *)
 
 VARIABLES there, mem, lag, disk, client, net, late, acked, faults,
@@ -41,9 +47,10 @@ Empty == [epoch |-> 1, aim |-> 0, in |-> {}, away |-> {}, seen |-> {},
           due |-> [m \in Members |-> Nothing],   (* likewise, what it has to give up *)
           off |-> [p \in Partitions |-> 0]]
 
-(* `blind`: partitions that it owns, and has not fetched the offset of. *)
+(* `blind`: partitions that it owns, and has not fetched the offset of. `does`: what a classic member asks next,
+   to "join", to "sync" or to "stay". *)
 Born(life) == [epoch |-> 0, owned |-> {}, wanted |-> {}, told |-> {}, full |-> TRUE, life |-> life,
-               pos |-> Nothing, blind |-> {}]
+               pos |-> Nothing, blind |-> {}, does |-> "join"]
 Idle == [phase |-> "idle"]
 
 Start == /\ mem = Empty /\ disk = Empty /\ lag = <<>>
@@ -65,16 +72,25 @@ Without(s, m) ==
               !.seen = IF s.in = {m} THEN {} ELSE there,
               !.prev[m] = 0, !.state[m] = "stable", !.life[m] = 0, !.got[m] = Nothing, !.due[m] = Nothing]
 
+(* A classic member that was removed is not taken in with partitions, which may be others' by now. A static one
+   takes the place of another process at once. *)
+PassesClassic(s, m, r) ==
+    IF r.does = "join" THEN m \in s.in \/ r.owned = {}
+    ELSE m \in s.in /\ r.life = s.life[m] /\ r.epoch = s.at[m]
+
 (* A static member's place is not another process's before the first one is away, or is removed. *)
-Passes(s, m, r) ==
+PassesNew(s, m, r) ==
     \/ r.epoch = 0 /\ (m \in s.in \ s.away => r.life = s.life[m])
     \/ /\ m \in s.in /\ m \notin s.away /\ r.life = s.life[m]
        /\ \/ r.epoch = s.at[m]
           \/ r.epoch = s.prev[m] /\ r.epoch < s.at[m] /\ r.says /\ r.owned \subseteq Of(s.got[m])
 
+Passes(s, m, r) == IF m \in Classics THEN PassesClassic(s, m, r) ELSE PassesNew(s, m, r)
+
 Joined(s, m, r) ==
     IF m \notin s.in THEN [s EXCEPT !.in = @ \cup {m}, !.epoch = @ + 1, !.seen = there, !.life[m] = r.life]
     ELSE IF m \in s.away THEN [s EXCEPT !.away = @ \ {m}, !.prev[m] = 0, !.life[m] = r.life]
+    ELSE IF r.life # s.life[m] THEN [s EXCEPT !.at[m] = 0, !.prev[m] = 0, !.life[m] = r.life]
     ELSE s
 
 Noticed(s) == IF s.seen = there THEN s ELSE [s EXCEPT !.epoch = @ + 1, !.seen = there]
@@ -106,8 +122,24 @@ Reconciled(s, m, r) ==
                       !.prev[m] = s.at[m], !.at[m] = s.aim, !.due[m] = Nothing,
                       !.got[m] = [p \in Partitions |-> IF p \in free THEN s.aim ELSE only(kept)[p]]]
 
-(* All states that a heartbeat may make of a state. *)
-Beaten(s, m, r) == {Reconciled(t, m, r) : t \in Aimed(Noticed(IF r.epoch = 0 THEN Joined(s, m, r) ELSE s))}
+(* All states that a request may make of a state: a heartbeat, or JoinGroup. *)
+Beaten(s, m, r) ==
+    IF m \in Classics /\ r.does # "join" THEN {s}
+    ELSE LET joined == IF r.epoch = 0 \/ m \in Classics THEN Joined(s, m, r) ELSE s
+         IN {Reconciled(t, m, r) : t \in Aimed(Noticed(joined))}
+
+(* Whether a classic member has news that it gets when it joins again. Where there are only such members, none of
+   their heartbeats makes a target: one has to join for that. *)
+IsBehind(s, m) ==
+    \/ s.at[m] < s.aim \/ s.state[m] = "unrevoked"
+    \/ s.state[m] = "unreleased" /\ \A p \in s.target[m] \ Of(s.got[m]), n \in s.in : p \notin Held(s, n)
+    \/ s.in \subseteq Classics /\ (s.seen # there \/ s.at[m] < s.epoch)
+
+(* Whether the answer to a classic member is REBALANCE_IN_PROGRESS. *)
+JoinsAgain(s, m, r) ==
+    /\ m \in Classics
+    /\ \/ r.does = "stay" /\ IsBehind(s, m)
+       \/ r.does = "sync" /\ s.at[m] < s.aim /\ s.state[m] # "unrevoked"
 
 Emit(s) == /\ mem' = s
            /\ lag' = IF s = mem THEN lag ELSE Append(lag, s)
@@ -127,8 +159,26 @@ Fault == faults < MaxFaults /\ faults' = faults + 1
 (* Whether it says all, whatever it said before. *)
 SaysAll(c) == {c.full}
 
-Send(m) ==
-    /\ net[m].phase = "idle" /\ commit[m].phase # "sent"
+(* Its positions once it owns these: it fetches those of what it did not have. Without commits there is nothing
+   to fetch, and TLC has less to visit. *)
+Blind(c, owned) == IF MaxOffset = 0 THEN {} ELSE (c.blind \cap owned) \cup (owned \ c.owned)
+Known(c, owned) == [p \in Partitions |-> IF p \in owned \cap c.owned THEN c.pos[p] ELSE 0]
+Owning(c, owned) == [c EXCEPT !.owned = owned, !.wanted = owned, !.pos = Known(c, owned), !.blind = Blind(c, owned)]
+
+(* A classic member that joins keeps its partitions, or gives all of them up before (an eager one). It names
+   topics, so it reports, and gets, partitions that there are. *)
+Keeps(c) == IF c.does = "join" THEN {c.owned, {}} ELSE {c.owned}
+
+SendClassic(m) ==
+    /\ \E owned \in Keeps(client[m]) :
+       LET c == client[m]
+           r == [epoch |-> c.epoch, owned |-> owned \cap there, says |-> TRUE, full |-> FALSE, life |-> c.life,
+                 does |-> c.does]
+       IN /\ net' = [net EXCEPT ![m] = [phase |-> "sent", ask |-> r]]
+          /\ client' = [client EXCEPT ![m] = Owning(c, owned)]
+    /\ Quiet /\ UNCHANGED <<late, faults, commit>>
+
+SendNew(m) ==
     /\ \E full \in SaysAll(client[m]) :
        LET c == client[m]
            r == [epoch |-> c.epoch, owned |-> c.owned, says |-> full \/ c.owned # c.told, full |-> full,
@@ -137,44 +187,57 @@ Send(m) ==
           /\ client' = [client EXCEPT ![m].told = c.owned]
     /\ Quiet /\ UNCHANGED <<late, faults, commit>>
 
+Send(m) == /\ net[m].phase = "idle" /\ commit[m].phase # "sent"
+           /\ IF m \in Classics THEN SendClassic(m) ELSE SendNew(m)
+
+Given(s, m) == IF m \in Classics THEN Of(s.got[m]) \cap there ELSE Of(s.got[m])
+
 Handle(m) ==
     /\ net[m].phase = "sent"
+    /\ m \in Classics /\ net[m].ask.does = "join" => mem.in # {}
     /\ LET r == net[m].ask
        IN IF Passes(mem, m, r)
           THEN \E s \in Beaten(mem, m, r) :
                /\ Emit(s)
-               /\ LET news == r.epoch = 0 \/ r.full \/ Of(s.got[m]) # Of(mem.got[m])
-                  IN net' = [net EXCEPT ![m] = [phase |-> "answered", ok |-> TRUE, epoch |-> s.at[m],
-                                                news |-> news, all |-> Of(s.got[m]), after |-> ToTheGroups(lag')]]
+               /\ LET again == JoinsAgain(s, m, r)
+                      news == IF m \in Classics THEN r.does = "sync" /\ ~again
+                              ELSE r.epoch = 0 \/ r.full \/ Of(s.got[m]) # Of(mem.got[m])
+                  IN net' = [net EXCEPT ![m] = [phase |-> "answered", ok |-> TRUE, epoch |-> s.at[m], again |-> again,
+                                                news |-> news, all |-> Given(s, m), after |-> ToTheGroups(lag')]]
           ELSE /\ net' = [net EXCEPT ![m] = [phase |-> "answered", ok |-> FALSE, ask |-> r,
                                              after |-> ToTheGroups(lag)]]
                /\ UNCHANGED <<mem, lag>>
     /\ UNCHANGED <<there, disk, client, late, acked, faults, commit>>
 
-(* Its positions once it owns these: it fetches those of what it did not have. Without commits there is nothing
-   to fetch, and TLC has less to visit. *)
-Blind(c, owned) == IF MaxOffset = 0 THEN {} ELSE (c.blind \cap owned) \cup (owned \ c.owned)
-Known(c, owned) == [p \in Partitions |-> IF p \in owned \cap c.owned THEN c.pos[p] ELSE 0]
+(* What SyncGroup does not give it again it gives up, and joins again to say so. *)
+HeardClassic(m) ==
+    LET a == net[m]
+        c == client[m]
+        owned == IF a.news THEN a.all ELSE c.owned
+    IN [Owning(c, owned) EXCEPT !.epoch = a.epoch,
+            !.does = IF a.again \/ ~(c.owned \subseteq owned) THEN "join"
+                     ELSE IF c.does = "join" THEN "sync" ELSE "stay"]
+
+HeardNew(m) ==
+    LET a == net[m]
+        c == client[m]
+        wanted == IF a.news THEN a.all ELSE c.wanted
+        owned == IF c.owned \subseteq wanted THEN wanted ELSE c.owned
+    IN [c EXCEPT !.epoch = a.epoch, !.owned = owned, !.wanted = wanted, !.full = FALSE,
+                 !.pos = Known(c, owned), !.blind = Blind(c, owned)]
 
 (* `after`: as many events have to be durable before it leaves. *)
 Receive(m) ==
     /\ net[m].phase = "answered" /\ net[m].after = 0
-    /\ LET a == net[m]
-           c == client[m]
-           wanted == IF a.news THEN a.all ELSE c.wanted
-           owned == IF c.owned \subseteq wanted THEN wanted ELSE c.owned
-       IN client' = [client EXCEPT ![m] =
-            IF ~a.ok THEN Born(c.life)
-            ELSE [epoch |-> a.epoch, owned |-> owned, wanted |-> wanted, told |-> c.told, full |-> FALSE,
-                  life |-> c.life, pos |-> Known(c, owned), blind |-> Blind(c, owned)]]
+    /\ client' = [client EXCEPT ![m] = IF ~net[m].ok THEN Born(@.life)
+                                      ELSE IF m \in Classics THEN HeardClassic(m) ELSE HeardNew(m)]
     /\ net' = [net EXCEPT ![m] = Idle]
     /\ Quiet /\ UNCHANGED <<late, faults, commit>>
 
 Revoke(m) ==
     /\ ~(client[m].owned \subseteq client[m].wanted)
     /\ LET c == client[m]
-       IN client' = [client EXCEPT ![m].owned = c.wanted, ![m].pos = Known(c, c.wanted),
-                                   ![m].blind = Blind(c, c.wanted)]
+       IN client' = [client EXCEPT ![m] = Owning(c, c.wanted)]
     /\ Quiet /\ UNCHANGED <<net, late, faults, commit>>
 
 (* Nobody but the member commits what it has, so what its fetch shows is what is durable when it hears it. *)
@@ -227,7 +290,7 @@ Flush ==
           /\ commit' = [m \in Members |-> nearer(commit[m])]
     /\ UNCHANGED <<there, mem, client, late, acked, faults>>
 
-Failed(m) == [client[m] EXCEPT !.full = TRUE]
+Failed(m) == [client[m] EXCEPT !.full = TRUE, !.does = IF @ = "sync" THEN "join" ELSE @]
 
 (* The request, or the answer, is lost; with LateRequests a request may also come much later. *)
 Lose(m) ==
@@ -285,7 +348,7 @@ Leave(m) ==
 (* It keeps what it has, and its successor may commit what it has read in whatever epoch (KIP-1251). *)
 Ever == 1
 GoAway(m) ==
-    /\ Fault /\ m \in Statics /\ m \in mem.in /\ m \notin mem.away /\ client[m].epoch > 0
+    /\ Fault /\ m \in Statics \ Classics /\ m \in mem.in /\ m \notin mem.away /\ client[m].epoch > 0
     /\ net[m].phase = "idle" /\ commit[m].phase # "sent"
     /\ Emit([mem EXCEPT !.away = @ \cup {m}, !.at[m] = 0, !.due[m] = Nothing,
                         !.got[m] = [p \in Partitions |-> IF @[p] = 0 THEN 0 ELSE Ever]])
@@ -321,10 +384,13 @@ NoPartitionHasTwoHolders == \A s \in {mem, disk} : \A p \in Partitions :
 (* A member whose epoch the coordinator would accept. One that was removed hears of it at its next heartbeat. *)
 Present(m) == m \in mem.in /\ m \notin mem.away /\ 0 < client[m].epoch /\ client[m].epoch <= mem.at[m]
 
-OwnersHoldWhatTheyOwn == \A m \in Members : Present(m) => client[m].owned \subseteq Held(mem, m)
+(* A classic member hears when it joins that a topic is deleted. *)
+Owns(m) == IF m \in Classics THEN client[m].owned \cap there ELSE client[m].owned
+
+OwnersHoldWhatTheyOwn == \A m \in Members : Present(m) => Owns(m) \subseteq Held(mem, m)
 
 NoPartitionHasTwoOwners == \A m, n \in Members :
-    m # n /\ Present(m) /\ Present(n) => client[m].owned \cap client[n].owned = {}
+    m # n /\ Present(m) /\ Present(n) => Owns(m) \cap Owns(n) = {}
 
 AtTheTargetAMemberHasItsOwn == \A m \in mem.in \ mem.away :
     mem.state[m] = "stable" /\ mem.at[m] = mem.aim => Of(mem.got[m]) \cap there = mem.target[m] \cap there
@@ -332,7 +398,8 @@ AtTheTargetAMemberHasItsOwn == \A m \in mem.in \ mem.away :
 EpochsAreInOrder == mem.aim <= mem.epoch /\ \A m \in mem.in : mem.at[m] <= mem.aim
 
 Leaves(a) == a.phase = "answered" /\ a.after = 0
-Shows(s, m, a) == IF a.ok THEN a.epoch = s.at[m] /\ a.all = Of(s.got[m]) ELSE ~Passes(s, m, a.ask)
+ShowsAll(s, m, all) == IF m \in Classics THEN all \subseteq Of(s.got[m]) ELSE all = Of(s.got[m])
+Shows(s, m, a) == IF a.ok THEN a.epoch = s.at[m] /\ ShowsAll(s, m, a.all) ELSE ~Passes(s, m, a.ask)
 ShowsCommit(s, m, a) == IF a.ok THEN a.to = s.off[a.p] ELSE ~MayCommit(s, m, a.p, a.epoch)
 
 (* When an answer may leave, what it says is what the log says. *)

@@ -52,8 +52,9 @@ Follows(e) == Open[run] \/ Agrees(mem', Seen(mem, e), Part(mem', e.m))
 
 Heard(m) ==
     LET c == client'[m]
-    IN [epoch |-> c.epoch, owned |-> c.owned, wanted |-> c.wanted, full |-> c.full]
-Answer(m) == IF net[m].ok THEN [ok |-> TRUE, epoch |-> net[m].epoch, news |-> net[m].news,
+    IN IF m \in Classics THEN [epoch |-> c.epoch, owned |-> c.owned, does |-> c.does]
+       ELSE [epoch |-> c.epoch, owned |-> c.owned, wanted |-> c.wanted, full |-> c.full]
+Answer(m) == IF net[m].ok THEN [ok |-> TRUE, epoch |-> net[m].epoch, again |-> net[m].again, news |-> net[m].news,
                                 all |-> IF net[m].news THEN net[m].all ELSE {}]
              ELSE [ok |-> FALSE]
 Asks(m) == [epoch |-> commit'[m].epoch, to |-> commit'[m].to]

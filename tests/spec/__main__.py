@@ -10,7 +10,7 @@ import sys
 from tests.spec.tlc import check
 from tools import proof
 
-CONFIGURATIONS = ("small", "topics", "converges")
+CONFIGURATIONS = ("small", "topics", "classic", "converges")
 
 
 def main() -> int:

@@ -19,7 +19,7 @@ from tests.spec.tlc import POM, SPEC, Checked, check
 from tests.support.shares import WHOLE
 
 KEPT = Path(__file__).with_name("checked.json")
-HOLDS = ("small", "topics")
+HOLDS = ("small", "topics", "classic")
 """Configurations in which every property holds."""
 
 PLANTED = {
@@ -30,8 +30,8 @@ PLANTED = {
         "small",
     ),
     "a heartbeat's answer waits for nothing": (
-        "all |-> Of(s.got[m]), after |-> ToTheGroups(lag')]]",
-        "all |-> Of(s.got[m]), after |-> 0]]",
+        "all |-> Given(s, m), after |-> ToTheGroups(lag')]]",
+        "all |-> Given(s, m), after |-> 0]]",
         "AnswersShowWhatIsDurable",
         "small",
     ),
@@ -64,6 +64,24 @@ PLANTED = {
         "[client EXCEPT ![m].blind = @ \\ {p}, ![m].pos[p] = mem.off[p]]",
         "AnswersShowWhatIsDurable",
         "small",
+    ),
+    "nobody reads in a JoinGroup what its member owns": (
+        "owned |-> owned \\cap there, says",
+        "owned |-> {}, says",
+        "OwnersHoldWhatTheyOwn",
+        "classic",
+    ),
+    "SyncGroup gives the target, and not what is free of it": (
+        "THEN Of(s.got[m]) \\cap there ELSE",
+        "THEN s.target[m] \\cap there ELSE",
+        "AnswersShowWhatIsDurable",
+        "classic",
+    ),
+    "nobody says to a classic member that what it waits for is free": (
+        '\\/ s.state[m] = "unreleased" /\\ \\A p',
+        "\\/ FALSE /\\ \\A p",
+        "a temporal property",
+        "classic",
     ),
 }
 """Text of the specification, the text in its place, the property that breaks, and the configuration."""

@@ -1,6 +1,6 @@
 """Members of a recorded group fetch offsets and commit, one line of the trace for each step.
 
-The world's own members (`tests.simulation.consumer.member`) do neither: their heartbeats are all that its
+The world's own members (`tests.simulation.consumer`) do neither: their heartbeats are all that its
 invariants are about.
 """
 
@@ -18,8 +18,8 @@ from ringleader.protocol.messages import (
     OffsetCommitResponse,
     OffsetFetchResponseGroup,
 )
-from tests.simulation.consumer.member import ModelMember
-from tests.simulation.consumer.world import Ticket
+from tests.simulation.consumer.classic import ClassicMember
+from tests.simulation.consumer.world import AnyMember, Ticket
 
 if TYPE_CHECKING:
     from tests.spec.recorder import RecordedWorld
@@ -53,15 +53,15 @@ class Offsets:
 
     def __init__(self, world: RecordedWorld, line: Callable[..., None]) -> None:
         self._world, self._line = world, line
-        self._readers: dict[ModelMember, Reader] = {}
-        self.committing: ModelMember | None = None
+        self._readers: dict[AnyMember, Reader] = {}
+        self.committing: AnyMember | None = None
         """The member whose commit is being handled."""
 
-    def owns(self, member: ModelMember, places: set[str]) -> None:
+    def owns(self, member: AnyMember, places: set[str]) -> None:
         """See `Reader`."""
         self._readers.setdefault(member, Reader()).owns(places)
 
-    def crashed(self, member: ModelMember) -> None:
+    def crashed(self, member: AnyMember) -> None:
         """Nobody hears what it is answered."""
         self._readers.pop(member, None)
 
@@ -70,7 +70,7 @@ class Offsets:
         for reader in self._readers.values():
             reader.asked, reader.commits = {}, False
 
-    def step(self, able: list[ModelMember]) -> None:
+    def step(self, able: list[AnyMember]) -> None:
         """One of the members fetches what it has no offset of, or commits one record more."""
         rng = self._world.rng
         if not able:
@@ -90,23 +90,24 @@ class Offsets:
             place = rng.choice(known)
             self._commit(member, reader, place, *places[place])
 
-    def _fetch(self, member: ModelMember, reader: Reader, places: dict[str, tuple[Topic, int]]) -> None:
+    def _fetch(self, member: AnyMember, reader: Reader, places: dict[str, tuple[Topic, int]]) -> None:
         world = self._world
         reader.asked = {(topic.name, number): place for place, (topic, number) in places.items()}
         ids = {topic.name: topic.topic_id for topic, _ in places.values()}
+        is_classic = isinstance(member, ClassicMember)  # as Java's: its fetches name no member
         answer = world.shard.fetch_offsets(
             world.group_id,
             [(name, [number]) for name, number in reader.asked],
             False,
             self._ticket(member, None),
-            member.member_id,
-            member.epoch,
+            None if is_classic else member.member_id,
+            -1 if is_classic else member.epoch,
             ids,
         )
         if answer is not None:
             self.answered(member, answer)
 
-    def _commit(self, member: ModelMember, reader: Reader, place: str, topic: Topic, number: int) -> None:
+    def _commit(self, member: AnyMember, reader: Reader, place: str, topic: Topic, number: int) -> None:
         world = self._world
         reader.positions[place] += 1
         to, reader.commits = reader.positions[place], True
@@ -130,9 +131,7 @@ class Offsets:
         self._line("committed", self.committing, ok=ok, to=to)
         self.committing = None
 
-    def answered(
-        self, member: ModelMember, response: OffsetCommitResponse | OffsetFetchResponseGroup
-    ) -> None:
+    def answered(self, member: AnyMember, response: OffsetCommitResponse | OffsetFetchResponseGroup) -> None:
         """An answer has left."""
         reader = self._readers.get(member)
         if reader is None:
@@ -150,11 +149,11 @@ class Offsets:
                     reader.positions[place] = shows
         reader.asked = {}  # it asks again for what is missing
 
-    def _acknowledged(self, member: ModelMember, reader: Reader, kind: str) -> None:
+    def _acknowledged(self, member: AnyMember, reader: Reader, kind: str) -> None:
         reader.commits = False
         self._line(kind, member)
 
-    def _ticket(self, member: ModelMember, request: Any) -> Ticket:
+    def _ticket(self, member: AnyMember, request: Any) -> Ticket:
         ticket = Ticket(member, request, {}, self._world.now_ms)
         ticket.api_version = OFFSETS_VERSION
         return ticket

@@ -95,6 +95,29 @@ def _topics_not_noticed(lines: list[Line]) -> int:
     raise AssertionError("no topic changed")
 
 
+def _synced_with_anothers(lines: list[Line]) -> int:
+    """SyncGroup gives a classic member a partition that another one has, too."""
+    owned: dict[str, set[str]] = {}
+    for place, line in enumerate(lines):
+        if line["kind"] == "receive":
+            others = {one for name, some in owned.items() if name != line["m"] for one in some}
+            owned[line["m"]] = line["client"]["owned"]
+            fresh = others - line["client"]["owned"]
+            if fresh and "does" in line["client"] and line["answer"].get("news"):
+                line["answer"]["all"] = line["client"]["owned"] = line["answer"]["all"] | {min(fresh)}
+                return place
+    raise AssertionError("no classic member got an assignment")
+
+
+def _not_asked_to_join_again(lines: list[Line]) -> int:
+    """A classic member is not told that there is something to give up, or to receive."""
+    for place, line in enumerate(lines):
+        if line["kind"] == "receive" and line["answer"].get("again"):
+            line["answer"]["again"], line["client"]["does"] = False, "stay"
+            return place
+    raise AssertionError("no classic member was told")
+
+
 def _has(trace: Trace, change: Callable[[list[Line]], int]) -> bool:
     try:
         change(deepcopy(trace.lines))
@@ -107,6 +130,7 @@ PLANTED = (
     *(_wrong_epoch, _given_twice, _revocation_lost),
     *(_refused_commit_counts, _another_offset, _commit_answered_before_it_is_durable),
     _topics_not_noticed,
+    *(_synced_with_anothers, _not_asked_to_join_again),
 )
 
 
@@ -158,8 +182,8 @@ def test_a_trace_is_read_as_it_was_written(tmp_path: Path) -> None:
 def test_an_answer_that_waits_for_commits_would_not_be_what_the_coordinator_does(tmp_path: Path) -> None:
     for one in SPEC.glob("*.tla"):
         shutil.copy(one, tmp_path)
-    spec, narrow = tmp_path / "ConsumerGroup.tla", "all |-> Of(s.got[m]), after |-> Len(lag')]]"
-    text, wide = spec.read_text(), "all |-> Of(s.got[m]), after |-> ToTheGroups(lag')]]"
+    spec, narrow = tmp_path / "ConsumerGroup.tla", "all |-> Given(s, m), after |-> Len(lag')]]"
+    text, wide = spec.read_text(), "all |-> Given(s, m), after |-> ToTheGroups(lag')]]"
     assert text.count(wide) == 1
     spec.write_text(text.replace(wide, narrow))
     traces = [record(secrets.randbits(48)) for _ in range(5)]

@@ -42,6 +42,8 @@ class Trace:
     """Whether only members were watched, not the coordinator."""
     at_first: set[str] | None = None
     """The partitions that there were at first; None: all."""
+    classics: set[str] = field(default_factory=set)
+    """Those of the members that speak the classic protocol."""
 
     @property
     def there(self) -> set[str]:
@@ -52,7 +54,8 @@ class Trace:
         """As JSON; a set is {"set": [...]}."""
         with path.open("w") as file:
             head = {"title": self.title, "members": self.members, "open": self.open, "there": self.there}
-            for one in ({**head, "partitions": self.partitions}, *self.lines):
+            more = {"partitions": self.partitions, "classics": self.classics}
+            for one in ({**head, **more}, *self.lines):
                 file.write(json.dumps(one, default=lambda some: {"set": sorted(some)}) + "\n")
 
     @classmethod
@@ -62,7 +65,7 @@ class Trace:
         head = found[0]
         again = f"python -m tests.spec.traces {path}"
         whole = head["title"], head["members"], head["partitions"], found[1:], again
-        return cls(*whole, head["open"], head["there"])
+        return cls(*whole, head["open"], head["there"], head["classics"])
 
 
 def _set(some: dict[str, Any]) -> Any:
@@ -125,6 +128,7 @@ def _module(traces: Sequence[Trace]) -> str:
     return (
         "---- MODULE TraceData ----\n"
         f"TheMembers == {all_of('members')}\n"
+        f"TheClassics == {all_of('classics')}\n"
         f"ThePartitions == {all_of('partitions')}\n"
         f"There == <<{', '.join(_tla(one.there) for one in traces)}>>\n"
         f"Open == <<{', '.join(_tla(one.open) for one in traces)}>>\n"

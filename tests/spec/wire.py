@@ -1,6 +1,8 @@
-"""Members of the consumer protocol at a running coordinator, recorded: only what they say and hear is seen.
+"""Members of the consumer protocol, and a classic one, in a group of a running coordinator, recorded: only
+what they say and hear is seen.
 
-One request is under way at a time, so it is known in which order they were handled.
+One request is under way at a time, so it is known in which order they were handled. While the classic member
+is there, one of the consumer protocol is there, too, so the group stays one of that.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ringleader.coordinator.consumer_groups.member import AWAY_EPOCH, LEFT_EPOCH
+from ringleader.coordinator.consumer_groups.topics import Topic, Topics
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import (
     ConsumerGroupHeartbeatRequest,
@@ -24,20 +27,28 @@ from ringleader.protocol.messages import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopics,
+    SyncGroupRequest,
 )
+from tests.simulation.consumer.classic import ClassicMember
 from tests.simulation.consumer.member import FENCED, ModelMember, Owned
+from tests.simulation.consumer.world import VERSIONS as CLASSIC_VERSIONS
+from tests.simulation.consumer.world import AnyMember
 from tests.spec.commits import Reader
-from tests.spec.recorder import asked, heard
+from tests.spec.recorder import asked, asked_by_classic, heard, heard_by_classic
 from tests.spec.traces import Line, Trace, check
 from tests.support.rawclient import RawConnection
 
-NAMES = ("a", "b", "s")
-STATIC = "s"
+NAMES = ("a", "b", "s", "c")
+STATIC, CLASSIC = "s", "c"
+STAYS = "a"
+"""It does not leave before the classic one."""
 STEPS = 60
 COMMITS = 0.5
 """How often a member fetches offsets or commits before its heartbeat."""
 OFFSETS_VERSION = 9
-REFUSED = frozenset((ErrorCode.STALE_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID))
+VERSIONS = {**CLASSIC_VERSIONS, SyncGroupRequest: 4}
+"""Of the classic requests. From 5 on SyncGroup has to say the protocol."""
+REFUSED = frozenset((ErrorCode.STALE_MEMBER_EPOCH, ErrorCode.ILLEGAL_GENERATION, ErrorCode.UNKNOWN_MEMBER_ID))
 """Codes of a commit that does not count."""
 
 
@@ -51,7 +62,10 @@ class WireWorld:
         self._connection = RawConnection(address)
         found = self._connection.call(MetadataRequest([MetadataRequestTopic(name=topic)]), 12).topics[0]
         self._partitions = {(found.topic_id, one.partition_index) for one in found.partitions}
-        self._members: dict[str, ModelMember] = {}
+        self.topics, self.cooperative = Topics(), self.rng.random() < 0.7
+        self.topics.put(Topic(topic, found.topic_id, len(found.partitions)))
+        self._ids = {topic: found.topic_id}
+        self._members: dict[str, AnyMember] = {}
         self._readers: dict[str, Reader] = {}
 
     def record(self, path: Path) -> Trace:
@@ -65,7 +79,7 @@ class WireWorld:
                 name = self.rng.choice(NAMES)
                 if name not in self._members:
                     self._come(name)
-                elif self.rng.random() < 0.08 and self._members[name].epoch > 0:
+                elif self.rng.random() < 0.08 and self._may_go(name):
                     self._go(name)
                 else:
                     self._beat(name)
@@ -74,20 +88,34 @@ class WireWorld:
         partitions = self._places(self._partitions)
         title = f"{self.group_id}, seed {self._seed}"
         again = f"python -m tests.spec.traces {path}"
-        trace = Trace(title, set(NAMES), partitions, self.lines, again, open=True)
+        trace = Trace(title, set(NAMES), partitions, self.lines, again, open=True, classics={CLASSIC})
         trace.write(path)
         return trace
 
     def _come(self, name: str) -> None:
         self._serial += 1
         world: Any = self
+        self._readers[name] = Reader()
+        if name == CLASSIC:
+            self._members[name] = ClassicMember(world, None, frozenset((self._topic,)))
+            return
         instance_id = name if name == STATIC else None
         member = ModelMember(world, self._serial, instance_id, frozenset((self._topic,)))
         member.member_id = f"{name}-{self._seed}-{self._serial}"
-        self._members[name], self._readers[name] = member, Reader()
+        self._members[name] = member
+
+    def _may_go(self, name: str) -> bool:
+        stays = name == STAYS and CLASSIC in self._members
+        return self._members[name].epoch > 0 and not stays
 
     def _go(self, name: str) -> None:
         member = self._members.pop(name)
+        if isinstance(member, ClassicMember):
+            [left] = self._call(member.leave()).members
+            assert not left.error_code, left
+            self._line("leave", name)
+            self._line("landed")
+            return
         away = name == STATIC and self.rng.random() < 0.7
         response = self._ask(member.leave(AWAY_EPOCH if away else LEFT_EPOCH))
         assert not response.error_code, response
@@ -96,6 +124,9 @@ class WireWorld:
 
     def _beat(self, name: str) -> None:
         member, fate = self._members[name], self.rng.random()
+        if isinstance(member, ClassicMember):
+            self._beat_classic(name, member, fate)
+            return
         if member.to_revoke and self.rng.random() < 0.6:
             member.revoke()
             self._line("revoke", name, owned=self._places(member.owned))
@@ -118,12 +149,42 @@ class WireWorld:
             member.answered(response)
             self._line("receive", name, **heard(member, response, self._places))
 
-    def _read(self, name: str, member: ModelMember, reader: Reader) -> None:
+    def _beat_classic(self, name: str, member: ClassicMember, fate: float) -> None:
+        stays = self._members.get(STAYS)
+        if stays is None or stays.epoch <= 0:
+            return
+        self._readers[name].owns(self._places(member.owned))
+        if member.epoch > 0 and self.rng.random() < COMMITS:
+            self._read(name, member, self._readers[name])
+        request = member.request()
+        if not member.member_id:  # it is told one, and asks again
+            member.answered(self._call(request), self._ids)
+            request = member.request()
+        ask = asked_by_classic(member, 0, self._places(member.owned))
+        self._line("send", name, id=member.member_id, ask=ask)
+        response = None
+        if fate > 0.05:
+            response = self._call(request)
+            self._line("handle", name)
+            self._line("landed")
+        if response is None or fate > 0.9:
+            member.failed()
+            self._line("lose", name)
+        else:
+            member.answered(response, self._ids)
+            self._line("receive", name, **heard_by_classic(member, response, self._places))
+
+    def _call(self, request: Any) -> Any:
+        return self._connection.call(request, VERSIONS[type(request)])
+
+    def _read(self, name: str, member: AnyMember, reader: Reader) -> None:
         """It fetches what it has no offset of, or commits one record more, in the epoch that it knows of."""
         blind = sorted(reader.owned - reader.positions.keys())
         if blind:
             wanted = OffsetFetchRequestTopics(self._topic, partition_indexes=[int(one[1:]) for one in blind])
-            group = OffsetFetchRequestGroup(self.group_id, member.member_id, member.epoch, [wanted])
+            is_classic = isinstance(member, ClassicMember)  # its fetches name no member
+            of: tuple[str | None, int] = (None, -1) if is_classic else (member.member_id, member.epoch)
+            group = OffsetFetchRequestGroup(self.group_id, of[0], of[1], [wanted])
             [found] = self._connection.call(OffsetFetchRequest(groups=[group]), OFFSETS_VERSION).groups
             for one in found.topics[0].partitions if not found.error_code else ():
                 place, shows = f"p{one.partition_index}", max(0, one.committed_offset)

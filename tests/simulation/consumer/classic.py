@@ -59,7 +59,12 @@ class ClassicMember:
     @property
     def is_settled(self) -> bool:
         """Whether it has nothing to do but heartbeats."""
-        return not self._joins and not self._syncs and self.topics == self._said
+        return self.does == "stay" and self.topics == self._said
+
+    @property
+    def does(self) -> str:
+        """Its next request, but for its own wish to join: to "join", to "sync" or to "stay"."""
+        return "join" if self._joins else "sync" if self._syncs else "stay"
 
     def subscribe(self, topics: frozenset[str]) -> None:
         """Other topics: it joins again when it has nothing else to do."""

@@ -218,10 +218,11 @@ class World:
         if not self.calm and self.rng.random() < 0.1:
             self._failed(member)
             self.count("answers lost")
-        elif isinstance(member, ClassicMember):
-            member.answered(response, ticket.ids)
         else:
-            member.answered(response)
+            if isinstance(member, ClassicMember):
+                member.answered(response, ticket.ids)
+            else:
+                member.answered(response)
             self.note("heard", member, response)
 
     def _beat(self) -> None:
