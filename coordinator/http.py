@@ -94,9 +94,9 @@ from ringleader.host.http_server import (
     CERTIFIED,
     SAFE_HEADERS,
     HttpServer,
-    asks_for,
     bears,
     bound,
+    is_addressed_to,
 )
 
 GROUPS_MAX = 1_000
@@ -326,7 +326,7 @@ class HttpEndpoint:
 
     def _guarded(self, answer: Answer) -> Answer:
         async def guarded(request: Request) -> Response:
-            if self._names is not None and not asks_for(request.headers, self._names):
+            if self._names is not None and not is_addressed_to(request.headers, self._names):
                 return PlainTextResponse("this is not a name of this machine: ask by address\n", 421)
             what = _GUARDED.get(request.scope["path"])
             if what is not None and not self._may(request):

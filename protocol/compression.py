@@ -323,14 +323,14 @@ def is_free(buffer: bytearray) -> bool:
 
 
 def _inflate_into(
-    into: Any, data: bytes | memoryview, limit: int, told: int | None, name: str
+    into: Any, data: bytes | memoryview, limit: int, declared_bytes: int | None, name: str
 ) -> bytes | memoryview:
     """Inflate into a buffer of the stated or a guessed size, then into larger ones, never above the limit."""
     if bytes(data[:4]) not in _FRAMES[name]:
         raise CorruptBatchError(f"no {name} frame")
-    if told is not None and told > limit:
-        raise _too_large(told, limit)
-    size = told if told is not None else max(_FIRST_GUESS_BYTES, 8 * len(data))
+    if declared_bytes is not None and declared_bytes > limit:
+        raise _too_large(declared_bytes, limit)
+    size = declared_bytes if declared_bytes is not None else max(_FIRST_GUESS_BYTES, 8 * len(data))
     while True:
         size = min(size, limit)
         buffer = _scratch(size)

@@ -81,8 +81,8 @@ def batch_bounds(
 def _wanted(options: BatchOptions, log: Lookup) -> list[TopicPartition]:
     if options.assign:
         there = set(log.partitions(tuple(sorted({topic for topic, _ in options.assign}))))
-        if gone := [tp for tp in options.assign if tp not in there]:
-            raise SourceError(f"assign names {listed(gone)}, which does not exist")
+        if unknown := [tp for tp in options.assign if tp not in there]:
+            raise SourceError(f"assign names {listed(unknown)}, which does not exist")
         known = list(options.assign)
     else:
         known = subscribed(options.subscription, log)

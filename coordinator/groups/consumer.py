@@ -123,8 +123,8 @@ class ConsumerHandler(Membership):
             return None
         if instance_id is not None and consumer.static_members.get(instance_id) != member_id:
             return None
-        who = ticket.client_id or "", ticket.client_host
-        if not is_calm(core, group, consumer, member.subscription, *who, now_ms):
+        client = ticket.client_id or "", ticket.client_host
+        if not is_calm(core, group, consumer, member.subscription, *client, now_ms):
             return None
         before, changes = member.current.assigned, Changes(core, group)
         self.arm_session(group, member, now_ms)
@@ -166,15 +166,15 @@ class ConsumerHandler(Membership):
             subscription_changed = subscribe(changes, member_id, fresh)
             reads_others = self.patterns.subscribed(changes, old, fresh)
             reads_others |= fresh.topic_names != old.topic_names
-        is_told = is_delegated(changes.consumer.preferred_assignor())
-        told_news = is_told and fresh.leader_user_data != old.leader_user_data
+        delegates = is_delegated(changes.consumer.preferred_assignor())
+        user_data_changed = delegates and fresh.leader_user_data != old.leader_user_data
         member = changes.consumer.member(member_id)
         self.arm_session(group, member, now_ms)
         self.rates.look(group, now_ms)
         owned = request.topic_partitions
         reported = None if owned is None else [(one.topic_id, one.partitions) for one in owned]
         self.targets.delegations.heard(group, member_id, request)
-        self.targets.begin_epoch(changes, reads_others or told_news or unfinished)
+        self.targets.begin_epoch(changes, reads_others or user_data_changed or unfinished)
         task = self.advance(group, changes, member, reported, subscription_changed, now_ms, request)
         self.patterns.look(group, resolved_ms, now_ms)
         return requests.answer(request, member, before, self.targets.interval_ms(group), task)
@@ -382,12 +382,12 @@ class ConsumerHandler(Membership):
             self.core.epochs.going(group, member, why, due_ms, now_ms)
         changes = Changes(self.core, group)
         consumer, name = changes.consumer, group.group_id
-        gone = [one.member_id for one in members]
-        found = self.downgraded(consumer, gone, consumer.epoch, None, now_ms)
+        departed = [one.member_id for one in members]
+        found = self.downgraded(consumer, departed, consumer.epoch, None, now_ms)
         if found is not None:
             self.downgrade(group, changes, found, now_ms)
             text = f"the last member of the consumer protocol is gone: {reason or why.value}"
-            self.rebalances.start(group, Cause.DOWNGRADED, gone[0], text, now_ms)
+            self.rebalances.start(group, Cause.DOWNGRADED, departed[0], text, now_ms)
             return
         for member in members:
             pattern = member.subscription.topic_regex
@@ -402,7 +402,7 @@ class ConsumerHandler(Membership):
     def downgraded(
         self,
         consumer: ConsumerGroup,
-        gone: Collection[str],
+        departed: Collection[str],
         generation: int,
         leader: str | None,
         now_ms: int,
@@ -410,7 +410,7 @@ class ConsumerHandler(Membership):
         """See `migration.downgraded`."""
         core = self.core
         unix_ms = core.unix_time.stamp_ms(now_ms)
-        return downgraded(consumer, gone, generation, core.settings, core.topics, unix_ms, leader)
+        return downgraded(consumer, departed, generation, core.settings, core.topics, unix_ms, leader)
 
     def downgrade(self, group: Group, changes: Changes, found: Downgraded, now_ms: int) -> None:
         """The group is a classic one from here on, in a stable generation."""

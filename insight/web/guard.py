@@ -23,7 +23,7 @@ from ringleader.coordinator.security.names import subject_of
 from ringleader.coordinator.security.settings import TlsSettings
 from ringleader.coordinator.security.tls import Tls
 from ringleader.host import http_server
-from ringleader.host.http_server import CERTIFIED, SAFE_HEADERS, asks_for, bears, checked_token
+from ringleader.host.http_server import CERTIFIED, SAFE_HEADERS, bears, checked_token, is_addressed_to
 
 TOKEN_VARIABLE = "RINGLEADER_PAGE_TOKEN"
 COOKIE = "ringleader_page"
@@ -159,7 +159,7 @@ class Guard:
         """None: the application may answer."""
         if len(request.scope.get("raw_path", b"")) + len(request.scope["query_string"]) > URL_MAX_BYTES:
             return refusal(414, f"An address has at most {URL_MAX_BYTES} bytes here.")
-        if not asks_for(request.headers, self._names):
+        if not is_addressed_to(request.headers, self._names):
             return refusal(
                 421, "This is not a name of this page: ask by address, or start it with --page-name."
             )

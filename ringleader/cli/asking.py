@@ -34,12 +34,12 @@ def ask(bootstrap: str, question: Callable[[Admin], Awaitable[T]], command_confi
     _, security = security_of(command_config)
     servers_of(bootstrap)
 
-    async def asked() -> T:
+    async def run() -> T:
         async with Admin(bootstrap, timeout_ms=TIMEOUT_MS, tls=security.tls, sasl=security.sasl) as admin:
             return await question(admin.within(TIMEOUT_MS / 1000))
 
     try:
-        return asyncio.run(asked())
+        return asyncio.run(run())
     except (ClientError, OSError) as error:
         fail(f"{str(error).rstrip('.')}.")
 

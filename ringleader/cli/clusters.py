@@ -40,14 +40,14 @@ def clusters_of(
 ) -> list[Cluster]:
     """The clusters that the options name: each `[NAME=]HOST:PORT[,...]`. Of several, one without a name is
     named by its address. Ends the command for what is wrong."""
-    asked = list(given) or [environ.get("RINGLEADER_BOOTSTRAP_SERVER") or BOOTSTRAP]
-    if len(asked) > CLUSTERS_MAX:
-        _fail(f"a watcher has {CLUSTERS_MAX} clusters at most, not {len(asked)}")
+    texts = list(given) or [environ.get("RINGLEADER_BOOTSTRAP_SERVER") or BOOTSTRAP]
+    if len(texts) > CLUSTERS_MAX:
+        _fail(f"a watcher has {CLUSTERS_MAX} clusters at most, not {len(texts)}")
     found: dict[str, str] = {}
-    for text in asked:
+    for text in texts:
         name, equals, servers = text.partition("=")
         if not equals:
-            name, servers = (text if len(asked) > 1 else ""), text
+            name, servers = (text if len(texts) > 1 else ""), text
         elif not name or len(name) > NAME_MAX or not name.isprintable():
             _fail(f"a name has 1 to {NAME_MAX} printable characters, not {name!r}")
         servers_of(servers)

@@ -165,11 +165,11 @@ def _comment(cost: Cost, during: Deploy | None, static: Saving | None, above: li
 
     span = f"from {times.point(cost.since_ms)} to {times.point(cost.until_ms)}"
     what = span if during is None else f"the deploy {_code(during.label)} {span}".replace("  ", " ")
-    said = f"**{_code(cost.group)}**: {what} cost {partition_time(cost.unowned_ms)} without an owner,"
-    said += f" {count(cost.rebalances, 'rebalance')}"
+    line = f"**{_code(cost.group)}**: {what} cost {partition_time(cost.unowned_ms)} without an owner,"
+    line += f" {count(cost.rebalances, 'rebalance')}"
     if static is not None and static.claimed:
-        said += f"; with static ids {static.rebalances} ({static.confidence}, by replay of the record)"
-    lines = [f"{said}."]
+        line += f"; with static ids {static.rebalances} ({static.confidence}, by replay of the record)"
+    lines = [f"{line}."]
     if cost.by_cause:
         lines += ["", "| Cause | Rebalances | Without owner |", "|---|---|---|"]
         lines += [

@@ -116,12 +116,12 @@ def _mark(
         fail(f"{str(error).rstrip('.')}.", WRONG_INPUT)
     if token is not None:
         headers["Authorization"] = f"Bearer {token}"
-    asked = f"?cluster={quote(cluster, safe='')}" if cluster else ""
-    url = f"{page.rstrip('/')}/api/deploys{asked}"
+    query = f"?cluster={quote(cluster, safe='')}" if cluster else ""
+    url = f"{page.rstrip('/')}/api/deploys{query}"
     request = urllib.request.Request(url, json.dumps(mark).encode(), headers, method="POST")
     try:
         with opener(trusting).open(request, timeout=TIMEOUT_S) as answer:
-            said: dict[str, Any] = json.loads(answer.read(ANSWER_MAX_BYTES))
+            marked: dict[str, Any] = json.loads(answer.read(ANSWER_MAX_BYTES))
     except urllib.error.HTTPError as error:
         with error:
             fail(f"{page} answers {error.code}: {_sentence(error.read(ANSWER_MAX_BYTES))}")
@@ -130,10 +130,10 @@ def _mark(
         why = getattr(reason, "strerror", None) or reason
         fail(f"No page answers at {page} ({why}): `ringleader watch` serves it; --page names another.")
     if as_json:
-        print(json.dumps(said))
+        print(json.dumps(marked))
         return
-    whose = f"of {printable(said['group'])}" if said["group"] else "of all groups"
-    print(f"Marked {whose}: {said['kind']} at {said['at']}.")
+    of_group = f"of {printable(marked['group'])}" if marked["group"] else "of all groups"
+    print(f"Marked {of_group}: {marked['kind']} at {marked['at']}.")
 
 
 def _sentence(body: bytes) -> str:

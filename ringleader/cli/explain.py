@@ -135,8 +135,8 @@ def _say_present(
             since, has = times.point(span.since_ms), _partitions(here.assigned)
             host = f" ({where(here)})" if here.instance_id else ""
             out.print(f"{here.name}{host} is in the group since {since}, with {has}.", markup=False)
-            if (told := reports.get(here.member_id)) is not None:
-                say(out, f"{times.point(told.at_ms)}: {told.text}", style="dim")
+            if (report := reports.get(here.member_id)) is not None:
+                say(out, f"{times.point(report.at_ms)}: {report.text}", style="dim")
 
 
 def _say_fall_backs(out: Console, found: list[FallBack], times: Times) -> None:
@@ -146,8 +146,8 @@ def _say_fall_backs(out: Console, found: list[FallBack], times: Times) -> None:
     for one in found:
         often, last = how_often(len(one.times)), times.point(one.times[-1])
         out.print(f"The coordinator assigned {often} in place of a member, last {last}:", markup=False)
-        who = f" ({some(one.members)})" if one.members else ""
-        say(out, f"{one.reason}{who}")
+        members = f" ({some(one.members)})" if one.members else ""
+        say(out, f"{one.reason}{members}")
         for change in one.changes:
             say_change(out, change)
         out.print()
@@ -284,12 +284,12 @@ def _partitions(partitions: tuple[tuple[str, int], ...]) -> str:
     by_topic: dict[str, list[int]] = {}
     for topic, number in sorted(partitions):
         by_topic.setdefault(topic, []).append(number)
-    said = []
+    parts = []
     for topic, numbers in list(by_topic.items())[:3]:
         shown = ",".join(map(str, numbers[:6])) + (",..." if len(numbers) > 6 else "")
-        said.append(f"{topic}:{shown}")
+        parts.append(f"{topic}:{shown}")
     more = f" and {len(by_topic) - 3} more topics" if len(by_topic) > 3 else ""
-    return f"{count(len(partitions), 'partition')} ({' '.join(said)}{more})"
+    return f"{count(len(partitions), 'partition')} ({' '.join(parts)}{more})"
 
 
 def _safe(text: str) -> str:

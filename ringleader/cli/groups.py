@@ -134,8 +134,8 @@ def describe(
     reports = {} if history is None else _reports(history, group)
     found = ask(bootstrap_server, lambda admin: _described(admin, group), command_config)
     for one in found.get("members", ()):
-        told = reports.get(one["member"])
-        one["told"], one["told_ms"] = (told.text, told.at_ms) if told is not None else (None, None)
+        report = reports.get(one["member"])
+        one["told"], one["told_ms"] = (report.text, report.at_ms) if report is not None else (None, None)
     if as_json:
         print(json.dumps(found))
         return

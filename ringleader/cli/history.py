@@ -203,7 +203,7 @@ def _table(found: list[Rebalance], times: Times, wide: bool) -> Table:
         shown.add_row(
             when if wide else when.removesuffix(" ago"),
             f"{one.cause}{doubted}",
-            who(one, hosts=wide),
+            cause_text(one, hosts=wide),
             str(after) if before == after else f"{before}→{after}",
             *took,
             str(len(one.moves)),
@@ -216,7 +216,7 @@ _MARKS = {"likely": "?", "possible": "??"}
 """Where there is little room."""
 
 
-def who(one: Rebalance, *, hosts: bool = True) -> str:
+def cause_text(one: Rebalance, *, hosts: bool = True) -> str:
     """The members that caused it: a few names; without `hosts` client ids alone, as far as they tell members
     apart."""
     members = (*one.before, *one.members)
@@ -230,10 +230,10 @@ def who(one: Rebalance, *, hosts: bool = True) -> str:
             if member.instance_id is None and clients[member.client_id] == 1
         }
     named = list(dict.fromkeys(known.get(member_id, member_id) for member_id in one.cause_members))
-    said = ", ".join(named) if len(named) < 3 else f"{named[0]} and {len(named) - 1} more"
+    text = ", ".join(named) if len(named) < 3 else f"{named[0]} and {len(named) - 1} more"
     if one.reason and hosts:
-        said += f" ({one.reason})"
-    return said or NONE
+        text += f" ({one.reason})"
+    return text or NONE
 
 
 def _length(ms: int | None) -> str:

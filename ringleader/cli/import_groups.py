@@ -169,8 +169,8 @@ def import_groups(
         _show(rows)
     done = [one for one in rows if not one.note]
     counted = f"{_count(len(done), 'offset')} of {_count(len({one.group for one in done}), 'group')}"
-    said = f"Nothing has changed; {counted} would be taken over." if dry_run else f"Took over {counted}."
-    print(said, file=sys.stderr if as_json else sys.stdout)
+    text = f"Nothing has changed; {counted} would be taken over." if dry_run else f"Took over {counted}."
+    print(text, file=sys.stderr if as_json else sys.stdout)
     if left := len(rows) - len(done):
         fail(f"{_count(left, 'offset')} left out, as the target has no such partition; see NOTE.")
 

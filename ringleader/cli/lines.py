@@ -26,23 +26,23 @@ class AsJson:
     def __init__(self, cluster: str = "") -> None:
         """`cluster`: the name of one of several."""
         self._cluster = cluster
-        self._said: OrderedDict[str, None] = OrderedDict()
+        self._printed: OrderedDict[str, None] = OrderedDict()
 
     def knows(self, ids: Iterable[str]) -> None:
         """These are in the history: given again, they revise."""
         for one in ids:
-            self._said[one] = None
-        while len(self._said) > REMEMBERED:
-            self._said.popitem(last=False)
+            self._printed[one] = None
+        while len(self._printed) > REMEMBERED:
+            self._printed.popitem(last=False)
 
     def __call__(self, one: Any) -> str:
-        said = entry(one)
+        line = entry(one)
         if self._cluster:
-            said["cluster_name"] = self._cluster
-        if "id" in said:
-            said["revises"] = said["id"] in self._said
-            self.knows([said["id"]])
-        return json.dumps(said, ensure_ascii=False)
+            line["cluster_name"] = self._cluster
+        if "id" in line:
+            line["revises"] = line["id"] in self._printed
+            self.knows([line["id"]])
+        return json.dumps(line, ensure_ascii=False)
 
 
 class AsText:
@@ -52,18 +52,18 @@ class AsText:
         """`cluster`: the name of one of several."""
         self._utc = utc
         self._cluster = f"{printable(cluster)}  " if cluster else ""
-        self._said: OrderedDict[str, str] = OrderedDict()
+        self._printed: OrderedDict[str, str] = OrderedDict()
 
     def __call__(self, one: Any) -> str | None:
         kind = type(one).__name__
         if kind == "GroupState" or getattr(one, "kind", "") == "client told":
             return None
-        told = _rebalance(one) if kind == "Rebalance" else _event(one)
-        line = f"{_clock(one.at_ms, self._utc)}  {self._cluster}{told}"
-        before = self._said.get(one.id)
-        self._said[one.id] = line
-        if len(self._said) > REMEMBERED:
-            self._said.popitem(last=False)
+        text = _rebalance(one) if kind == "Rebalance" else _event(one)
+        line = f"{_clock(one.at_ms, self._utc)}  {self._cluster}{text}"
+        before = self._printed.get(one.id)
+        self._printed[one.id] = line
+        if len(self._printed) > REMEMBERED:
+            self._printed.popitem(last=False)
         if before == line:
             return None
         return line if before is None else f"{line} (said again: more is known)"
@@ -78,17 +78,17 @@ def _clock(at_ms: int, utc: bool) -> str:
 
 def _rebalance(one: Rebalance) -> str:
     names = {member.member_id: member.name for member in (*one.before, *one.members)}
-    who = [names.get(member_id, member_id) for member_id in one.cause_members]
+    members = [names.get(member_id, member_id) for member_id in one.cause_members]
     sure = "" if one.confidence in ("exact", "certain") else f" ({one.confidence})"
-    said = [f"{printable(one.group)}: {one.cause}{sure}{_some(who)}"]
-    said.append(f"members {len(one.before)} -> {len(one.members)}")
+    parts = [f"{printable(one.group)}: {one.cause}{sure}{_some(members)}"]
+    parts.append(f"members {len(one.before)} -> {len(one.members)}")
     if one.moves:
-        said.append(f"{len(one.moves)} partition{'' if len(one.moves) == 1 else 's'} moved")
+        parts.append(f"{len(one.moves)} partition{'' if len(one.moves) == 1 else 's'} moved")
     if one.duration_ms is not None:
-        said.append(f"took {_length(one.duration_ms)}")
+        parts.append(f"took {_length(one.duration_ms)}")
     if one.unowned_ms:
-        said.append(f"{one.unowned_ms / 1000:,.1f} partition-seconds without owner")
-    return f"{'; '.join(said)} (generation {one.generation})"
+        parts.append(f"{one.unowned_ms / 1000:,.1f} partition-seconds without owner")
+    return f"{'; '.join(parts)} (generation {one.generation})"
 
 
 def _event(one: Event) -> str:

@@ -121,13 +121,13 @@ def view_of(
     """The group and window of a command's own parameters, in the history that its options name. `group`:
     instead of the parameter. `since` and `until`: the names of the parameters of the window. An error ends
     the command with one sentence."""
-    now, asked = wall_ms(), ctx.params
-    group = asked["group"] if group is None else group
+    now, params = wall_ms(), ctx.params
+    group = params["group"] if group is None else group
     names = (f"--{since.rstrip('_')}", f"--{until}")
-    window = window_of(asked[since], asked[until], now, names)
+    window = window_of(params[since], params[until], now, names)
     with history_of(ctx) as history:
         must_know(history, group)
-        yield View(history, group, window, Times(now, utc=asked["utc"]), given(ctx, since))
+        yield View(history, group, window, Times(now, utc=params["utc"]), given(ctx, since))
 
 
 @contextmanager
@@ -198,15 +198,15 @@ def _caught_up(file: Path | None, bootstrap: str, config: Path | None) -> Histor
     logging.getLogger("ringleader").addHandler(NOWHERE)
     _, security = security_of(config)
     servers_of(bootstrap)
-    told = _Reading()
+    progress = _Reading()
     try:
         return asyncio.run(
-            caught_up(bootstrap, file, tls=security.tls, sasl=security.sasl, on_progress=told.tell)
+            caught_up(bootstrap, file, tls=security.tls, sasl=security.sasl, on_progress=progress.tell)
         )
     except (ClientError, OSError, ValueError) as error:
         fail(f"{str(error).rstrip('.')}. The cluster asked is {bootstrap}; -b HOST:PORT names another.")
     finally:
-        told.over()
+        progress.over()
 
 
 class _Reading:
@@ -214,7 +214,7 @@ class _Reading:
 
     def __init__(self) -> None:
         self._began_s = time.monotonic()
-        self._said = False
+        self._shown = False
 
     def tell(self, progress: Progress) -> None:
         """So far."""
@@ -222,7 +222,7 @@ class _Reading:
 
         if time.monotonic() - self._began_s < _SLOW_S or not sys.stderr.isatty():
             return
-        self._said = True
+        self._shown = True
         share = progress.read / progress.total if progress.total else 1
         print(f"\rReading what happened so far: {share:4.0%}", end="", file=sys.stderr, flush=True)
 
@@ -230,7 +230,7 @@ class _Reading:
         """It is read."""
         import sys
 
-        if self._said:
+        if self._shown:
             print("\r\033[K", end="", file=sys.stderr, flush=True)
 
 
@@ -302,8 +302,8 @@ class Times:
             return "now"
         # To the larger unit only: the seconds of yesterday do not matter.
         words = length(round(abs(ago_ms), -3)).split(" ")
-        said = " ".join(words[:2] if abs(ago_ms) < 36e5 or abs(ago_ms) >= 864e5 * 3 else words)
-        return f"{said} ago" if ago_ms > 0 else f"in {said}"
+        text = " ".join(words[:2] if abs(ago_ms) < 36e5 or abs(ago_ms) >= 864e5 * 3 else words)
+        return f"{text} ago" if ago_ms > 0 else f"in {text}"
 
 
 def plain(value: Any) -> Any:

@@ -40,9 +40,9 @@ def advise_move(ctx: typer.Context, group: str | None) -> None:
     from ringleader.insight.advice import Past
     from ringleader.insight.advice.consumer_protocol import Server, consumer_protocol, move_json
 
-    asked = ctx.params
+    params = ctx.params
     now = wall_ms()
-    window = window_of(asked["since"], asked["until"], now)
+    window = window_of(params["since"], params["until"], now)
     with history_of(ctx) as history:
         seen = _present(ctx, group)
         listed = {} if seen is None else seen.listed
@@ -50,7 +50,7 @@ def advise_move(ctx: typer.Context, group: str | None) -> None:
             must_know(history, group)
         known = {one.group: one for one in history.groups()}
         wanted = [group] if group is not None else sorted({*known, *listed})
-        view = View(history, group or "", window, Times(now, utc=asked["utc"]), given(ctx, "since"))
+        view = View(history, group or "", window, Times(now, utc=params["utc"]), given(ctx, "since"))
         view.warn_of_gaps()
         moves: list[Move] = []
         for name in wanted:
@@ -61,9 +61,9 @@ def advise_move(ctx: typer.Context, group: str | None) -> None:
             server = Server() if seen is None else seen.server
             described = None if seen is None else seen.groups.get(name)
             moves.append(
-                consumer_protocol(name, past, server, described, group_type=kind, replay=asked["replay"])
+                consumer_protocol(name, past, server, described, group_type=kind, replay=params["replay"])
             )
-    if asked["as_json"]:
+    if params["as_json"]:
         print(json.dumps({"protocol": "consumer", "groups": [move_json(one, plain) for one in moves]}))
         return
     out = console()
@@ -93,8 +93,8 @@ def _present(ctx: typer.Context, group: str | None) -> Present | None:
 def _say(out: Console, one: Move) -> None:
     out.print(f"[bold]{printable(one.group)}[/bold]: [{_STYLES[one.way]}]{one.text}[/{_STYLES[one.way]}]")
     for point in one.points:
-        who = f" ({', '.join(map(printable, point.members))})" if point.members else ""
-        say(out, f"{point.weight[0].upper()}{point.weight[1:]}: {point.text}{who}", "•")
+        members = f" ({', '.join(map(printable, point.members))})" if point.members else ""
+        say(out, f"{point.weight[0].upper()}{point.weight[1:]}: {point.text}{members}", "•")
         for change in point.changes:
             say_change(out, change)
     say_saving(out, one.saving, one.no_saving)

@@ -126,7 +126,7 @@ def _ask(
     servers_of(bootstrap, "--cluster")
     _, security = security_of(command_config)
 
-    async def asked() -> T:
+    async def run() -> T:
         async with Cluster(
             bootstrap,
             client_id="ringleader-nodes",
@@ -138,7 +138,7 @@ def _ask(
             return await question(_Nodes(bootstrap, group_id, security), cluster)
 
     try:
-        return asyncio.run(asked())
+        return asyncio.run(run())
     except TimeoutError:
         fail(f"The nodes of group {group_id} did not agree on a map within {TIMEOUT_S:g} s.")
     except (ClientError, MapError, OSError) as error:
@@ -196,7 +196,7 @@ def list_nodes(
 ) -> None:
     """List the nodes: where they are, how many shards and how much load (members and commits per second) each
     has, and which one is the controller."""
-    found = _ask(cluster, cluster_group_id, command_config, lambda nodes, asked: nodes.look(asked))
+    found = _ask(cluster, cluster_group_id, command_config, lambda nodes, connected: nodes.look(connected))
     _print_nodes(_node_rows(found), as_json)
 
 
@@ -216,7 +216,7 @@ def shards(
     """List the shards with the node that each is on."""
     from ringleader.coordinator.groups.routing import partition_for
 
-    found = _ask(cluster, cluster_group_id, command_config, lambda nodes, asked: nodes.look(asked))
+    found = _ask(cluster, cluster_group_id, command_config, lambda nodes, connected: nodes.look(connected))
     rows = []
     for shard, owner in enumerate(found.cluster.owners):
         if group is not None and shard != partition_for(group, len(found.cluster.owners)):
@@ -262,8 +262,8 @@ def drain(
     or until it was gone and comes back. A node that is stopped by SIGTERM does this by itself."""
     from ringleader.coordinator.cluster.state import Drain, MemberState
 
-    async def question(nodes: _Nodes, asked: Cluster) -> Overview:
-        found = await nodes.look(asked)
+    async def question(nodes: _Nodes, connected: Cluster) -> Overview:
+        found = await nodes.look(connected)
         _check_node(found, node)
         others = {one.node_id for one in found.cluster.nodes} - found.cluster.drained - found.cluster.leaving
         if not undo and others <= {node}:
@@ -273,7 +273,7 @@ def drain(
         def done(found: Overview) -> bool:
             return not found.cluster.moving and (undo or not found.cluster.owned_by(node))
 
-        return await nodes.until(asked, done, f"Draining node {node}" if not undo else "The move")
+        return await nodes.until(connected, done, f"Draining node {node}" if not undo else "The move")
 
     found = _ask(cluster, cluster_group_id, command_config, question)
     _print_nodes(_node_rows(found), as_json)
@@ -291,8 +291,8 @@ def move(
     """Move a shard to a node, and wait for it. It stays there as long as the node does."""
     from ringleader.coordinator.cluster.state import MemberState, Pin
 
-    async def question(nodes: _Nodes, asked: Cluster) -> Overview:
-        found = await nodes.look(asked)
+    async def question(nodes: _Nodes, connected: Cluster) -> Overview:
+        found = await nodes.look(connected)
         _check_node(found, node)
         if shard >= len(found.cluster.owners):
             last = len(found.cluster.owners) - 1
@@ -301,7 +301,7 @@ def move(
             fail(f"Node {node} takes no shards: it is drained or leaving.")
         await nodes.wish(MemberState(pins=(Pin(shard, node),)))
         return await nodes.until(
-            asked, lambda found: found.cluster.owners[shard] == node, f"Moving shard {shard}"
+            connected, lambda found: found.cluster.owners[shard] == node, f"Moving shard {shard}"
         )
 
     found = _ask(cluster, cluster_group_id, command_config, question)

@@ -206,9 +206,9 @@ def _row(
         lives = history.members(group, since_ms=one.since_ms, until_ms=at_ms)
         member = next((span.member for span in lives if span.member.member_id == one.member_id), None)
     committed = history.offsets_at(group, at_ms).get((topic, number))
-    told = history.reports(group).get(one.member_id) if one is not None else None
-    if told is not None and told.at_ms > at_ms:
-        told = None
+    report = history.reports(group).get(one.member_id) if one is not None else None
+    if report is not None and report.at_ms > at_ms:
+        report = None
     free = [span.until_ms for span in spans if span.until_ms is not None and span.until_ms <= at_ms]
     since_ms = max(free, default=None)
     if one is not None:
@@ -224,8 +224,8 @@ def _row(
         "offset": committed.offset if committed else None,
         "committed_ms": committed.at_ms if committed else None,
         "committed": iso(committed.at_ms) if committed else None,
-        "told": None if told is None else told.text,
-        "told_ms": None if told is None else told.at_ms,
+        "told": None if report is None else report.text,
+        "told_ms": None if report is None else report.at_ms,
     }
 
 

@@ -69,17 +69,17 @@ class Printer:
         """Print until it is over, or until SIGTERM. Raises ClientError; BrokenPipeError when the reader
         of standard output has gone."""
         printing = asyncio.create_task(self._run())
-        reader_gone = _reader_gone()
+        reader_left = _reader_left()
         # A member leaves its group, as on Ctrl-C: the others need not wait for its session to end.
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, printing.cancel)
         try:
-            await asyncio.wait([printing, reader_gone], return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait([printing, reader_left], return_when=asyncio.FIRST_COMPLETED)
         finally:
             printing.cancel()
             await asyncio.wait([printing])
         if not printing.cancelled():
             printing.result()
-        elif reader_gone.done():
+        elif reader_left.done():
             raise BrokenPipeError
 
     async def _run(self) -> None:
@@ -98,35 +98,35 @@ class Printer:
             await consumer.stop(timeout_s=TIMEOUT_MS / 1000)
 
     async def _consumer(self) -> GroupConsumer | PartitionConsumer:
-        told = self._options
+        settings = self._options
         options: PartitionConsumerOptions = {
             "client_id": "ringleader-consume",
-            "tls": told.security.tls,
-            "sasl": told.security.sasl,
+            "tls": settings.security.tls,
+            "sasl": settings.security.sasl,
             "max_poll_records": MAX_POLL_RECORDS,
-            "isolation_level": told.isolation_level,
-            "auto_offset_reset": "latest" if told.begin.kind == "latest" else "earliest",
+            "isolation_level": settings.isolation_level,
+            "auto_offset_reset": "latest" if settings.begin.kind == "latest" else "earliest",
         }
-        if told.group is None:
-            wanted = [(topic, number) for topic in told.topics for number in told.partitions]
-            return PartitionConsumer(told.bootstrap, wanted or told.topics, **options)
+        if settings.group is None:
+            wanted = [(topic, number) for topic in settings.topics for number in settings.partitions]
+            return PartitionConsumer(settings.bootstrap, wanted or settings.topics, **options)
         # A group waits for a topic that is to come. A caller that gives a name wants to see its records.
         async with Admin(
-            told.bootstrap, timeout_ms=TIMEOUT_MS, tls=told.security.tls, sasl=told.security.sasl
+            settings.bootstrap, timeout_ms=TIMEOUT_MS, tls=settings.security.tls, sasl=settings.security.sasl
         ) as admin:
-            await admin.describe_topics(told.topics)
+            await admin.describe_topics(settings.topics)
         coordinators: CoordinatorOptions = {}
-        if told.coordinators is not None:
+        if settings.coordinators is not None:
             coordinators = {
-                "coordinator_bootstrap": told.coordinators,
-                "coordinator_tls": told.coordinator_security.tls,
-                "coordinator_sasl": told.coordinator_security.sasl,
+                "coordinator_bootstrap": settings.coordinators,
+                "coordinator_tls": settings.coordinator_security.tls,
+                "coordinator_sasl": settings.coordinator_security.sasl,
             }
         return GroupConsumer(
-            told.bootstrap,
-            told.group,
-            told.topics,
-            group_protocol=told.group_protocol,
+            settings.bootstrap,
+            settings.group,
+            settings.topics,
+            group_protocol=settings.group_protocol,
             **options,
             **coordinators,
         )
@@ -191,13 +191,13 @@ class Printer:
     # ---- printing ----
 
     async def _print_all(self, consumer: GroupConsumer | PartitionConsumer) -> None:
-        told = self._options
+        settings = self._options
         last_s = time.monotonic()
         while not await self._over(consumer):
-            wait_s = None if told.timeout_s is None else last_s + told.timeout_s - time.monotonic()
+            wait_s = None if settings.timeout_s is None else last_s + settings.timeout_s - time.monotonic()
             if wait_s is not None and wait_s <= 0:
                 return
-            if told.until is not None:
+            if settings.until is not None:
                 wait_s = STEP_S if wait_s is None else min(wait_s, STEP_S)
             limit = MAX_POLL_RECORDS if self._left is None else min(self._left, MAX_POLL_RECORDS)
             batches = await consumer.getmany(limit, wait_s)
@@ -220,17 +220,17 @@ class Printer:
         sys.stdout.buffer.flush()
 
 
-def _reader_gone() -> asyncio.Future[None]:
+def _reader_left() -> asyncio.Future[None]:
     """Done when standard output is a pipe whose reader has gone, which else the next write would show."""
     loop = asyncio.get_running_loop()
     found: asyncio.Future[None] = loop.create_future()
     output = sys.stdout.fileno()
 
-    def gone() -> None:
+    def on_hang_up() -> None:
         loop.remove_reader(output)
         if not found.done():
             found.set_result(None)
 
     if stat.S_ISFIFO(os.fstat(output).st_mode):
-        loop.add_reader(output, gone)
+        loop.add_reader(output, on_hang_up)
     return found

@@ -104,13 +104,13 @@ def record(
     path = output or Path(f"{_file_name(group)}.recording.gz")
     if path.exists():
         fail(f"{path} is there already: name another file with --output.", WRONG_INPUT)
-    asked = {"group": group, "for_ms": for_ms, "max_bytes": max_bytes}
+    query = {"group": group, "for_ms": for_ms, "max_bytes": max_bytes}
     if principals:
-        asked["principals"] = "true"
+        query["principals"] = "true"
     connection, other = _connection(url, authority), _connection(url, authority)
     with closing(connection), closing(other):
         token = _token(token_file)
-        answer = _ask(connection, url, asked, token)
+        answer = _ask(connection, url, query, token)
         stop = _Stop(connection, lambda: _end(other, answer, token))
         if connection.sock is not None:
             connection.sock.settimeout(for_ms / 1000 + MORE_S)
@@ -148,11 +148,11 @@ def _connection(url: str, authority: Path | None) -> http.client.HTTPConnection:
 
 
 def _ask(
-    connection: http.client.HTTPConnection, url: str, asked: dict[str, Any], token: str
+    connection: http.client.HTTPConnection, url: str, query: dict[str, Any], token: str
 ) -> http.client.HTTPResponse:
     try:
         connection.request(
-            "POST", f"/record?{urlencode(asked)}", headers={"Authorization": f"Bearer {token}"}
+            "POST", f"/record?{urlencode(query)}", headers={"Authorization": f"Bearer {token}"}
         )
         # A shard that is busy lets one wait for a quiet moment.
         if connection.sock is not None:
@@ -171,8 +171,8 @@ def _end(connection: http.client.HTTPConnection, answer: http.client.HTTPRespons
     Raises OSError, HTTPException."""
     from ringleader.coordinator.recording.file import NUMBER_HEADER
 
-    asked = urlencode({"number": answer.headers.get(NUMBER_HEADER, "")})
-    connection.request("DELETE", f"/record?{asked}", headers={"Authorization": f"Bearer {token}"})
+    query = urlencode({"number": answer.headers.get(NUMBER_HEADER, "")})
+    connection.request("DELETE", f"/record?{query}", headers={"Authorization": f"Bearer {token}"})
     # 404: it has ended just now by itself.
     if connection.getresponse().status not in (204, 404):
         raise http.client.HTTPException("it does not end recordings")

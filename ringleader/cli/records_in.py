@@ -27,10 +27,10 @@ Reader = Callable[[bytes], Row | None]
 def lines(file: int, pause_s: float, limit_bytes: int) -> Iterator[list[bytes]]:
     """Lines of a file descriptor as they come, without their ends; [] each time that none has come for
     ``pause_s`` after some had. Raises ValueError for a line of more than ``limit_bytes``, OSError."""
-    rest, said = b"", True
+    rest, waited = b"", True
     while True:
-        if not select.select([file], [], [], None if said else pause_s)[0]:
-            said = True
+        if not select.select([file], [], [], None if waited else pause_s)[0]:
+            waited = True
             yield []
             continue
         part = os.read(file, READ_BYTES)
@@ -40,7 +40,7 @@ def lines(file: int, pause_s: float, limit_bytes: int) -> Iterator[list[bytes]]:
             return
         *whole, rest = (rest + part).split(b"\n")
         if whole:
-            said = False
+            waited = False
             yield [line.removesuffix(b"\r") for line in whole]
         if len(rest) > limit_bytes:
             raise ValueError(f"it is longer than {limit_bytes} bytes (max.request.size)")
@@ -71,14 +71,14 @@ def json_reader(headers: Headers, partition: int | None) -> Reader:
         if not line.strip():
             return None
         try:
-            told = json.loads(line, parse_constant=_no_constant)
+            document = json.loads(line, parse_constant=_no_constant)
         except (json.JSONDecodeError, UnicodeDecodeError) as error:
             raise ValueError(f"it is not JSON ({error})") from None
         except RecursionError:
             raise ValueError("it is JSON too deep to be read") from None
-        if not isinstance(told, dict):
+        if not isinstance(document, dict):
             raise ValueError('it is not a JSON object, as in {"key": "k", "value": "v"}')
-        row = _row(told)
+        row = _row(document)
         row.headers = (*row.headers, *headers)
         if row.partition is None:
             row.partition = partition
@@ -87,23 +87,23 @@ def json_reader(headers: Headers, partition: int | None) -> Reader:
     return read
 
 
-def _row(told: dict[str, Any]) -> Row:
+def _row(document: dict[str, Any]) -> Row:
     known = {*NAMES, *PASSED_OVER, *(f"{name}{BASE64}" for name in ("key", "value", "headers"))}
-    if strange := sorted(set(told) - known):
+    if strange := sorted(set(document) - known):
         raise ValueError(f"{strange[0]!r} has no meaning; there are {', '.join(NAMES)}")
-    if "value" not in told and "value" + BASE64 not in told:
+    if "value" not in document and "value" + BASE64 not in document:
         raise ValueError("it has no value (a record that deletes its key has the value null)")
     return Row(
-        timestamp_ms=_number(told, "timestamp_ms", INT64_MAX, -1),
-        key=_either(told, "key"),
-        value=_either(told, "value"),
-        headers=_headers(told),
-        partition=None if told.get("partition") is None else _number(told, "partition", INT32_MAX, 0),
+        timestamp_ms=_number(document, "timestamp_ms", INT64_MAX, -1),
+        key=_either(document, "key"),
+        value=_either(document, "value"),
+        headers=_headers(document),
+        partition=None if document.get("partition") is None else _number(document, "partition", INT32_MAX, 0),
     )
 
 
-def _number(told: dict[str, Any], name: str, most: int, default: int) -> int:
-    value = told.get(name)
+def _number(document: dict[str, Any], name: str, most: int, default: int) -> int:
+    value = document.get(name)
     if value is None:
         return default
     if type(value) is not int or not 0 <= value <= most:
@@ -111,20 +111,20 @@ def _number(told: dict[str, Any], name: str, most: int, default: int) -> int:
     return value
 
 
-def _either(told: dict[str, Any], name: str) -> bytes | None:
+def _either(document: dict[str, Any], name: str) -> bytes | None:
     """``name`` as text or JSON, or ``name_base64``."""
-    if name + BASE64 not in told:
-        return as_bytes(told.get(name), name)
-    if name in told:
+    if name + BASE64 not in document:
+        return as_bytes(document.get(name), name)
+    if name in document:
         raise ValueError(f"it has {name} and {name}{BASE64}; a record has one")
-    return _binary(told[name + BASE64], name + BASE64)
+    return _binary(document[name + BASE64], name + BASE64)
 
 
-def _headers(told: dict[str, Any]) -> Headers:
+def _headers(document: dict[str, Any]) -> Headers:
     """An object, or a list of [name, value] where a name comes more than once."""
-    name = "headers" + BASE64 if "headers" + BASE64 in told else "headers"
+    name = "headers" + BASE64 if "headers" + BASE64 in document else "headers"
     decode = _binary if name.endswith(BASE64) else as_bytes
-    given = told.get(name) or {}
+    given = document.get(name) or {}
     pairs = list(given.items()) if isinstance(given, dict) else given
     if not isinstance(pairs, list) or not all(_is_pair(pair) for pair in pairs):
         raise ValueError(f"{name} is an object, or a list of [name, value]")

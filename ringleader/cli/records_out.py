@@ -46,23 +46,23 @@ def pretty(colour: bool) -> Writer:
 def as_json(record: Record) -> bytes:
     """One object a line. Bytes that are not text are under ``key_base64``, ``value_base64``,
     ``headers_base64``."""
-    told: dict[str, Any] = {
+    document: dict[str, Any] = {
         "topic": record.topic,
         "partition": record.partition,
         "offset": record.offset,
         "timestamp_ms": record.timestamp_ms,
     }
     if record.timestamp_ms < 0:
-        del told["timestamp_ms"]
-    _put(told, "key", record.key)
-    _put(told, "value", record.value)
+        del document["timestamp_ms"]
+    _put(document, "key", record.key)
+    _put(document, "value", record.value)
     if record.headers:
         texts = [(name, _text(value)) for name, value in record.headers]
         if [text is None for _, text in texts] == [value is None for _, value in record.headers]:
-            told["headers"] = _headers(texts)
+            document["headers"] = _headers(texts)
         else:
-            told["headers_base64"] = _headers([(name, _base64(value)) for name, value in record.headers])
-    return json.dumps(told, ensure_ascii=False).encode() + b"\n"
+            document["headers_base64"] = _headers([(name, _base64(value)) for name, value in record.headers])
+    return json.dumps(document, ensure_ascii=False).encode() + b"\n"
 
 
 def _headers(pairs: list[tuple[str, str | None]]) -> Any:
@@ -71,12 +71,12 @@ def _headers(pairs: list[tuple[str, str | None]]) -> Any:
     return found if len(found) == len(pairs) else pairs
 
 
-def _put(told: dict[str, Any], name: str, data: bytes | None) -> None:
+def _put(document: dict[str, Any], name: str, data: bytes | None) -> None:
     text = _text(data)
     if text is None and data is not None:
-        told[f"{name}_base64"] = _base64(data)
+        document[f"{name}_base64"] = _base64(data)
     else:
-        told[name] = text
+        document[name] = text
 
 
 def _text(data: bytes | None) -> str | None:

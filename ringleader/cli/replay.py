@@ -75,8 +75,8 @@ def _warn_of_version(first: dict[str, Any]) -> None:
 
 
 def _show(difference: Difference, line: dict[str, Any], calls: int) -> None:
-    asked = line["with"][0] if line["with"] else None
-    what = asked["c"] if isinstance(asked, dict) and "c" in asked else line["do"]
+    request = line["with"][0] if line["with"] else None
+    what = request["c"] if isinstance(request, dict) and "c" in request else line["do"]
     print(f"Call {calls:,} ({what}) differs in {difference.what}.")
     print(f"expected  {_cut(difference.expected)}")
     print(f"came      {_cut(difference.actual)}")
@@ -94,18 +94,18 @@ def _tell(event: Any, first: dict[str, Any]) -> None:
     from ringleader.coordinator.machine import Notice
 
     if isinstance(event, JournalEntry | EpochEntry):
-        said = event.render()
+        text = event.render()
     elif isinstance(event, FirstCommit):
-        said = (
+        text = (
             f"group '{event.group_id}' generation {event.generation}: first commit after {event.after_ms} ms"
         )
     elif isinstance(event, Incident):
-        who = event.member_id or event.client_id
-        said = f"group '{event.group_id}': {event.kind.value}{f' ({who})' if who else ''}"
+        client = event.member_id or event.client_id
+        text = f"group '{event.group_id}': {event.kind.value}{f' ({client})' if client else ''}"
     elif isinstance(event, Notice):
-        said = f"group '{event.subject}': {event.text}"
+        text = f"group '{event.subject}': {event.text}"
     else:
         return
     at_ms = getattr(event, "at_ms", None)
     at = "" if at_ms is None else f"{datetime.fromtimestamp(at_ms / 1000, UTC):%H:%M:%S}  "
-    print(printable(f"{at}{said}"))
+    print(printable(f"{at}{text}"))

@@ -131,8 +131,8 @@ def reset(
     }
     given = [name for name, value in chosen.items() if value is not None]
     if len(given) != 1:
-        said = f"{' and '.join(given)}: give one of them." if given else f"Say where to: {', '.join(chosen)}."
-        fail(said, WRONG_INPUT)
+        text = f"{' and '.join(given)}: give one of them." if given else f"Say where to: {', '.join(chosen)}."
+        fail(text, WRONG_INPUT)
     if as_csv and as_json:
         fail("--csv and --json: give one of them.", WRONG_INPUT)
     if from_file is not None and (topic or all_topics):
@@ -154,8 +154,8 @@ def reset(
     else:
         _show(changes)
     count = f"{len(changes)} offset{'' if len(changes) == 1 else 's'}"
-    said = f"Set {count} of group {group}." if execute else f"Nothing has changed; --execute sets {count}."
-    print(said, file=sys.stderr if as_json or as_csv else sys.stdout)
+    text = f"Set {count} of group {group}." if execute else f"Nothing has changed; --execute sets {count}."
+    print(text, file=sys.stderr if as_json or as_csv else sys.stdout)
 
 
 def _target(option: str, value: Any, group: str) -> Target:
@@ -181,10 +181,10 @@ def _read_plan(text: str, group: str) -> dict[TopicPartition, int]:
     rows: list[tuple[int, Any]]
     if text.lstrip().startswith("{"):
         try:
-            told = json_text.loads(text)
+            document = json_text.loads(text)
             rows = [
                 (at, (one["topic"], one["partition"], one["offset"]))
-                for at, one in enumerate(told["offsets"], 1)
+                for at, one in enumerate(document["offsets"], 1)
             ]
         except (ValueError, KeyError, TypeError):
             raise ValueError("it is not what --json prints") from None

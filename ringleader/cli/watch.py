@@ -285,21 +285,21 @@ class _Watch:
         from ringleader.clients.errors import ClientError
         from ringleader.insight.history import Away, HistoryError
 
-        show, said = self._show_of(one), ""
+        show, reported = self._show_of(one), ""
         while True:
             try:
                 async with self._watcher_of(one._replace(history=source.path or one.history)) as watcher:
-                    source.path, source.note, source.away, said = watcher.path, watcher.note, None, ""
+                    source.path, source.note, source.away, reported = watcher.path, watcher.note, None, ""
                     await self._follow(one, watcher, show)
             except (ClientError, HistoryError, OSError) as error:
                 if isinstance(error, BrokenPipeError):
                     raise
                 why = str(error).rstrip(".")
                 source.away = source.away or Away(wall_ms(), why)
-                if said != why:
+                if reported != why:
                     again = f"it is tried again every {AGAIN_S:.0f} s"
                     complain(f"{printable(one.name)} is not watched: {why}; {again}.")
-                said = why
+                reported = why
             finally:
                 source.note = None
             await asyncio.sleep(AGAIN_S)
@@ -378,10 +378,10 @@ async def until_signalled(work: Callable[[], Any]) -> None:
     """Until Ctrl-C or SIGTERM, which end it in order, or until the reader of standard output has gone."""
     loop = asyncio.get_running_loop()
     task = asyncio.ensure_future(work())
-    told = [False]
+    signalled = [False]
 
     def tell() -> None:
-        told[0] = True
+        signalled[0] = True
         task.cancel()
 
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -389,7 +389,7 @@ async def until_signalled(work: Callable[[], Any]) -> None:
     try:
         await task
     except asyncio.CancelledError:
-        if not told[0]:
+        if not signalled[0]:
             raise
 
 

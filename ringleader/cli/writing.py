@@ -23,7 +23,7 @@ LINGER_S = 0.1
 """Rows are written when no more have come for this time."""
 PROGRESS_S = 0.2
 SHOWN_PARTITIONS = 6
-ASKED = "ringleader: It ends when what is on its way has been written; Ctrl-C again ends it at once.\n"
+INTERRUPTED = "ringleader: It ends when what is on its way has been written; Ctrl-C again ends it at once.\n"
 
 
 def typed() -> bool:
@@ -40,7 +40,7 @@ class _Interrupts:
     A second one does."""
 
     def __init__(self) -> None:
-        self._allowed = self._asked = False
+        self._allowed = self._interrupted = False
         self._before: Any = None
 
     def __enter__(self) -> None:
@@ -52,18 +52,18 @@ class _Interrupts:
             signal.signal(signal.SIGINT, self._before)
 
     def _received(self, _number: int, _frame: FrameType | None) -> None:
-        if self._allowed or self._asked:
+        if self._allowed or self._interrupted:
             raise KeyboardInterrupt
-        self._asked = True
+        self._interrupted = True
         # Not by print: it may be what was interrupted.
-        os.write(sys.stderr.fileno(), ASKED.encode())
+        os.write(sys.stderr.fileno(), INTERRUPTED.encode())
 
     @contextmanager
     def allowed(self) -> Iterator[None]:
         """Ctrl-C counts in here, and one from before."""
         self._allowed = True
         try:
-            if self._asked:
+            if self._interrupted:
                 raise KeyboardInterrupt
             yield
         finally:

@@ -87,7 +87,7 @@ def bears(headers: Headers, token: str) -> bool:
     return scheme.lower() == "bearer" and hmac.compare_digest(given.strip().encode(), token.encode())
 
 
-def asks_for(headers: Headers, names: frozenset[str]) -> bool:
+def is_addressed_to(headers: Headers, names: frozenset[str]) -> bool:
     """Whether a request is for one of these host names, or for an address: a page from elsewhere could have
     let its own name point here, but addresses cannot be pointed elsewhere."""
     found = _HOST.fullmatch(headers.get("host", "").lower())
@@ -201,19 +201,19 @@ class HttpServer(uvicorn.Server):
         loop = asyncio.get_running_loop()
         while True:
             try:
-                came, _ = await loop.sock_accept(self._listening)
+                accepted, _ = await loop.sock_accept(self._listening)
             except OSError:
                 await asyncio.sleep(ACCEPT_AGAIN_S)
                 continue
-            came.setblocking(False)
+            accepted.setblocking(False)
             if not self._has_room():
-                came.close()
+                accepted.close()
             elif self._tls is None:
-                await self._welcome(came)
+                await self._welcome(accepted)
             else:
-                task = asyncio.create_task(self._welcome(came))
+                task = asyncio.create_task(self._welcome(accepted))
                 self._welcoming[task] = None
-                task.add_done_callback(partial(self._welcomed, came))
+                task.add_done_callback(partial(self._welcomed, accepted))
 
     def _has_room(self) -> bool:
         """Whether there is room for one more: the connection without a request for longest makes room."""
@@ -230,22 +230,25 @@ class HttpServer(uvicorn.Server):
             min(waiting, key=lambda one: one.since_s).transport.abort()
         return bool(waiting)
 
-    async def _welcome(self, came: socket.socket) -> None:
+    async def _welcome(self, accepted: socket.socket) -> None:
         context = self._context()
         kind: Callable[..., asyncio.Protocol] = self.config.http_protocol_class
         app_state = self.lifespan.state
         make = partial(kind, config=self.config, server_state=self.server_state, app_state=app_state)
         try:
             await asyncio.get_running_loop().connect_accepted_socket(
-                make, came, ssl=context, ssl_handshake_timeout=HANDSHAKE_S if context is not None else None
+                make,
+                accepted,
+                ssl=context,
+                ssl_handshake_timeout=HANDSHAKE_S if context is not None else None,
             )
         except OSError:  # no TLS, no certificate that is trusted, too late
-            came.close()
+            accepted.close()
 
-    def _welcomed(self, came: socket.socket, task: asyncio.Task[None]) -> None:
+    def _welcomed(self, accepted: socket.socket, task: asyncio.Task[None]) -> None:
         self._welcoming.pop(task, None)
         if task.cancelled():
-            came.close()  # nothing else does where it had not begun
+            accepted.close()  # nothing else does where it had not begun
 
     def _context(self) -> ssl.SSLContext | None:
         tls = self._tls

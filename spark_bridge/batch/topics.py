@@ -32,7 +32,7 @@ class Topics:
         self._options = options
         self._log = log
         self._missing_s = missing_s
-        self._gone_since: dict[TopicPartition, float] = {}
+        self._missing_since: dict[TopicPartition, float] = {}
         self._looked_s = 0.0
         self._rest_s = LOOK_S
         self.partitions: frozenset[TopicPartition] = frozenset()
@@ -88,8 +88,8 @@ class Topics:
         before, self.partitions = self.partitions, frozenset(self.ask())
         self._looked_s = time.monotonic()
         self._rest_s = self._rest_after(self._looked_s - now_s)
-        gone = dict.fromkeys(before, now_s) | self._gone_since
-        self._gone_since = {tp: since_s for tp, since_s in gone.items() if tp not in self.partitions}
+        missing = dict.fromkeys(before, now_s) | self._missing_since
+        self._missing_since = {tp: since_s for tp, since_s in missing.items() if tp not in self.partitions}
         return self.partitions - before
 
     def _rest_after(self, took_s: float) -> float:
@@ -102,5 +102,5 @@ class Topics:
     def remembered(self, of: Mapping[TopicPartition, T]) -> dict[TopicPartition, T]:
         """Of partitions that are there, or may only be unknown for a moment."""
         late_s = time.monotonic() - self._missing_s
-        there = self.partitions | {tp for tp, since_s in self._gone_since.items() if since_s > late_s}
+        there = self.partitions | {tp for tp, since_s in self._missing_since.items() if since_s > late_s}
         return {tp: value for tp, value in of.items() if tp in there}

@@ -119,7 +119,7 @@ class _SliceFetcher:
         limit_bytes = settings.partition_max_bytes
         self._parts = [_Part(*found, limit_bytes) for found in ranges if found.end > found.start]
         # For each node with a request under way: what was asked of it.
-        self._asked: dict[int, dict[tuple[str, int], _Part]] = {}
+        self._requested: dict[int, dict[tuple[str, int], _Part]] = {}
         self._why = "no broker answered"
         self._progress_s = time.monotonic()
         self._missing_since: dict[tuple[str, int], float] = {}
@@ -130,7 +130,7 @@ class _SliceFetcher:
         try:
             while self._parts:
                 self._send()
-                for node in list(self._asked):
+                for node in list(self._requested):
                     answers = self._receive(node)
                     # Ask on before the caller decodes what has just come.
                     self._send()
@@ -147,7 +147,7 @@ class _SliceFetcher:
     def _send(self) -> None:
         """A request to every leader that has none under way."""
         for node, wanted in self._by_leader().items():
-            if node in self._asked:
+            if node in self._requested:
                 continue
             try:
                 connection = self._cluster.connection(node)
@@ -156,10 +156,10 @@ class _SliceFetcher:
             except ConnectionLostError as error:
                 self._failed(node, error)
             else:
-                self._asked[node] = wanted
+                self._requested[node] = wanted
 
     def _by_leader(self) -> dict[int, dict[tuple[str, int], _Part]]:
-        busy = {key for asked in self._asked.values() for key in asked}
+        busy = {key for requested in self._requested.values() for key in requested}
         first: dict[tuple[str, int], _Part] = {}
         for part in self._parts:
             key = (part.topic, part.partition)
@@ -197,7 +197,7 @@ class _SliceFetcher:
     # -- answers
 
     def _receive(self, node: int) -> list[_FetchAnswer]:
-        asked = self._asked.pop(node)
+        requested = self._requested.pop(node)
         try:
             response = self._cluster.connection(node).receive(FetchResponse, in_place=True)
         except ConnectionLostError as error:
@@ -209,7 +209,7 @@ class _SliceFetcher:
         found: list[_FetchAnswer] = []
         for topic in response.responses:
             for data in topic.partitions:
-                part = asked.get((topic.topic, data.partition_index))
+                part = requested.get((topic.topic, data.partition_index))
                 if part is None:
                     continue
                 if data.error_code:
@@ -285,7 +285,7 @@ class _SliceFetcher:
 
     def _failed(self, node: int, error: ConnectionLostError) -> None:
         self._why = str(error)
-        self._asked.pop(node, None)
+        self._requested.pop(node, None)
         self._cluster.drop(node)
         self._refresh({part.topic for part in self._parts})
 
@@ -300,11 +300,11 @@ class _SliceFetcher:
             deleted = {topic for topic in topics if codes.get(topic, 0) in _NO_TOPIC}
             self._note_missing(topics, deleted)
 
-    def _note_missing(self, asked: set[str], deleted: set[str]) -> None:
+    def _note_missing(self, topics: set[str], deleted: set[str]) -> None:
         """A topic that the cluster does not know for some time, or has with fewer partitions, was deleted."""
-        now_s, known = time.monotonic(), set(self._cluster.partitions(asked))
-        busy = {key for wanted in self._asked.values() for key in wanted}
-        for part in [part for part in self._parts if part.topic in asked]:
+        now_s, known = time.monotonic(), set(self._cluster.partitions(topics))
+        busy = {key for wanted in self._requested.values() for key in wanted}
+        for part in [part for part in self._parts if part.topic in topics]:
             key = (part.topic, part.partition)
             if key in busy:
                 continue

@@ -62,9 +62,9 @@ class BatchCommits:
         two generations for a moment, and keeps what it has.
         """
         self.unknown_topic = False
-        gone = [own for own in batch.commits if not self._ownership.holds(own)]
-        if gone:
-            self._refused(batch, gone)
+        moved = [own for own in batch.commits if not self._ownership.holds(own)]
+        if moved:
+            self._refused(batch, moved)
         token = batch.document.token
         for part, outcome in commit_parts(self._group, self._ownership, batch.commits, token):
             owned = [t for t in batch.commits if t.index == part.index and t.partition in part.offsets]
@@ -82,15 +82,15 @@ class BatchCommits:
         self._outage.over()
         return True
 
-    def give_up(self, batch: PlannedBatch, gone: Iterable[OwnedPartition], why: str) -> None:
+    def give_up(self, batch: PlannedBatch, owned: Iterable[OwnedPartition], why: str) -> None:
         """These cannot be committed at all."""
-        self._refused(batch, list(gone), why)
+        self._refused(batch, list(owned), why)
 
-    def _refused(self, batch: PlannedBatch, gone: list[OwnedPartition], why: str = MOVED) -> None:
-        lost = batch.ranges(gone)
-        for own in gone:
+    def _refused(self, batch: PlannedBatch, owned: list[OwnedPartition], why: str = MOVED) -> None:
+        lost = batch.ranges(owned)
+        for own in owned:
             del batch.commits[own]
-        self._ownership.end(gone)
+        self._ownership.end(owned)
         rows = sum(found.rows for found in lost.values())
         self.refused_commits += 1
         self.refused_rows += rows

@@ -288,9 +288,9 @@ class ConsumerGroup:
         return given_up
 
     def _lost(self, index: int, lost: Lost) -> None:
-        gone = frozenset(partitions_of(lost))
-        self._rebalances.lost(index, gone, lost.reason)
-        self._ownership.lost(index, gone if lost.partial else None)
+        moved = frozenset(partitions_of(lost))
+        self._rebalances.lost(index, moved, lost.reason)
+        self._ownership.lost(index, moved if lost.partial else None)
 
     def _failed(self, error: MembershipError) -> None:
         self._ownership.failed(SourceError(_sentence(self._options, error, self._consumer_protocol)))

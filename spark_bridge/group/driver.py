@@ -309,16 +309,16 @@ class SourceDriver:
     def _without_deleted(self, batch: PlannedBatch) -> None:
         """Kafka takes no commit for a topic that is deleted; waiting for it would be waiting forever."""
         known = set(self._topics.ask())
-        gone = [own for own in batch.commits if own.partition not in known]
-        if not gone:
+        deleted = [own for own in batch.commits if own.partition not in known]
+        if not deleted:
             return
         if self._options.fail_on_data_loss:
-            names = ranges_text(batch.ranges(gone))
+            names = ranges_text(batch.ranges(deleted))
             raise DataLossError(
                 f"the topic of {names} was deleted before its batch could be committed. Set "
                 "failOnDataLoss=false to go on without it."
             )
-        self._batch_commits.give_up(batch, gone, "its topic was deleted")
+        self._batch_commits.give_up(batch, deleted, "its topic was deleted")
 
     # -- the assignment
 

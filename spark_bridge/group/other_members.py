@@ -44,7 +44,7 @@ class OtherMembers:
         self._looked_at: int | None = None
         self._committed: Any = None
         self._keeps_state = False
-        self._told_state = False
+        self._warned = False
 
     def start(self) -> None:
         """The query is about to join. Raises SourceError when its DataFrame is in use in the same group."""
@@ -67,7 +67,7 @@ class OtherMembers:
         Raises SourceError when the group has others and is not to have any.
         """
         alone = not self._options.shared_group
-        if generation == self._looked_at or not (alone or (self._keeps_state and not self._told_state)):
+        if generation == self._looked_at or not (alone or (self._keeps_state and not self._warned)):
             return True
         if not self._group.stable():
             return not alone
@@ -83,7 +83,7 @@ class OtherMembers:
                 "false: this query must be alone. Stop them, or give the query a group of its own."
             )
         if others:
-            self._told_state = True
+            self._warned = True
             logger.warning(
                 "this query runs batches without records, as queries with state do, and shares the group %s "
                 "with %s: state stays behind when partitions move, so aggregations, deduplication and joins "

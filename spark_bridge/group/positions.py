@@ -34,17 +34,17 @@ class Outage:
     """One line for an outage, not one for each try."""
 
     def __init__(self) -> None:
-        self._told = False
+        self._reported = False
 
     def report(self, message: str, error: Exception) -> None:
         """It goes on."""
-        if not self._told:
-            self._told = True
+        if not self._reported:
+            self._reported = True
             logger.warning(message, error)
 
     def over(self) -> None:
         """It works again."""
-        self._told = False
+        self._reported = False
 
 
 class Positions:

@@ -45,14 +45,14 @@ class Rebalances:
 
     def lost(self, index: int, partitions: Iterable[TopicPartition], reason: str) -> None:
         """Partitions went without asking."""
-        gone = frozenset(partitions)
+        taken = frozenset(partitions)
         with self._lock:
             generation, owned = self._assignments[index]
-            self._assignments[index] = (generation, owned - gone)
+            self._assignments[index] = (generation, owned - taken)
         logger.warning(
             "group %s took %s away without waiting for the batch in flight: %s",
             self._group,
-            listed(gone),
+            listed(taken),
             reason,
         )
 
@@ -65,7 +65,7 @@ class Rebalances:
             if self._together and any(found != generation for found, _ in self._assignments):
                 return
             now = frozenset().union(*(owned for _, owned in self._assignments))
-            came, went = now - self._had, self._had - now
+            added, removed = now - self._had, self._had - now
             waited_s, reasons = self._waited_s, self._reasons
             self._had, self._waited_s, self._reasons = now, 0.0, []
             assignments = [owned for _, owned in self._assignments]
@@ -80,8 +80,8 @@ class Rebalances:
             ""
             if len(assignments) == 1
             else f" as {len(assignments)} members ({' | '.join(map(listed, assignments))})",
-            listed(came),
-            listed(went),
+            listed(added),
+            listed(removed),
             held,
             f" ({'; '.join(reasons)})" if reasons else "",
         )

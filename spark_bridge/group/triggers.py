@@ -78,7 +78,7 @@ class Triggers:
 
     def __init__(self, rebalance_timeout_ms: int) -> None:
         self._limit_ms = rebalance_timeout_ms
-        self._told_ms = 0.0
+        self._reported_ms = 0.0
         self._idle_since_ms: int | None = None
         self.interval_ms: int | None = None
         """Between two triggers, as far as it could be learnt."""
@@ -105,9 +105,9 @@ class Triggers:
 
     def _warn(self) -> None:
         worst_ms = max(self.hold_ms or 0, self.interval_ms or 0)
-        if worst_ms <= max(self._limit_ms * NEAR, self._told_ms * WORSE):
+        if worst_ms <= max(self._limit_ms * NEAR, self._reported_ms * WORSE):
             return
-        self._told_ms = worst_ms
+        self._reported_ms = worst_ms
         logger.warning(
             "partitions are held for up to %d ms (the last batch took %s from its plan to its commit, "
             "triggers come every %s), and kafka.max.poll.interval.ms is %d: a rebalance meanwhile would take "

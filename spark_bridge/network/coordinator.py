@@ -181,12 +181,12 @@ class GroupCoordinator:
                 f"group {self._group_id} has members, so nobody else can commit for it; stop them, or commit "
                 "to a group of its own"
             )
-        asked = "" if self._coordinator is None else f"{self._coordinator.name}: "
+        name = "" if self._coordinator is None else f"{self._coordinator.name}: "
         if code in _MOVED:
             self._drop()
         elif not is_retriable(code):
             raise SourceError(f"group {self._group_id}: {error_name(code)}")
-        self._pause(f"{asked}{error_name(code)}", deadline, code)
+        self._pause(f"{name}{error_name(code)}", deadline, code)
 
     def _drop(self) -> None:
         if self._coordinator is not None:
