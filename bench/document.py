@@ -514,10 +514,10 @@ def numbers(runs: dict[str, Run], before: str = "") -> str:
     sections |= {name: _Section.of(name, run) for name, run in runs.items()}
     ordered = [sections[name] for name in SECTIONS if name in sections]
     peers = _peers(runs)
-    told = {line.split(":")[0].split(" was **")[0] for line in peers}
+    named = {line.split(":")[0].split(" was **")[0] for line in peers}
     head = before.partition(_GOALS_HEAD)[0].splitlines()
     kept = [
-        line for line in head if line.startswith("- ") and line.split(":")[0].split(" was **")[0] not in told
+        line for line in head if line.startswith("- ") and line.split(":")[0].split(" was **")[0] not in named
     ]
     lines = [*_machines(ordered), *kept, *peers]
     if kept and not peers:

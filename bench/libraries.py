@@ -84,16 +84,16 @@ class Ours:
     def decoded(self, joined: Mapping[str, bytes]) -> list[AssignorMember]:
         members = []
         for name, data in joined.items():
-            said = Subscription.decode(data)
+            subscription = Subscription.decode(data)
             members.append(
                 AssignorMember(
                     name,
                     None,
-                    said.topics,
-                    said.owned_partitions,
-                    said.generation,
-                    said.rack_id,
-                    said.user_data,
+                    subscription.topics,
+                    subscription.owned_partitions,
+                    subscription.generation,
+                    subscription.rack_id,
+                    subscription.user_data,
                 )
             )
         return members

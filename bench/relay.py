@@ -77,8 +77,8 @@ def topic_of(size: int) -> str:
 def leaders(bootstrap: str, topic: str) -> dict[Address, list[int]]:
     """Partitions by the address that leads them."""
     with RawConnection(address_of(bootstrap)) as connection:
-        asked = MetadataRequest(topics=[MetadataRequestTopic(name=topic)])
-        answer = connection.call(asked, METADATA_VERSION)
+        request = MetadataRequest(topics=[MetadataRequestTopic(name=topic)])
+        answer = connection.call(request, METADATA_VERSION)
     where = {one.node_id: (one.host, one.port) for one in answer.brokers}
     found: dict[Address, list[int]] = {}
     for one in answer.topics[0].partitions:
@@ -116,11 +116,11 @@ class FetchLoad:
 
     def ask(self) -> None:
         """Send a Fetch of all partitions or, in turn, of one."""
-        asked = list(self._offsets)
+        partitions = list(self._offsets)
         if not self._together:
-            asked = [asked[self._turn % len(asked)]]
+            partitions = [partitions[self._turn % len(partitions)]]
         # As clients do, so that every partition has its turn.
-        asked = asked[self._turn % len(asked) :] + asked[: self._turn % len(asked)]
+        partitions = partitions[self._turn % len(partitions) :] + partitions[: self._turn % len(partitions)]
         self._turn += 1
         request = FetchRequest(
             max_wait_ms=500,
@@ -134,7 +134,7 @@ class FetchLoad:
                         FetchRequestFetchPartition(
                             one, -1, self._offsets[one], partition_max_bytes=PARTITION_MAX_BYTES
                         )
-                        for one in asked
+                        for one in partitions
                     ],
                 )
             ],
@@ -289,8 +289,8 @@ def _fill(pins: Pins, bootstrap: str, seconds: float) -> None:
 
 def _is_led(bootstrap: str, size: int) -> bool:
     with RawConnection(address_of(bootstrap)) as connection:
-        asked = MetadataRequest(topics=[MetadataRequestTopic(name=topic_of(size))])
-        [topic] = connection.call(asked, METADATA_VERSION).topics
+        request = MetadataRequest(topics=[MetadataRequestTopic(name=topic_of(size))])
+        [topic] = connection.call(request, METADATA_VERSION).topics
     return bool(topic.partitions) and all(one.leader_id >= 0 for one in topic.partitions)
 
 

@@ -33,8 +33,8 @@ GUARDED = ("--authorizer", "acl", "--super-users", "User:nobody", "--allow-every
 def let_in(address: Address) -> None:
     """Allow anonymous clients, and some others, to be members of the group."""
     creations = [
-        CreateAclsRequestAclCreation(3, name, pattern, f"User:{who}", "*", 3, 3)
-        for name, pattern, who in (
+        CreateAclsRequestAclCreation(3, name, pattern, f"User:{principal}", "*", 3, 3)
+        for name, pattern, principal in (
             (GROUP, 3, "ANONYMOUS"),
             *((f"group {number}", 3, f"user {number}") for number in range(1_000)),
         )

@@ -115,7 +115,7 @@ def report(
             admin, group, topic or [], since_ms=since_ms, max_records=max_records, watch_s=watch_s
         )
 
-    facts = _asked(bootstrap_server, properties, ask)
+    facts = _facts(bootstrap_server, properties, ask)
     records = sum(one.end - one.start for one in facts.partitions)
     left_out = f", {facts.left_out:,} older ones are left out (--max-records)" if facts.left_out else ""
     print(f"reading {records:,} records of {len(facts.partitions)} partitions{left_out}", file=sys.stderr)
@@ -144,7 +144,7 @@ def _properties(file: Path | None) -> dict[str, str]:
     return kept
 
 
-def _asked(
+def _facts(
     bootstrap: str, properties: Mapping[str, str], ask: Callable[[Admin], Awaitable[GroupFacts]]
 ) -> GroupFacts:
     security = security_from_properties(properties)
@@ -153,12 +153,12 @@ def _asked(
     except ValueError as error:
         raise typer.BadParameter(f"--bootstrap-server: {error}") from None
 
-    async def asked() -> GroupFacts:
+    async def run() -> GroupFacts:
         async with admin:
             return await ask(admin)
 
     try:
-        return asyncio.run(asked())
+        return asyncio.run(run())
     except (ReportError, ClientError) as error:
         print(f"{str(error).rstrip('.')}.", file=sys.stderr)
         raise typer.Exit(1) from None

@@ -97,11 +97,11 @@ async def look(
     (group,) = await admin.describe_groups([group_id])
     before = await admin.lag(group_id)
     there = {topic.name: topic for topic in await admin.list_topics()}
-    asked = set(topics)
-    if missing := sorted(asked - there.keys()):
+    named = set(topics)
+    if missing := sorted(named - there.keys()):
         raise ReportError(f"no such topic: {', '.join(missing)}")
     # A group may have commits of topics that were deleted.
-    wanted = sorted(asked or _topics_of(group, before) & there.keys())
+    wanted = sorted(named or _topics_of(group, before) & there.keys())
     if not wanted:
         raise ReportError(f"group {group_id} reads no topic: it has neither members nor committed offsets")
     places = [(name, p.partition) for name in wanted for p in there[name].partitions]

@@ -89,13 +89,13 @@ def keep(costs: Costs, file: Path = KEPT) -> None:
     file.write_text("{\n" + ",\n".join(parts) + "\n}\n")
 
 
-def table(costs: Costs, said: Mapping[str, str]) -> str:
+def table(costs: Costs, texts: Mapping[str, str]) -> str:
     """The dearest first."""
     lines = ["| tests | count | CPU seconds | what they buy |", "|---|---|---|---|"]
     rows = sorted(costs.rows.items(), key=lambda one: -one[1].cpu_s)
     for name, row in rows:
         path = name.removeprefix("tests/")
-        lines.append(f"| `{path}` | {row.tests:,} | {row.cpu_s:,.0f} | {said[name]} |")
+        lines.append(f"| `{path}` | {row.tests:,} | {row.cpu_s:,.0f} | {texts[name]} |")
     tests, cpu_s = sum(row.tests for _, row in rows), sum(row.cpu_s for _, row in rows)
     lines.append(f"| all | {tests:,} | {cpu_s:,.0f} | |")
     return "\n".join(lines)
@@ -113,17 +113,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.minutes", description=__doc__)
     parser.add_argument("files", nargs="*", type=Path, default=[LEFT], help="from `pytest --costs FILE`")
     given = parser.parse_args()
-    said = sentences()
+    texts = sentences()
     costs: dict[str, Sequence[float]] = {}
     for file in given.files:
         costs |= json.loads(file.read_text())
     try:
-        found = summed(costs, said)
+        found = summed(costs, texts)
     except UnknownTestError as error:
         print(error, file=sys.stderr)
         return 1
     keep(found)
-    PAGE.write_text(with_table(PAGE.read_text(), table(found, said)))
+    PAGE.write_text(with_table(PAGE.read_text(), table(found, texts)))
     return 0
 
 

@@ -224,11 +224,11 @@ class Promise:
 def promises(readme: Path = ROOT / "README.md", file: Path = PROMISES) -> list[Promise]:
     """The numbered list under "What it promises", with its judges. Raises ResultError where one has none."""
     part = readme.read_text().partition("## What it promises")[2].partition("\n## ")[0]
-    said = {int(number): text for number, text in re.findall(r"^(\d+)\. (.+)$", part, re.MULTILINE)}
+    found = {int(number): text for number, text in re.findall(r"^(\d+)\. (.+)$", part, re.MULTILINE)}
     judges = tomllib.loads(file.read_text())["judges"]
-    if said.keys() != {int(number) for number in judges}:
-        raise ResultError(f"README promises {sorted(said)}, and {file.name} has judges of {sorted(judges)}")
-    return [Promise(number, text, tuple(judges[str(number)])) for number, text in said.items()]
+    if found.keys() != {int(number) for number in judges}:
+        raise ResultError(f"README promises {sorted(found)}, and {file.name} has judges of {sorted(judges)}")
+    return [Promise(number, text, tuple(judges[str(number)])) for number, text in found.items()]
 
 
 def tests_in(file: Path) -> set[str]:
@@ -366,9 +366,9 @@ def find_faults() -> dict[str, Any]:
     faults = []
     commits = [one.strip("\n").split("\0") for one in log.split("\x01") if one.strip()]
     for commit, date, subject, body in commits:
-        said = _FOUND.search(" ".join(body.split()))
-        if said is not None:
-            faults.append({"commit": commit, "date": date, "subject": subject, "found_by": said[1]})
+        found = _FOUND.search(" ".join(body.split()))
+        if found is not None:
+            faults.append({"commit": commit, "date": date, "subject": subject, "found_by": found[1]})
     return {
         "judge": FAULTS,
         "commit": commits[0][0] if commits else "unknown",

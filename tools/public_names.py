@@ -104,7 +104,7 @@ def removed() -> dict[str, str]:
     return cast("dict[str, str]", _read()[REMOVED])
 
 
-def gone(before: Names, now: Names) -> list[str]:
+def missing_names(before: Names, now: Names) -> list[str]:
     """One sentence for each name that was public and is not there: what to do."""
     return [
         f"{name} ({section}) is gone, and it is public. Bring it back, and have it warn where it is used "
@@ -198,7 +198,7 @@ def main(arguments: list[str]) -> int:
             parser.error(f"{name} is still there")
         without[name] = version("ringleader")
     before = {section: [one for one in names if one not in without] for section, names in before.items()}
-    if missing := gone(before, now):
+    if missing := missing_names(before, now):
         print(*missing, sep="\n", file=sys.stderr)
         return 1
     new = added(before, now)

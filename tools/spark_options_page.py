@@ -380,14 +380,14 @@ def _table(options: Sequence[Option], kinds: dict[str, Kind]) -> Iterator[str]:
     for option in options:
         found = [_of(kind, option) for kind in kinds.values()]
         name = ", ".join(f"`{part}`" for part in option.name.split(", "))
-        refused = dict.fromkeys(said for _, said in found if said and not option.why)
+        refused = dict.fromkeys(refusal for _, refusal in found if refusal and not option.why)
         why = " ".join(filter(None, [option.why, *refused, _other(option, kinds.values())]))
         yield f"| {name} | {option.theirs} | {' | '.join(one for one, _ in found)} | {cell(why)} |"
 
 
 def _other(option: Option, kinds: Iterable[Kind]) -> str:
-    said = [kind.tried(replace(option, value=option.other))[1] for kind in kinds] if option.other else []
-    return next(filter(None, said), "")
+    refusals = [kind.tried(replace(option, value=option.other))[1] for kind in kinds] if option.other else []
+    return next(filter(None, refusals), "")
 
 
 def _of(kind: Kind, option: Option) -> tuple[str, str]:

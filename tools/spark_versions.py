@@ -122,9 +122,9 @@ def tried(python: Path, part: str, bootstrap: str) -> str:
         )
     if not done.returncode:
         return ""
-    said = [line.strip() for line in reversed(done.stderr.splitlines())]
-    lacking = (line for line in said if any(words in line for words in LACKING))
-    return next(lacking, "") or next((line for line in said if "rror" in line), "failed")
+    lines = [line.strip() for line in reversed(done.stderr.splitlines())]
+    lacking = (line for line in lines if any(words in line for words in LACKING))
+    return next(lacking, "") or next((line for line in lines if "rror" in line), "failed")
 
 
 def _answer(why: str) -> str:

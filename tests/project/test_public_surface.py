@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tools.public_names import added, gone, listed, public_names, removed
+from tools.public_names import added, listed, missing_names, public_names, removed
 
 ROOT = Path(__file__).resolve().parents[2]
 METRIC = re.compile(r"`(ringleader_\w+)(?:\{[\w,]*\})?`")
 
 
 def test_no_public_name_is_gone() -> None:
-    sentences = gone(listed(), public_names())
+    sentences = missing_names(listed(), public_names())
     assert not sentences, "\n".join(sentences)
 
 
@@ -36,7 +36,7 @@ def test_a_name_that_is_gone_is_answered_with_what_to_do() -> None:
     ]:
         less = {**now, section: [one for one in now[section] if one != name]}
         assert len(less[section]) == len(now[section]) - 1, f"{name} is not known in {section}"
-        (sentence,) = gone(now, less)
+        (sentence,) = missing_names(now, less)
         assert sentence.startswith(f"{name} ({section}) is gone, and it is public.")
         assert f"--remove '{name}'" in sentence
 
