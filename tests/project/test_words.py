@@ -28,6 +28,32 @@ _PRIVATE = re.compile(
 _ENDS = re.compile(r"[.!?](?=[\s\"')]|$)|\n\n|\n[-*] ")
 
 
+_VAGUE = re.compile(r"(?:^|_)(?:told|said|gone|came|asks|asked|whom?)(?:_|$)")
+"""A name of this kind leaves open what it holds: a report, a text, the members that left, a request."""
+_INTERFACE = {
+    "clients": {"offset_gone_error"},
+    "coordinator": {"asked_ms", "gone", "patterns_asked", "told"},
+    "insight": {"_came", "_gone", "_told", "gone"},
+    "ringleader": {"_gone", "gone"},
+}
+"""Names that others read: public ones, options, and fields of JSON, of recordings and of snapshots."""
+
+
+def names_defined(tree: ast.AST) -> Iterator[str]:
+    """Names of modules' variables, parameters, attributes, functions and classes, with underscores."""
+    for node in ast.walk(tree):
+        name = ""
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            name = node.id
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            name = node.attr
+        elif isinstance(node, ast.arg):
+            name = node.arg
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            name = node.name
+        yield re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+
+
 def wrong(text: str) -> Iterator[tuple[int, int]]:
     """Where the sentences of `text` begin and end that begin with such a word and do not ask."""
     for found in _BEGINS.finditer(text):
@@ -105,6 +131,24 @@ def test_no_phrase_stands_there_that_only_this_project_uses(folder: str) -> None
         for match in _PRIVATE.finditer(text)
     ]
     assert found == []
+
+
+@pytest.mark.parametrize("folder", [folder for folder in FOLDERS if folder not in ("docs", "tests")])
+def test_no_name_leaves_open_what_it_holds(folder: str) -> None:
+    found = {
+        name
+        for path in sorted((ROOT / folder).rglob("*.py"))
+        if not any(part.is_symlink() for part in path.parents if part != ROOT)
+        for name in names_defined(ast.parse(path.read_text()))
+        if _VAGUE.search(name)
+    }
+    assert found == _INTERFACE.get(folder, set())
+
+
+def test_a_name_that_leaves_open_what_it_holds_is_found() -> None:
+    source = "def who(asked_ms: int):\n    self._told = came = 0\n    class Asked: gone: int"
+    found = {name for name in names_defined(ast.parse(source)) if _VAGUE.search(name)}
+    assert found == {"who", "asked_ms", "_told", "came", "asked", "gone"}
 
 
 @pytest.mark.parametrize(
