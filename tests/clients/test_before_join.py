@@ -30,7 +30,7 @@ def test_a_join_waits_until_it_is_prepared() -> None:
     script.find()
     assert script.wanted == []
     began_ms = script.now_ms
-    assert script.told_last(PrepareJoin).until_ms == began_ms + 2_000
+    assert script.last_reported(PrepareJoin).until_ms == began_ms + 2_000
     script.prepared()
     script.join(ErrorCode.MEMBER_ID_REQUIRED, member_id="m-1")
     assert script.wanted == ["JoinGroup"], "the same join, prepared already"
@@ -62,7 +62,7 @@ def test_heartbeats_go_on_meanwhile_and_the_rebalance_bounds_it() -> None:
     beaten_ms = script.now_ms
     script.beat(ErrorCode.REBALANCE_IN_PROGRESS)
     # As long as on_revoked of an eager member would have.
-    assert script.told_last(PrepareJoin).until_ms == beaten_ms - 3_000 + 12_000 - 1_000
+    assert script.last_reported(PrepareJoin).until_ms == beaten_ms - 3_000 + 12_000 - 1_000
     script.wait(3_000)
     assert script.wanted == ["Heartbeat"]
     script.beat(ErrorCode.REBALANCE_IN_PROGRESS)
@@ -79,7 +79,7 @@ def test_a_rebalance_that_begins_while_it_prepares_bounds_it() -> None:
     script.prepared()
     script.settle()
     script.rejoin()
-    assert script.told_last(PrepareJoin).until_ms == script.now_ms + 12_000
+    assert script.last_reported(PrepareJoin).until_ms == script.now_ms + 12_000
     script.wait(FOLLOW_UP_MS)
     sent_ms = script.now_ms
     script.beat(ErrorCode.REBALANCE_IN_PROGRESS)
@@ -93,10 +93,10 @@ def test_removed_while_it_prepares() -> None:
     script.prepared()
     script.settle()
     script.rejoin()
-    first = script.told_last(PrepareJoin).number
+    first = script.last_reported(PrepareJoin).number
     script.wait(3_000)
     script.beat(ErrorCode.UNKNOWN_MEMBER_ID)
-    assert "removed" in script.told_last(TellLost).lost.reason
+    assert "removed" in script.last_reported(TellLost).lost.reason
     script.machine.prepared(first, script.now_ms)
     script.look()
     assert script.wanted == [], "that was another join"

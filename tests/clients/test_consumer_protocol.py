@@ -34,7 +34,7 @@ def test_a_member_joins_with_all_it_has_to_say_and_is_assigned_by_name() -> None
     assert not asked.allow_auto_topic_creation
     assert script.kinds() == []
     script.name("t")
-    told = script.told_last(TellAssigned).assigned
+    told = script.last_reported(TellAssigned).assigned
     assert (told.generation, told.member_id, told.is_leader) == (3, "me", False)
     assert places(told) == [("t", 0), ("t", 1)]
     assert script.machine.state.holds(3)
@@ -101,7 +101,7 @@ def test_an_expression_that_may_be_known_is_taken_back_by_whatever_says_all() ->
 def test_a_refused_expression_ends_the_membership() -> None:
     script = ConsumerProtocolScript([], regex="(").start()
     script.find()
-    script.beaten(code=ErrorCode.INVALID_REGULAR_EXPRESSION, said="no ) for the (")
+    script.beaten(code=ErrorCode.INVALID_REGULAR_EXPRESSION, message="no ) for the (")
     error = script.machine.state.error
     assert isinstance(error, InvalidRegularExpressionError)
     assert error.code == ErrorCode.INVALID_REGULAR_EXPRESSION
@@ -161,7 +161,7 @@ def test_partitions_that_move_are_revoked_first_with_heartbeats_going_on() -> No
     script = ConsumerProtocolScript().settled({"t": [0, 1, 2]})
     script.wait(INTERVAL_MS)
     script.beaten(1, {"t": [0]})
-    revoked = script.told_last(TellRevoked).revoked
+    revoked = script.last_reported(TellRevoked).revoked
     assert places(revoked) == [("t", 1), ("t", 2)]
     assert revoked.partial
     assert revoked.generation == 1
@@ -208,7 +208,7 @@ def test_new_partitions_come_after_revoked_ones_go() -> None:
     script = ConsumerProtocolScript().settled({"t": [0]})
     script.wait(INTERVAL_MS)
     script.beaten(2, {"t": [1]})
-    assert places(script.told_last(TellRevoked).revoked) == [("t", 0)]
+    assert places(script.last_reported(TellRevoked).revoked) == [("t", 0)]
     assert script.assigned() == [("t", 0)]
     script.revoked()
     assert script.assigned() == [("t", 1)]
@@ -238,8 +238,8 @@ def test_names_of_topics_that_are_being_given_up_are_kept() -> None:
     script.beaten(3, {"u": [0]})
     script.name("u")
     script.revoked()
-    assert script.told_last(TellRevoked).revoked.assignment
-    assert places(script.told_last(TellRevoked).revoked) == [("v", 0)]
+    assert script.last_reported(TellRevoked).revoked.assignment
+    assert places(script.last_reported(TellRevoked).revoked) == [("v", 0)]
     script.wait(10)
     script.beaten(4, {"u": [0], "t": [0], "v": [0]})
     script.revoked()
@@ -260,7 +260,7 @@ def test_a_topic_without_a_name_waits_and_is_asked_for_again() -> None:
     script.fail("Metadata")
     assert script.machine.state.link.coordinator is not None
     script.wait(1_000)
-    assert script.said.count("1 assigned topics have no name yet: they wait") == 1
+    assert script.logged.count("1 assigned topics have no name yet: they wait") == 1
     script.name("t")
     script.beaten(1)
     assert script.assigned() == [("t", 0)]
@@ -294,7 +294,7 @@ def test_a_topic_that_was_deleted_and_created_again_is_another_one() -> None:
     assert isinstance(rules, ConsumerProtocol)
     rules.known_names[other] = "t"
     script.beaten(2, {other.decode(): [0]})
-    assert places(script.told_last(TellRevoked).revoked) == [("t", 0)]
+    assert places(script.last_reported(TellRevoked).revoked) == [("t", 0)]
     script.revoked()
     assert script.assigned() == [("t", 0)]
     assert script.kinds() == ["TellAssigned", "TellRevoked", "TellAssigned"]
@@ -357,7 +357,7 @@ def test_a_fenced_member_loses_its_share_and_joins_again_with_its_id(code: Error
     script = ConsumerProtocolScript().settled({"t": [0]})
     script.wait(INTERVAL_MS)
     script.beaten(code=code)
-    lost = script.told_last(TellLost).lost
+    lost = script.last_reported(TellLost).lost
     assert (places(lost), lost.partial) == ([("t", 0)], False)
     assert code.name in lost.reason
     again = script.heartbeat()
@@ -402,7 +402,7 @@ def test_a_revocation_under_way_ends_when_the_member_is_fenced() -> None:
     script.wait(INTERVAL_MS)
     script.beaten(code=ErrorCode.FENCED_MEMBER_EPOCH)
     assert script.kinds()[-3:] == ["TellRevoked", "CancelRevoked", "TellLost"]
-    assert places(script.told_last(TellLost).lost) == [("t", 0), ("t", 1)]
+    assert places(script.last_reported(TellLost).lost) == [("t", 0), ("t", 1)]
     script.revoked()  # too late
     assert script.heartbeat().member_epoch == 0
 
@@ -418,9 +418,9 @@ def test_a_revocation_that_takes_too_long_goes_on_without_its_end() -> None:
             assert owned(script.heartbeat()) is None
             script.beaten(1)
     assert 18_000 <= script.now_ms - began_ms < 20_000
-    lost = script.told_last(TellLost).lost
+    lost = script.last_reported(TellLost).lost
     assert (places(lost), lost.partial) == ([("t", 1)], True)
-    assert [one for one in script.told if isinstance(one, CancelRevoked)]
+    assert [one for one in script.reported if isinstance(one, CancelRevoked)]
     assert script.assigned() == [("t", 0)]
     assert owned(script.heartbeat()) == {"t": [0]}
 
@@ -451,7 +451,7 @@ def test_a_rejoin_asks_at_once_what_is_new_and_soon_again() -> None:
     script.rejoin()
     script.rejoin()
     script.beaten(2, {"t": [0, 1]})
-    assert places(script.told_last(TellAssigned).assigned) == [("t", 0), ("t", 1)]
+    assert places(script.last_reported(TellAssigned).assigned) == [("t", 0), ("t", 1)]
 
 
 def test_a_stale_epoch_in_a_commit_brings_a_heartbeat_and_costs_nothing() -> None:

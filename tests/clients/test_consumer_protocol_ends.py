@@ -42,8 +42,8 @@ FATAL = {
 def test_answers_that_end_the_membership(code: ErrorCode, kind: type[MembershipError]) -> None:
     script = ConsumerProtocolScript().start()
     script.find()
-    script.beaten(code=code, said="as the broker says it")
-    error = script.told_last(Over).error
+    script.beaten(code=code, message="as the broker says it")
+    error = script.last_reported(Over).error
     assert type(error) is kind
     assert error.code == code
     assert "group 'g'" in str(error)
@@ -59,7 +59,7 @@ def test_a_broker_without_the_protocol() -> None:
     why = UnsupportedVersionError("127.0.0.1:9092 does not serve ConsumerGroupHeartbeat")
     script.machine.refuse(script.sends[0].ticket, why, script.now_ms)
     script.look()
-    error = script.told_last(Over).error
+    error = script.last_reported(Over).error
     assert type(error) is MembershipUnsupportedError
     assert 'use group_protocol="classic"' in str(error)
     assert "does not serve ConsumerGroupHeartbeat" in str(error)
@@ -69,11 +69,11 @@ def test_topics_without_the_right_to_see_them_are_told_and_tried_again() -> None
     script = ConsumerProtocolScript().start()
     script.find()
     for _ in range(4):
-        script.beaten(code=ErrorCode.TOPIC_AUTHORIZATION_FAILED, said="t")
+        script.beaten(code=ErrorCode.TOPIC_AUTHORIZATION_FAILED, message="t")
         assert "TOPIC_AUTHORIZATION_FAILED (t)" in script.machine.state.link.trouble
         assert script.wanted == []
         script.wait(1_500)
-    assert len([one for one in script.said if "TOPIC_AUTHORIZATION_FAILED" in one]) == 1
+    assert len([one for one in script.logged if "TOPIC_AUTHORIZATION_FAILED" in one]) == 1
     script.beaten(1, {})
     assert script.machine.state.link.trouble == ""
 
@@ -84,14 +84,14 @@ def test_topics_without_the_right_to_see_them_are_told_and_tried_again() -> None
 def test_a_member_gives_up_its_share_and_leaves() -> None:
     script = ConsumerProtocolScript().settled({"t": [0]})
     script.leave("done")
-    revoked = script.told_last(TellRevoked).revoked
+    revoked = script.last_reported(TellRevoked).revoked
     assert (places(revoked), revoked.partial) == ([("t", 0)], False)
     assert script.wanted == []
     script.revoked()
     last = script.heartbeat()
     assert (last.member_id, last.member_epoch, last.topic_partitions) == ("me", -1, None)
     script.beaten()
-    assert script.told_last(Over).error is None
+    assert script.last_reported(Over).error is None
     assert script.phase() is Phase.LEFT
     assert script.machine.next_deadline() is None
 
@@ -102,7 +102,7 @@ def test_leaving_in_the_middle_of_a_revocation_gives_up_the_rest_too() -> None:
     script.beaten(1, {"t": [0]})
     script.leave()
     script.revoked()
-    assert places(script.told_last(TellRevoked).revoked) == [("t", 0)]
+    assert places(script.last_reported(TellRevoked).revoked) == [("t", 0)]
     assert owned(script.heartbeat()) == {"t": [0]}  # others need not wait for the rest
     script.beaten(2)
     script.revoked()
@@ -128,7 +128,7 @@ def test_what_was_asked_before_leaving_does_not_matter_any_more() -> None:
     script.beaten(code=ErrorCode.GROUP_MAX_SIZE_REACHED)
     assert script.heartbeat().member_epoch == -1
     script.beaten(code=ErrorCode.UNKNOWN_MEMBER_ID)
-    assert script.told_last(Over).error is None
+    assert script.last_reported(Over).error is None
 
 
 def test_a_member_that_was_removed_has_nothing_to_leave() -> None:
@@ -183,7 +183,7 @@ def test_no_progress_leaves_and_progress_joins_again(instance: str | None, epoch
         script.wait(script.due_ms() - script.now_ms)
         if not script.machine.state.rest_reason:
             script.beaten()
-    assert "consumer poll timeout has expired" in script.told_last(TellLost).lost.reason
+    assert "consumer poll timeout has expired" in script.last_reported(TellLost).lost.reason
     assert script.heartbeat().member_epoch == epoch
     script.beaten()
     assert script.phase() is Phase.RESTING

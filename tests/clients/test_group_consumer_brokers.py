@@ -54,7 +54,7 @@ async def test_a_broker_whose_metadata_are_old() -> None:
         world.elect(2)
         world.append(1)
         await take(one, 1)
-        world.told_leader, world.epoch = 1, 0
+        world.named_leader, world.epoch = 1, 0
         world.append(3, epoch=1)
         world.trick = lambda node, _asked: (
             answer(FetchResponsePartitionData(error_code=ErrorCode.NOT_LEADER_OR_FOLLOWER))

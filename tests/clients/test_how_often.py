@@ -84,7 +84,7 @@ def named_by_turns(world: World) -> None:
 
 
 def no_leader(world: World) -> None:
-    world.told_leader = -1
+    world.named_leader = -1
     refused(ErrorCode.NOT_LEADER_OR_FOLLOWER)(world)
 
 
@@ -174,7 +174,7 @@ async def test_the_end_of_a_log_is_not_asked_for_without_waiting() -> None:
             one.add(places)
             for count, place in enumerate(places, 1):
                 one.release([place])
-                await until(lambda: len(cluster.asked(FetchRequest)) >= count)  # noqa: B023
+                await until(lambda: len(cluster.requests_of(FetchRequest)) >= count)  # noqa: B023
             await asyncio.sleep(WINDOW_S)
         finally:
             await one.close()

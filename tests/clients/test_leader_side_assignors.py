@@ -59,7 +59,7 @@ def leader(script: ConsumerProtocolScript, epoch: int = 2) -> ComputeTarget:
     script.start()
     script.find()
     script.beaten(1, {}, task=task(epoch, "me", "other"))
-    asked: ComputeTarget = script.told_last(ComputeTarget)
+    asked: ComputeTarget = script.last_reported(ComputeTarget)
     return asked
 
 
@@ -116,7 +116,7 @@ def test_only_the_newest_task_is_answered() -> None:
     old = leader(script)
     script.wait(script.due_ms() - script.now_ms)
     script.beaten(1, task=task(3, "me"))
-    new = script.told_last(ComputeTarget)
+    new = script.last_reported(ComputeTarget)
     assert new.task.group_epoch == 3
     for asked in (old, new):
         answer = ConsumerGroupHeartbeatRequestComputedTarget(asked.task.group_epoch)

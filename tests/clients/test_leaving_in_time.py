@@ -102,7 +102,7 @@ def preparing() -> MemberScript:
     script.machine.state.prepares = True
     script.start()
     script.find()
-    assert script.told_last(PrepareJoin)
+    assert script.last_reported(PrepareJoin)
     return script
 
 
@@ -185,7 +185,7 @@ def test_it_is_gone_in_its_time(begin: Callable[[], MemberScript], coordinator: 
     held = script.machine.state.held is not None and script.phase() is not Phase.REVOKING
     script.leave(timeout_ms=LEAVE_MS)
     by_ms = script.now_ms + LEAVE_MS
-    revokes = [action for action in script.told if isinstance(action, TellRevoked)]
+    revokes = [action for action in script.reported if isinstance(action, TellRevoked)]
     if held:
         assert revokes, "the application may end its work"
         assert script.now_ms < revokes[-1].work_until_ms < by_ms
@@ -196,7 +196,7 @@ def test_it_is_gone_in_its_time(begin: Callable[[], MemberScript], coordinator: 
             script.fail("FindCoordinator")
     assert script.phase() is Phase.LEFT
     assert script.kinds().count("Over") == 1
-    assert script.told_last(Over).error is None
+    assert script.last_reported(Over).error is None
     assert script.machine.state.held is None
     assert len(script.sends) - sends <= 3, (
         "a heartbeat, the goodbye, and the same at a coordinator found again"
@@ -216,7 +216,7 @@ def test_what_it_cut_off_itself_is_no_lost_coordinator(begin: Callable[[], Membe
         script.revoked()
     assert script.wanted[-1] == "LeaveGroup"
     script.left()
-    assert script.told_last(Over).error is None
+    assert script.last_reported(Over).error is None
 
 
 def test_what_a_heartbeat_says_as_it_begins_to_leave_counts() -> None:
@@ -224,7 +224,7 @@ def test_what_a_heartbeat_says_as_it_begins_to_leave_counts() -> None:
     script = beating()
     script.leave()
     script.beat(ErrorCode.UNKNOWN_MEMBER_ID)
-    assert "does not know this member id" in script.told_last(TellLost).lost.reason
+    assert "does not know this member id" in script.last_reported(TellLost).lost.reason
     assert script.kinds()[-1] == "Over"
 
 
@@ -251,7 +251,7 @@ def test_the_goodbye_is_said_until_it_is_heard(code: ErrorCode) -> None:
             script.find()
         assert script.wanted == ["LeaveGroup"]
     script.left()
-    assert script.told_last(Over).error is None
+    assert script.last_reported(Over).error is None
 
 
 @pytest.mark.parametrize("code", [ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.NOT_COORDINATOR])
@@ -267,4 +267,4 @@ def test_the_goodbye_of_the_consumer_protocol_is_said_until_it_is_heard(code: Er
             script.find()
         assert script.heartbeat().member_epoch == -1
     script.beaten(-1)
-    assert script.told_last(Over).error is None
+    assert script.last_reported(Over).error is None

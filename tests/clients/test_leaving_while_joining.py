@@ -28,7 +28,7 @@ def joining_again() -> MemberScript:
     script.join(protocol_name=COOPERATIVE, leader="other", generation_id=15)
     script.sync(ErrorCode.REBALANCE_IN_PROGRESS)
     assert (script.wanted, script.machine.state.generation) == (["JoinGroup"], 15)
-    script.told.clear()
+    script.reported.clear()
     return script
 
 
@@ -37,7 +37,7 @@ def test_work_in_hand_ends_though_two_generations_are_superseded() -> None:
     ILLEGAL_GENERATION, and the member would leave at once, its application still at work."""
     script = joining_again()
     script.leave(timeout_ms=30_000)
-    assert script.told_last(TellRevoked).revoked.assignment == SHARE
+    assert script.last_reported(TellRevoked).revoked.assignment == SHARE
     script.wait(5_000)
     assert (script.wanted, script.disconnects) == (["JoinGroup"], 0), "a heartbeat would wait behind it"
     script.join(protocol_name=COOPERATIVE, leader="other", generation_id=16)
@@ -50,7 +50,7 @@ def test_work_in_hand_ends_though_two_generations_are_superseded() -> None:
     assert script.request("LeaveGroup").members[0].member_id == "m-1"
     script.left()
     assert script.kinds() == ["TellRevoked", "Over"]
-    assert script.told_last(Over).error is None
+    assert script.last_reported(Over).error is None
 
 
 def test_work_that_ends_first_does_not_wait_for_the_join() -> None:
@@ -68,7 +68,7 @@ def test_the_bound_for_work_in_hand_holds_while_the_join_is_parked() -> None:
     script = joining_again()
     script.leave(timeout_ms=4_000)
     script.wait(3_000)
-    assert "did not end in time" in script.told_last(TellLost).lost.reason
+    assert "did not end in time" in script.last_reported(TellLost).lost.reason
     assert script.disconnects == 1
     assert script.wanted[-1] == "LeaveGroup"
 
@@ -108,7 +108,7 @@ def test_a_group_that_goes_over_to_an_eager_assignor_takes_the_share_without_ask
     script = joining_again()
     script.leave(timeout_ms=30_000)
     script.join(protocol_name=EAGER, leader="other", generation_id=16)
-    assert f"gone over to {EAGER}" in script.told_last(TellLost).lost.reason
+    assert f"gone over to {EAGER}" in script.last_reported(TellLost).lost.reason
     assert script.wanted == ["LeaveGroup"]
 
 

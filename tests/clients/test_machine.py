@@ -53,7 +53,7 @@ def test_a_member_finds_joins_leads_syncs_and_beats() -> None:
     script.join(ErrorCode.MEMBER_ID_REQUIRED, member_id="m-1")
     assert script.request("JoinGroup").member_id == "m-1"
     script.join(members=["m-1", "m-2"])
-    lead = script.told_last(ComputeAssignment)
+    lead = script.last_reported(ComputeAssignment)
     assert lead.protocol == "even"
     assert lead.members == [MemberInfo("m-1", None, b""), MemberInfo("m-2", None, b"")]
     script.compute({"m-2": b"all"})
@@ -61,7 +61,7 @@ def test_a_member_finds_joins_leads_syncs_and_beats() -> None:
     assert [(a.member_id, a.assignment) for a in sync.assignments] == [("m-1", b""), ("m-2", b"all")]
     assert (sync.generation_id, sync.protocol_type, sync.protocol_name) == (1, "work", "even")
     script.sync(share=b"")
-    assigned = script.told_last(TellAssigned).assigned
+    assigned = script.last_reported(TellAssigned).assigned
     assert assigned.is_leader
     assert (assigned.generation, assigned.member_id, assigned.assignment) == (1, "m-1", b"")
     assert script.wanted == []
@@ -151,7 +151,7 @@ def test_join_answers_that_end_the_membership(code: int, kind: type[MembershipEr
     script = MemberScript().start()
     script.find()
     script.join(code)
-    error = script.told_last(Over).error
+    error = script.last_reported(Over).error
     assert type(error) is kind
     assert error.code == code
     assert "group 'g'" in str(error)
@@ -220,7 +220,7 @@ def test_a_group_with_other_protocols_is_looked_at(
     script.join(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
     assert script.request("DescribeGroups").groups == ["g"]
     script.answer("DescribeGroups", group)
-    error = script.told_last(Over).error
+    error = script.last_reported(Over).error
     assert (type(error), str(error)) == (InconsistentGroupProtocolError, sentence)
     assert error.code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
 
@@ -231,7 +231,7 @@ def test_a_group_that_cannot_be_looked_at() -> None:
         script.find()
         script.join(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
         script.fail("DescribeGroups") if end == "fail" else script.leave()
-        error = script.told_last(Over).error
+        error = script.last_reported(Over).error
         assert (type(error) is InconsistentGroupProtocolError) == (end == "fail")
         script.wait(60_000)
         assert script.machine.state.phase is (Phase.FAILED if end == "fail" else Phase.LEFT)
@@ -245,7 +245,7 @@ def cooperative_script() -> MemberScript:
     follow(script, "cooperative-sticky", [0, 1, 2, 3], generation_id=1)
     script.wait(script.machine.state.settings.heartbeat_interval_ms)
     script.beat(ErrorCode.REBALANCE_IN_PROGRESS)
-    script.told.clear()
+    script.reported.clear()
     return script
 
 
@@ -258,13 +258,13 @@ def test_what_an_eager_leader_took_is_lost() -> None:
     """It cannot be asked: others may have begun. The rest goes on, and is given up at the next rebalance."""
     script = cooperative_script()
     follow(script, "range", [2, 3, 4])
-    lost, told = script.told_last(TellLost).lost, script.told_last(TellAssigned).assigned
+    lost, told = script.last_reported(TellLost).lost, script.last_reported(TellAssigned).assigned
     assert script.kinds() == ["TellLost", "TellAssigned"]
     assert (lost.partial, Assignment.decode(lost.assignment).partitions) == (True, {"t": [0, 1]})
     assert "the group has gone over to range, which does not ask" in lost.reason
     assert Assignment.decode(told.assignment).partitions == {"t": [2, 3, 4]}
     script.rejoin()
-    revoked = script.told_last(TellRevoked).revoked
+    revoked = script.last_reported(TellRevoked).revoked
     assert (revoked.partial, revoked.assignment) == (False, told.assignment)
 
 
@@ -277,7 +277,7 @@ def test_what_an_eager_leader_leaves_goes_on() -> None:
 def test_a_cooperative_leader_asks() -> None:
     script = cooperative_script()
     follow(script, "cooperative-sticky", [2, 3])
-    revoked = script.told_last(TellRevoked).revoked
+    revoked = script.last_reported(TellRevoked).revoked
     assert (revoked.partial, Assignment.decode(revoked.assignment).partitions) == (True, {"t": [0, 1]})
 
 
@@ -285,7 +285,7 @@ def test_a_cooperative_leader_asks() -> None:
 def test_find_coordinator_answers_that_end_the_membership(code: ErrorCode) -> None:
     script = MemberScript().start()
     script.find(code)
-    assert type(script.told_last(Over).error) is FATAL[code]
+    assert type(script.last_reported(Over).error) is FATAL[code]
 
 
 def test_an_impossible_request_ends_the_membership() -> None:
@@ -294,7 +294,7 @@ def test_an_impossible_request_ends_the_membership() -> None:
     error = UnsupportedVersionError("JoinGroup v4 cannot say group_instance_id", 35)
     script.machine.refuse(script.sends[0].ticket, error, script.now_ms)
     script.look()
-    over = script.told_last(Over).error
+    over = script.last_reported(Over).error
     assert isinstance(over, MembershipUnsupportedError)
     assert "group_instance_id" in str(over)
 
@@ -308,7 +308,7 @@ def test_join_group_protocol_type_and_name(fields: dict[str, Any]) -> None:
     script = MemberScript().start()
     script.find()
     script.join(**fields)
-    assert isinstance(script.told_last(Over).error, InconsistentGroupProtocolError)
+    assert isinstance(script.last_reported(Over).error, InconsistentGroupProtocolError)
 
 
 @pytest.mark.parametrize("fields", [{"protocol_type": "consumer"}, {"protocol_name": "odd"}])
@@ -317,7 +317,7 @@ def test_sync_group_protocol_type_and_name(fields: dict[str, Any]) -> None:
     script.find()
     script.join(leader="other")
     script.sync(**fields)
-    assert isinstance(script.told_last(Over).error, InconsistentGroupProtocolError)
+    assert isinstance(script.last_reported(Over).error, InconsistentGroupProtocolError)
 
 
 def test_old_brokers_leave_out_the_protocol_type() -> None:
@@ -335,7 +335,7 @@ def test_skip_assignment_leads_without_assigning() -> None:
     script.join(skip_assignment=True, members=["m-1", "m-2"])
     assert script.request("SyncGroup").assignments == []
     script.sync()
-    assert script.told_last(TellAssigned).assigned.is_leader
+    assert script.last_reported(TellAssigned).assigned.is_leader
 
 
 @pytest.mark.parametrize(
@@ -374,7 +374,7 @@ def test_unexpected_error_on_sync_group() -> None:
     script.find()
     script.join(leader="other")
     script.sync(ErrorCode.UNKNOWN_SERVER_ERROR)
-    assert isinstance(script.told_last(Over).error, UnexpectedAnswerError)
+    assert isinstance(script.last_reported(Over).error, UnexpectedAnswerError)
 
 
 def test_a_loading_coordinator_is_asked_again() -> None:
@@ -422,11 +422,11 @@ def test_compute_failed_leaves_the_group_to_another_leader() -> None:
     script = MemberScript().start()
     script.find()
     script.join()
-    script.machine.compute_failed(script.told_last(ComputeAssignment).round, KeyError("x"), script.now_ms)
+    script.machine.compute_failed(script.last_reported(ComputeAssignment).round, KeyError("x"), script.now_ms)
     script.look()
     assert script.request("LeaveGroup").members[0].reason == "its assign callback failed"
     script.left()
-    error = script.told_last(Over).error
+    error = script.last_reported(Over).error
     assert isinstance(error, AssignmentFailedError)
     assert isinstance(error.__cause__, KeyError)
 
@@ -437,14 +437,14 @@ def test_shares_for_strangers_are_refused() -> None:
     script.join()
     script.compute({"m-1": b"", "m-99": b""})
     script.left()
-    assert "m-99" in str(script.told_last(Over).error)
+    assert "m-99" in str(script.last_reported(Over).error)
 
 
 def test_an_assignment_of_an_overtaken_round_is_dropped() -> None:
     script = MemberScript().start()
     script.find()
     script.join()
-    old = script.told_last(ComputeAssignment)
+    old = script.last_reported(ComputeAssignment)
     script.wait(3_000)
     script.beat(ErrorCode.ILLEGAL_GENERATION)
     script.machine.computed(old.round, {"m-1": b"old"}, script.now_ms)

@@ -30,7 +30,7 @@ def test_rebalance_revoke_then_rejoin() -> None:
     script = MemberScript().start().settle()
     script.wait(3_000)
     script.beat(ErrorCode.REBALANCE_IN_PROGRESS)
-    revoked = script.told_last(TellRevoked).revoked
+    revoked = script.last_reported(TellRevoked).revoked
     assert (revoked.generation, revoked.assignment) == (1, b"share 1")
     assert revoked.reason == "the group is rebalancing"
     for _ in range(5):
@@ -41,7 +41,7 @@ def test_rebalance_revoke_then_rejoin() -> None:
     join = script.request("JoinGroup")
     assert (join.member_id, join.reason) == ("m-1", "the group is rebalancing")
     script.settle(2)
-    assert script.told_last(TellAssigned).assigned.generation == 2
+    assert script.last_reported(TellAssigned).assigned.generation == 2
     assert script.kinds() == ["TellAssigned", "TellRevoked", "TellAssigned"]
 
 
@@ -56,8 +56,8 @@ def test_the_hold_ends_before_the_coordinator_stops_waiting() -> None:
             script.beat(ErrorCode.REBALANCE_IN_PROGRESS)
     # It may have begun one heartbeat interval earlier, and a tenth (1 s at most) is for getting there.
     assert script.now_ms - sent_ms <= 20_000 - 3_000 - 1_000
-    assert [type(action) for action in script.told[-2:]] == [CancelRevoked, TellLost]
-    assert "on_revoked" in script.told_last(TellLost).lost.reason
+    assert [type(action) for action in script.reported[-2:]] == [CancelRevoked, TellLost]
+    assert "on_revoked" in script.last_reported(TellLost).lost.reason
     assert script.wanted == ["JoinGroup"]
     script.revoked()  # It ends after all: too late to matter.
     assert script.wanted == ["JoinGroup"]
@@ -94,7 +94,7 @@ def test_silent_for_longer_than_the_session() -> None:
     script.wait(1_500)
     script.find()
     script.beat(ErrorCode.UNKNOWN_MEMBER_ID)
-    lost = script.told_last(TellLost).lost
+    lost = script.last_reported(TellLost).lost
     assert lost.generation == 1
     assert lost.reason == "removed: silent for 14.5 s, session timeout 10 s"
     assert script.request("JoinGroup").member_id == ""
@@ -107,7 +107,7 @@ def test_the_session_goes_on_from_when_a_heartbeat_was_sent() -> None:
     script.beat()  # the coordinator may have had it 2.5 s ago
     script.wait(7_500)
     script.beat(ErrorCode.UNKNOWN_MEMBER_ID)
-    lost = script.told_last(TellLost).lost
+    lost = script.last_reported(TellLost).lost
     assert lost.reason == "removed: silent for 10.0 s, session timeout 10 s"
 
 
@@ -115,14 +115,14 @@ def test_removed_without_having_been_silent() -> None:
     script = MemberScript().start().settle()
     script.wait(3_000)
     script.beat(ErrorCode.UNKNOWN_MEMBER_ID)
-    assert "does not know this member id" in script.told_last(TellLost).lost.reason
+    assert "does not know this member id" in script.last_reported(TellLost).lost.reason
 
 
 def test_illegal_generation_keeps_the_id() -> None:
     script = MemberScript().start().settle(5)
     script.wait(3_000)
     script.beat(ErrorCode.ILLEGAL_GENERATION)
-    assert "generation 5 is over" in script.told_last(TellLost).lost.reason
+    assert "generation 5 is over" in script.last_reported(TellLost).lost.reason
     assert script.machine.state.generation == -1
     assert script.request("JoinGroup").member_id == "m-1"
 
@@ -153,7 +153,7 @@ def test_a_restarted_coordinator_costs_no_rebalance() -> None:
         script.find()
         script.beat()
     assert script.kinds() == ["TellAssigned"]
-    assert any("found the coordinator again after" in line for line in script.said)
+    assert any("found the coordinator again after" in line for line in script.logged)
 
 
 def test_fenced_instance_id_ends_the_membership() -> None:
@@ -258,7 +258,7 @@ def test_rejoin_asks_for_the_metadata_again() -> None:
     script = MemberScript(protocols=[MemberProtocol("even", lambda: next(said))]).start()
     script.settle()
     script.rejoin("more cores")
-    assert script.told_last(TellRevoked).revoked.reason == "more cores"
+    assert script.last_reported(TellRevoked).revoked.reason == "more cores"
     script.revoked()
     join = script.request("JoinGroup")
     assert (join.reason, join.protocols[0].metadata) == ("more cores", b"three")
@@ -286,7 +286,7 @@ def test_a_metadata_callback_that_fails_ends_the_membership() -> None:
 
     script = MemberScript(protocols=[MemberProtocol("even", broken)]).start()
     script.find()
-    assert "no disk" in str(script.told_last(Over).error)
+    assert "no disk" in str(script.last_reported(Over).error)
 
 
 # ---- leaving ----
@@ -302,7 +302,7 @@ def test_leave_gives_up_the_share_first() -> None:
     assert (me.member_id, me.reason) == ("m-1", "x" * 255)
     assert script.request("LeaveGroup", 2).member_id == "m-1"
     script.left()
-    assert script.told_last(Over).error is None
+    assert script.last_reported(Over).error is None
     assert script.machine.state.phase is Phase.LEFT
 
 
@@ -380,7 +380,7 @@ def test_leave_finds_a_moved_coordinator_within_its_time() -> None:
     script.wait(200)
     script.find()
     script.left()
-    assert script.told_last(Over).error is None
+    assert script.last_reported(Over).error is None
 
 
 def test_leave_gives_up_without_an_answer() -> None:
@@ -389,7 +389,7 @@ def test_leave_gives_up_without_an_answer() -> None:
     script.revoked()
     script.wait(2_000)
     assert script.machine.state.phase is Phase.LEFT
-    assert any("without an answer" in line for line in script.said)
+    assert any("without an answer" in line for line in script.logged)
 
 
 def test_leaving_in_a_hurry_waits_less_for_the_answer() -> None:
@@ -407,7 +407,7 @@ def test_handle_multiple_members_leave_group_response() -> None:
     script.revoked()
     script.left(members=2)
     assert script.machine.state.phase is Phase.LEFT
-    assert any("not about this member alone" in line for line in script.said)
+    assert any("not about this member alone" in line for line in script.logged)
 
 
 def test_removed_while_leaving_is_left() -> None:
@@ -476,7 +476,7 @@ def test_an_assignment_of_an_overtaken_round_is_not_sent_for_the_present_one() -
     script = MemberScript().start()
     script.find()
     script.join()
-    old = script.told_last(ComputeAssignment)
+    old = script.last_reported(ComputeAssignment)
     script.wait(3_000)
     script.beat(ErrorCode.ILLEGAL_GENERATION)
     script.join(generation_id=2)

@@ -33,7 +33,7 @@ def test_no_progress_leaves_with_a_reason_and_stays_out_until_there_is_some() ->
     pass_time(script, 4_000)
     assert script.phase() is Phase.STABLE
     pass_time(script, 1_000)
-    assert script.told_last(TellLost).lost.reason == REASON
+    assert script.last_reported(TellLost).lost.reason == REASON
     (leaving,) = script.request("LeaveGroup").members
     assert (leaving.member_id, leaving.reason) == ("m-1", REASON)
     script.left()
@@ -43,7 +43,7 @@ def test_no_progress_leaves_with_a_reason_and_stays_out_until_there_is_some() ->
     join = script.request("JoinGroup")
     assert (join.member_id, join.reason) == ("", "the application makes progress again")
     script.settle(generation=3, member_id="m-2")
-    assert script.told_last(TellAssigned).assigned.generation == 3
+    assert script.last_reported(TellAssigned).assigned.generation == 3
     pass_time(script, 4_000)
     assert script.phase() is Phase.STABLE, "the interval begins anew"
 
@@ -51,7 +51,7 @@ def test_no_progress_leaves_with_a_reason_and_stays_out_until_there_is_some() ->
 def test_a_static_member_falls_silent_without_leaving() -> None:
     script = polling(group_instance_id="i").settle()
     pass_time(script, 5_000)
-    assert script.told_last(TellLost).lost.reason == REASON
+    assert script.last_reported(TellLost).lost.reason == REASON
     assert (script.wanted, script.machine.next_deadline()) == ([], None)
     script.polled()
     assert script.request("JoinGroup").member_id == "", "known by its instance id"
@@ -129,7 +129,7 @@ def test_a_revocation_that_takes_longer_than_the_interval_is_not_cut_off() -> No
     pass_time(script, 1_000)
     assert script.phase() is Phase.STABLE
     pass_time(script, 1_000)
-    assert script.told_last(TellLost).lost.reason == REASON, "3 s before it and 2 s after it"
+    assert script.last_reported(TellLost).lost.reason == REASON, "3 s before it and 2 s after it"
 
 
 def test_a_long_wait_for_the_share_does_not_count() -> None:
@@ -178,7 +178,7 @@ def test_stopping_while_out_of_the_group(left: bool) -> None:
     if not left:
         assert script.phase() is Phase.LEAVING
         script.left()
-    assert script.told_last(Over).error is None
+    assert script.last_reported(Over).error is None
     assert script.phase() is Phase.LEFT
 
 
@@ -191,7 +191,7 @@ def test_rejoin_while_out_of_the_group_waits_for_progress() -> None:
     script.polled()
     script.settle(generation=2)
     assert script.wanted == [], "that join said it all"
-    assert not [told for told in script.told if isinstance(told, TellRevoked)]
+    assert not [told for told in script.reported if isinstance(told, TellRevoked)]
 
 
 def test_without_an_interval_nobody_has_to_say_anything() -> None:

@@ -122,11 +122,11 @@ def test_the_bound(settings: dict[str, Any], hold_ms: int, work_ms: int) -> None
     script = MemberScript(**settings).start().settle()
     began_ms = script.now_ms
     script.rejoin()
-    assert script.told_last(TellRevoked).work_until_ms == began_ms + work_ms
+    assert script.last_reported(TellRevoked).work_until_ms == began_ms + work_ms
     script.wait(hold_ms - 1)
-    assert not [one for one in script.told if isinstance(one, TellLost)]
+    assert not [one for one in script.reported if isinstance(one, TellLost)]
     script.wait(1)
-    assert "did not end in time" in script.told_last(TellLost).lost.reason
+    assert "did not end in time" in script.last_reported(TellLost).lost.reason
 
 
 def test_leaving_in_a_hurry_bounds_work_in_hand_as_well() -> None:
@@ -135,7 +135,7 @@ def test_leaving_in_a_hurry_bounds_work_in_hand_as_well() -> None:
     script.leave(timeout_ms=500)
     revoked_by_ms = began_ms + 375  # a quarter is for the coordinator's answer
     assert script.due_ms() == revoked_by_ms
-    assert script.told_last(TellRevoked).work_until_ms == revoked_by_ms - 93
+    assert script.last_reported(TellRevoked).work_until_ms == revoked_by_ms - 93
 
 
 # ---- members ----

@@ -134,7 +134,7 @@ async def test_their_records_are_read(
     assert data[:5] == b"\0\0\0\0\1"
     for partition in range(4):
         coordinator.produce("t", data, data, data, partition=partition)
-    registry.asked.clear()
+    registry.requests.clear()
     read = registered({"url": registry.url}, FORMATS[form].read)
     reads = Reads(kind, coordinator, value_deserializer=read)
     await reads.call("start")
@@ -146,7 +146,7 @@ async def test_their_records_are_read(
         assert all(value == FORMATS[form].given for value in found)
     finally:
         await reads.call("stop")
-    assert 1 <= registry.asked["GET /schemas/ids/1"] <= 4  # once, but partitions ask side by side
+    assert 1 <= registry.requests["GET /schemas/ids/1"] <= 4  # once, but partitions ask side by side
 
 
 @pytest.mark.parametrize("form", FORMATS)
@@ -160,7 +160,7 @@ async def test_our_records_are_read_by_theirs(
     for _ in range(5):
         await sends.call("send_and_wait", "t", FORMATS[form].given, partition=0)
     await sends.call("stop")
-    assert registry.asked["POST /subjects/t-value/versions"] == 1
+    assert registry.requests["POST /subjects/t-value/versions"] == 1
     with SchemaRegistryClient({"url": registry.url}) as client:
         read = FORMATS[form].their_read(client)
         for _, value, _ in await read_all(coordinator, 5):

@@ -23,9 +23,9 @@ from tests.support.amplified import (
     preparations,
     repeated,
 )
-from tests.support.asks_of_all import asks
 from tests.support.daemon import Daemon
 from tests.support.rawclient import ConnectionClosedError, RawConnection
+from tests.support.requests_of_all import all_requests
 
 QUEUED_BYTES = 64 * 1024 * 1024
 OPTIONS = (
@@ -100,7 +100,7 @@ def test_the_table_is_of_all_apis_that_are_served(daemon: Daemon) -> None:
     with RawConnection(daemon.bootstrap) as client:
         served = {one.api_key for one in client.call(kafka.ApiVersionsRequest("test", "1"), 3).api_keys}
     assert served == TABLE.keys(), "each API needs the request that could be answered with most"
-    assert {asked.request.API_KEY for asked in asks()} <= served
+    assert {asked.request.API_KEY for asked in all_requests()} <= served
 
 
 @pytest.mark.parametrize("asked", TABLE.values(), ids=lambda asked: type(asked.most).__name__)
@@ -121,7 +121,7 @@ def test_requests_that_repeat_anything(daemon: Daemon, seed: int) -> None:
     """Of every API some, as others make them, with entries over and over at any depth."""
     rng = random.Random(seed)
     before = forget_peak(daemon)
-    for asked in asks():
+    for asked in all_requests():
         if isinstance(asked.request, kafka.ProduceRequest):
             continue  # what it appends is no answer
         once = size_of_answer(daemon, asked.request, asked.version)

@@ -24,7 +24,7 @@ from ringleader.coordinator.topics.catalog import TopicInfo
 from tests.interop.brokers import AFTER_RESTART, TOPICS, settings_of
 from tests.interop.language import Entry, Said, Scenario
 from tests.interop.play import Player, Receiver
-from tests.support.listening import told
+from tests.support.listening import listener_at
 from tests.support.memory_store import MemoryStorage
 
 T = TypeVar("T")
@@ -185,7 +185,7 @@ class _Link:
     """The player's end."""
 
     def __init__(self, server: Server, receive: Receiver) -> None:
-        self._connection = Session(server, told()).connection
+        self._connection = Session(server, listener_at()).connection
         self._receive = receive
         self._open = True
         self._connection.connection_made(_Transport(receive, self._lost))

@@ -24,8 +24,8 @@ from ringleader.protocol.messages import (
 )
 from ringleader.protocol.schema import Message
 from tests.interop.play import Receiver
-from tests.support.asks_of_all import ALICE, BOB, CAROL
 from tests.support.entrance import Entrance
+from tests.support.requests_of_all import ALICE, BOB, CAROL
 
 CLIENT_ID = "interop"
 PROBE_VERSION = 7

@@ -14,7 +14,7 @@ from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.frames import request_class, response_class
 from ringleader.protocol.refusals import refusal
 from ringleader.protocol.schema import Message
-from tests.support.listening import told
+from tests.support.listening import listener_at
 from tests.support.wire_reference import full
 
 KEYS = [8, 9, 10, 11, 12, 13, 14, 15, 16, 22, 24, 25, 26, 28, 42, 47]
@@ -55,7 +55,7 @@ class Ended(Answerable):
     """A connection that keeps what came of a call."""
 
     principal = ANONYMOUS
-    listener = told()
+    listener = listener_at()
 
     def __init__(self) -> None:
         self.response: Message | None = None

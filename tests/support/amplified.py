@@ -196,13 +196,13 @@ def _about_records() -> list[Amplified]:
 
 def fetch(times: int, partition_max_bytes: int) -> kafka.FetchRequest:
     """The large batches from their beginning."""
-    asked = kafka.FetchRequestFetchPartition(0, fetch_offset=0, partition_max_bytes=partition_max_bytes)
+    partition = kafka.FetchRequestFetchPartition(0, fetch_offset=0, partition_max_bytes=partition_max_bytes)
     return kafka.FetchRequest(
         max_wait_ms=0,
         min_bytes=1,
         max_bytes=2**31 - 1,
         session_epoch=-1,
-        topics=[kafka.FetchRequestFetchTopic(HEAVY, partitions=[asked] * times)],
+        topics=[kafka.FetchRequestFetchTopic(HEAVY, partitions=[partition] * times)],
     )
 
 

@@ -32,16 +32,16 @@ def block(way: str, seconds: float) -> None:
 
 async def run(bootstrap: str, way: str, blocked_s: float, session_ms: int) -> dict[str, Any]:
     """See the module."""
-    told: list[str] = []
+    calls: list[str] = []
     async with GroupMember(
         bootstrap,
         "g",
         protocol_type="work",
         protocols=[MemberProtocol("all")],
         assign=lambda _protocol, members: {one.member_id: b"x" for one in members},
-        on_assigned=lambda _: told.append("assigned"),
-        on_revoked=lambda _: told.append("revoked"),
-        on_lost=lambda lost: told.append(f"lost: {lost.reason}"),
+        on_assigned=lambda _: calls.append("assigned"),
+        on_revoked=lambda _: calls.append("revoked"),
+        on_lost=lambda lost: calls.append(f"lost: {lost.reason}"),
         session_timeout_ms=session_ms,
         heartbeat_interval_ms=session_ms // 4,
     ) as member:
@@ -53,7 +53,7 @@ async def run(bootstrap: str, way: str, blocked_s: float, session_ms: int) -> di
         after = await member.wait_assigned(WAIT_S)
         return {
             "same": before == after,
-            "told": list(told),
+            "told": list(calls),
             "beats": figures.heartbeats - beats,
             "slowest_ms": figures.heartbeat_round_trip_ms_max,
             "committed": (await member.committed())["t", 0].offset,

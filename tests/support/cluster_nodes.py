@@ -64,7 +64,7 @@ class Nodes:
 
     async def start(self, node_id: int, **settings: Any) -> ClusterNode:
         """One more that serves."""
-        told = {
+        given = {
             "node_id": node_id,
             "cluster": self._bootstrap,
             "listen": "127.0.0.1:0",
@@ -74,10 +74,10 @@ class Nodes:
             **settings,
         }
         if "listeners" in settings:
-            del told["listen"]
+            del given["listen"]
         store = self.stores[node_id] = FencedStorage(self.shared)
         node = ClusterNode(
-            Settings(**told),
+            Settings(**given),
             storage=store,
             security_store=self._security_store,
             log=self._lines.log,

@@ -70,11 +70,11 @@ def run_here(bootstrap: str | None, *arguments: str, stdin: bytes | str = b"") -
             code = run([*arguments, *server])
         for text in texts:
             text.flush()
-        said = []
+        outputs = []
         for file in (out, err):
             file.seek(0)
-            said.append(file.read().decode())
-    return Done(code, *said)
+            outputs.append(file.read().decode())
+    return Done(code, *outputs)
 
 
 class Found(NamedTuple):

@@ -47,9 +47,9 @@ def owned(request: ConsumerGroupHeartbeatRequest) -> dict[str, list[int]] | None
     return {one.topic_id.rstrip(b"-").decode(): one.partitions for one in request.topic_partitions}
 
 
-def places(told: Assigned | Revoked | Lost) -> list[TopicPartition]:
+def places(reported: Assigned | Revoked | Lost) -> list[TopicPartition]:
     """The partitions that a callback is about."""
-    return partitions_of(Assigned(told.generation, told.member_id, "", "", told.assignment))
+    return partitions_of(Assigned(reported.generation, reported.member_id, "", "", reported.assignment))
 
 
 class ConsumerProtocolScript(MemberScript):
@@ -94,13 +94,13 @@ class ConsumerProtocolScript(MemberScript):
         epoch: int = 1,
         share: Mapping[str, Sequence[int]] | None = None,
         code: int = 0,
-        said: str = "",
+        message: str = "",
         task: ConsumerGroupHeartbeatResponseLeaderTask | None = None,
     ) -> None:
         """The answer to it."""
         response = ConsumerGroupHeartbeatResponse(
             error_code=code,
-            error_message=said or None,
+            error_message=message or None,
             member_id="me",
             member_epoch=0 if code else epoch,
             heartbeat_interval_ms=0 if code else INTERVAL_MS,
@@ -138,4 +138,4 @@ class ConsumerProtocolScript(MemberScript):
 
     def assigned(self) -> list[TopicPartition]:
         """The partitions that `on_assigned` was given last."""
-        return places(self.told_last(TellAssigned).assigned)
+        return places(self.last_reported(TellAssigned).assigned)

@@ -114,9 +114,9 @@ def fetched_offsets(coordinator: Coordinator, place: TopicPartition) -> list[int
     return [
         part.fetch_offset
         for seen in coordinator.faults.seen("Fetch")
-        for asked in seen.request.topics
-        for part in asked.partitions
-        if (asked.topic == topic.name or asked.topic_id == topic.id) and part.partition == place[1]
+        for requested in seen.request.topics
+        for part in requested.partitions
+        if (requested.topic == topic.name or requested.topic_id == topic.id) and part.partition == place[1]
     ]
 
 

@@ -50,8 +50,8 @@ class Scenario:
         """Until it is killed."""
         raise NotImplementedError
 
-    async def check(self, told: list[Any], tell: Tell) -> None:
-        """Raises AssertionError. `told`: the reports of all rounds in this directory so far; more may
+    async def check(self, reports: list[Any], tell: Tell) -> None:
+        """Raises AssertionError. `reports`: the reports of all rounds in this directory so far; more may
         follow."""
         raise NotImplementedError
 
@@ -77,35 +77,35 @@ class Lab:
         # Modules that are imported on first use are imported here once, not again in each process.
         asyncio.run(self.scenario(self.directory / "tried" / "node", 0, Random(0)).live(lambda fact: None))
         undone = number = 0
-        moments, told = MOMENTS_MAX, list[Any]()
+        moments, reports = MOMENTS_MAX, list[Any]()
         while number < (moments + 1 if every else rounds):
             draw = Random(f"{self.seed} {number if not every else 0}")
             if self.fresh:
                 shutil.rmtree(data)
                 data.mkdir()
-                told = []
+                reports = []
             # The first round is not cut: it tells how many moments there are. The first ones make the files.
             latest = moments if draw.random() < 0.5 else moments // 8 + 1
             last = 0 if not number else number if every else draw.randint(1, latest)
             scenario_seed = draw.random()
-            lines = self._fork(number, "live", told, scenario_seed, last)
+            lines = self._fork(number, "live", reports, scenario_seed, last)
             if not number:
                 moments = next(line["moments"] for line in lines if "moments" in line)
-            told += [line["told"] for line in lines if "told" in line]
+            reports += [line["told"] for line in lines if "told" in line]
             undone += cut_power(data, journal, draw if draw.random() < 0.5 else None)
-            told += [line["told"] for line in self._fork(number, "check", told, scenario_seed, None)]
+            reports += [line["told"] for line in self._fork(number, "check", reports, scenario_seed, None)]
             number += 1
         return number, undone
 
     def _fork(
-        self, number: int, method: str, told: list[Any], seed: float, last: int | None
+        self, number: int, method: str, reports: list[Any], seed: float, last: int | None
     ) -> list[dict[str, Any]]:
         ends = os.pipe()
         errors = self.directory / "errors"
         child = os.fork()
         if not child:
             os.close(ends[0])
-            self._be_child(number, method, told, seed, last, ends[1], errors)
+            self._be_child(number, method, reports, seed, last, ends[1], errors)
         os.close(ends[1])
         with os.fdopen(ends[0], "rb") as stream:
             data = stream.read()
@@ -119,7 +119,7 @@ class Lab:
         self,
         number: int,
         method: str,
-        told: list[Any],
+        reports: list[Any],
         seed: float,
         last: int | None,
         pipe: int,
@@ -147,7 +147,7 @@ class Lab:
                 say({"moments": shim.undo_count()})
             else:
                 shim.undo_pretend()
-                asyncio.run(scenario.check(told, tell))
+                asyncio.run(scenario.check(reports, tell))
             code = 0
         except BaseException:
             traceback.print_exc()

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from ringleader.coordinator.security.scram import MECHANISMS
 from ringleader.protocol import messages as kafka
-from tests.support.asks_of_all import ALICE, BOB, CAROL, MALLORY
 from tests.support.registered import ScramClient
+from tests.support.requests_of_all import ALICE, BOB, CAROL, MALLORY
 from tests.support.served import Client
 
 LISTENER, PROTOCOL = "SECURE", "SASL_SSL"
@@ -25,9 +25,9 @@ MECHANISM_OF: Mapping[str, str] = {
 OFFERED = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 
 
-def password_of(who: str) -> str:
+def password_of(name: str) -> str:
     """Of its own."""
-    return f"the password of {who}"
+    return f"the password of {name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,25 +39,25 @@ class Entrance:
     tls: ssl.SSLContext
 
     @contextlib.asynccontextmanager
-    async def connected(self, who: str) -> AsyncIterator[Client]:
+    async def connected(self, name: str) -> AsyncIterator[Client]:
         """A client that has said who it is."""
-        client = Client(*await self.open(who))
+        client = Client(*await self.open(name))
         try:
             yield client
         finally:
             await client.close()
 
-    async def open(self, who: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    async def open(self, name: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """A connection that has said who it is."""
         reader, writer = await asyncio.open_connection(self.host, self.port, ssl=self.tls)
         client = Client(reader, writer)
-        mechanism = MECHANISM_OF[who]
+        mechanism = MECHANISM_OF[name]
         hello = await client.call(kafka.SaslHandshakeRequest(mechanism=mechanism), 1)
         assert hello.error_code == 0
         if mechanism == PLAIN:
-            await _token(client, f"\0{who}\0{password_of(who)}".encode())
+            await _token(client, f"\0{name}\0{password_of(name)}".encode())
             return reader, writer
-        scram = ScramClient(who, password_of(who), MECHANISMS[mechanism])
+        scram = ScramClient(name, password_of(name), MECHANISMS[mechanism])
         await _token(client, scram.final(await _token(client, scram.first)))
         return reader, writer
 

@@ -55,8 +55,8 @@ class MemberScript:
             classic(MemberSettings(**(given | settings)), given_protocols, lambda: 0.5)
         )
         self.sends: list[Send] = []
-        self.told: list[Action] = []
-        self.said: list[str] = []
+        self.reported: list[Action] = []
+        self.logged: list[str] = []
         self.disconnects = 0
 
     # ---- time and wishes ----
@@ -99,11 +99,11 @@ class MemberScript:
                 case Send():
                     self.sends.append(action)
                 case Say():
-                    self.said.append(action.text)
+                    self.logged.append(action.text)
                 case Disconnect():
                     self.disconnects += 1
                 case _:
-                    self.told.append(action)
+                    self.reported.append(action)
         return self
 
     # ---- what it wants ----
@@ -130,13 +130,13 @@ class MemberScript:
         send = self._find(name)
         return send.request.build(NEWEST[name] if version is None else version)
 
-    def told_last(self, kind: type[Any]) -> Any:
+    def last_reported(self, kind: type[Any]) -> Any:
         """The newest callback of that kind; there has to be one."""
-        return [action for action in self.told if isinstance(action, kind)][-1]
+        return [action for action in self.reported if isinstance(action, kind)][-1]
 
     def kinds(self) -> list[str]:
         """Names of all callbacks so far."""
-        return [type(action).__name__ for action in self.told]
+        return [type(action).__name__ for action in self.reported]
 
     # ---- answers ----
 
@@ -176,7 +176,7 @@ class MemberScript:
         self.answer("JoinGroup", JoinGroupResponse(error_code=code, **(given | fields)))
 
     def compute(self, shares: dict[str, bytes]) -> None:
-        self.machine.computed(self.told_last(ComputeAssignment).round, shares, self.now_ms)
+        self.machine.computed(self.last_reported(ComputeAssignment).round, shares, self.now_ms)
         self.look()
 
     def sync(self, code: int = 0, share: bytes = b"share", **fields: Any) -> None:
@@ -189,11 +189,11 @@ class MemberScript:
         self.answer("Heartbeat", HeartbeatResponse(error_code=code))
 
     def revoked(self) -> None:
-        self.machine.revoked(self.told_last(TellRevoked).round, self.now_ms)
+        self.machine.revoked(self.last_reported(TellRevoked).round, self.now_ms)
         self.look()
 
     def prepared(self) -> None:
-        self.machine.prepared(self.told_last(PrepareJoin).number, self.now_ms)
+        self.machine.prepared(self.last_reported(PrepareJoin).number, self.now_ms)
         self.look()
 
     def left(self, code: int = 0, members: int = 1) -> None:

@@ -29,8 +29,8 @@ class Topics:
 
 def info(member_id: str, topics: list[str], instance_id: str | None = None, plug: Any = None) -> Any:
     """A member as kafka-python's leader sees it; `plug`: the assignor that says what it owns."""
-    said = ConsumerProtocolSubscription(0, topics, b"") if plug is None else plug.metadata(topics)
-    return KafkaPythonInfo(member_id=member_id, group_instance_id=instance_id, metadata=said)
+    metadata = ConsumerProtocolSubscription(0, topics, b"") if plug is None else plug.metadata(topics)
+    return KafkaPythonInfo(member_id=member_id, group_instance_id=instance_id, metadata=metadata)
 
 
 def shares(assigned: Mapping[str, Any]) -> dict[str, list[tuple[str, int]]]:

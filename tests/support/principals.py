@@ -11,7 +11,7 @@ from ringleader.coordinator.config import Settings
 from ringleader.coordinator.security.principal import Principal
 from ringleader.coordinator.server.server import Server
 from ringleader.protocol import messages as kafka
-from tests.support.asks_of_all import ACLS, TOPICS
+from tests.support.requests_of_all import ACLS, TOPICS
 from tests.support.served import Client, connected
 
 ADMINISTRATOR = "ANONYMOUS"
@@ -20,7 +20,7 @@ ADMINISTRATOR = "ANONYMOUS"
 
 def guarded(directory: Path, **more: Any) -> Settings:
     """Settings of a node with an authorizer."""
-    told: dict[str, Any] = {
+    settings: dict[str, Any] = {
         "listen": "127.0.0.1:0",
         "authorizer": "acl",
         "super_users": f"User:{ADMINISTRATOR}",
@@ -29,8 +29,8 @@ def guarded(directory: Path, **more: Any) -> Settings:
         **more,
     }
     if "listeners" in more:
-        del told["listen"]
-    return Settings(data_dir=directory, **told)
+        del settings["listen"]
+    return Settings(data_dir=directory, **settings)
 
 
 class Listening(Protocol):
@@ -45,18 +45,18 @@ class Listening(Protocol):
 
 
 @contextlib.asynccontextmanager
-async def connected_as(node: Listening, who: str) -> AsyncIterator[Client]:
+async def connected_as(node: Listening, name: str) -> AsyncIterator[Client]:
     """A connection whose principal is set from within, as an authentication would."""
     async with connected(node.host, node.port) as client:
         await client.call(kafka.ApiVersionsRequest(), 0)
         host, port = client.writer.get_extra_info("sockname")
         [connection] = [one for one in node.server.connections if one.peer == f"{host}:{port}"]
-        connection.session.principal = Principal("User", who)
+        connection.session.principal = Principal("User", name)
         yield client
 
 
 async def make_topics(client: Client) -> None:
-    """As an administrator: those of `asks_of_all`."""
+    """As an administrator: those of `requests_of_all`."""
     topics = [
         kafka.CreateTopicsRequestCreatableTopic(name=name, num_partitions=1, replication_factor=1)
         for name in TOPICS

@@ -30,8 +30,8 @@ def altering(
 
 def describing(*components: tuple[str, int, str | None], strict: bool = False) -> Any:
     """Ask for quotas: type, how it matches, name."""
-    asked = [kafka.DescribeClientQuotasRequestComponentData(*one) for one in components]
-    return kafka.DescribeClientQuotasRequest(asked, strict)
+    filters = [kafka.DescribeClientQuotasRequestComponentData(*one) for one in components]
+    return kafka.DescribeClientQuotasRequest(filters, strict)
 
 
 ALICE: Named = {"user": "alice"}

@@ -121,16 +121,16 @@ class RawConnection:
 
     def wait_closed(self) -> bytes:
         """Waits until the server closes the connection; returns what it sent before."""
-        came = bytearray(self._input)
+        received = bytearray(self._input)
         self._input.clear()
         while True:
             try:
                 data = self.socket.recv(65536)
             except ConnectionResetError:
-                return bytes(came)
+                return bytes(received)
             if not data:
-                return bytes(came)
-            came += data
+                return bytes(received)
+            received += data
 
     def close(self) -> None:
         """Closes the connection."""

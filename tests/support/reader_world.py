@@ -41,7 +41,7 @@ class World:
 
     def __init__(self) -> None:
         self.brokers = [self.broker(node) for node in (1, 2)]
-        self.leader = self.told_leader = 1
+        self.leader = self.named_leader = 1
         self.epoch = 0
         self.topic_id = b"\1" * 16
         self.log: list[bytes] = []
@@ -83,30 +83,30 @@ class World:
             for node, broker in enumerate(self.brokers, 1)
         ]
         part = MetadataResponsePartition(
-            partition_index=0, leader_id=self.told_leader, leader_epoch=self.epoch
+            partition_index=0, leader_id=self.named_leader, leader_epoch=self.epoch
         )
         topic = MetadataResponseTopic(name="t", topic_id=self.topic_id, partitions=[part])
         return MetadataResponse(brokers=brokers, controller_id=1, topics=[topic])
 
     async def fetch(self, node: int, request: FetchRequest) -> Any:
-        asked = request.topics[0].partitions[0]
-        self.fetching.append((node, asked.fetch_offset))
-        if (trick := self.trick(node, asked)) is not None:
+        wanted = request.topics[0].partitions[0]
+        self.fetching.append((node, wanted.fetch_offset))
+        if (trick := self.trick(node, wanted)) is not None:
             return trick
         end = len(self.log)
         stable = end if self.stable is None else self.stable
         data = FetchResponsePartitionData(high_watermark=end, last_stable_offset=stable)
         if node != self.leader and self.preferred != node:
             data.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
-        elif node == self.leader and asked.current_leader_epoch not in (-1, self.epoch):
+        elif node == self.leader and wanted.current_leader_epoch not in (-1, self.epoch):
             data.error_code = ErrorCode.FENCED_LEADER_EPOCH
-        elif asked.fetch_offset > len(self.log):
+        elif wanted.fetch_offset > len(self.log):
             data.error_code = ErrorCode.OFFSET_OUT_OF_RANGE
         elif node == self.leader and self.preferred >= 0:
             data.preferred_read_replica = self.preferred
         else:
             readable = stable if request.isolation_level else end
-            data.records = b"".join(self.log[asked.fetch_offset : readable])
+            data.records = b"".join(self.log[wanted.fetch_offset : readable])
             if not data.records:
                 await asyncio.sleep(request.max_wait_ms / 1000)
             await self.may_answer.wait()
@@ -130,7 +130,7 @@ class World:
         """Another leader, whose log has only the first records."""
         self.epoch_ends[self.epoch] = len(self.log) if keeps is None else keeps
         self.log = self.log[:keeps]
-        self.leader = self.told_leader = node
+        self.leader = self.named_leader = node
         self.epoch += 1
 
     def make_anew(self, records: int) -> None:

@@ -45,7 +45,7 @@ class SaslServer:
         self._open = False
         self._until_s = 0.0
         self._mechanism = ""
-        self._said: list[str] = []
+        self._messages: list[str] = []
         self.handlers: dict[int, Any] = {key: self._guarded(one) for key, one in handlers.items()}
         self.handlers |= {17: self._handshake, 36: self._authenticate}
 
@@ -57,34 +57,34 @@ class SaslServer:
         return guarded
 
     def _handshake(self, request: Any, _version: int, _id: int) -> Any:
-        self._open, self._mechanism, self._said = False, request.mechanism, []
+        self._open, self._mechanism, self._messages = False, request.mechanism, []
         known = request.mechanism in self.mechanisms
         return SaslHandshakeResponse(error_code=0 if known else 33, mechanisms=self.mechanisms)
 
     def _authenticate(self, request: Any, _version: int, _id: int) -> Any:
-        said = request.auth_bytes.decode()
-        self._said.append(said)
+        data = request.auth_bytes.decode()
+        self._messages.append(data)
         if self._mechanism == "PLAIN":
-            _, user, password = said.split("\0")
+            _, user, password = data.split("\0")
             return self._through() if self.users.get(user) == password else self._refused()
         if self._mechanism == "OAUTHBEARER":
-            if len(self._said) == 2:
+            if len(self._messages) == 2:
                 return self._refused()
-            token = said.split("\x01")[1].removeprefix("auth=Bearer ")
+            token = data.split("\x01")[1].removeprefix("auth=Bearer ")
             known = token in self.users.values()
             return self._through() if known else self._further(b'{"status":"invalid_token"}')
-        return self._scram(said, self._mechanism.removeprefix("SCRAM-").replace("-", "").lower())
+        return self._scram(data, self._mechanism.removeprefix("SCRAM-").replace("-", "").lower())
 
-    def _scram(self, said: str, kind: str) -> Any:
-        if len(self._said) == 1:
-            nonce = said.split("r=")[1]
+    def _scram(self, data: str, kind: str) -> Any:
+        if len(self._messages) == 1:
+            nonce = data.split("r=")[1]
             first = f"r={nonce}more,s={base64.b64encode(SALT).decode()},i={ITERATIONS}"
-            self._said.append(first)
+            self._messages.append(first)
             return self._further(first.encode())
-        bare = self._said[0].removeprefix("n,,")
+        bare = self._messages[0].removeprefix("n,,")
         user = bare.split(",")[0].removeprefix("n=").replace("=2C", ",").replace("=3D", "=")
-        final, proof = said.rsplit(",p=", 1)
-        signed = ",".join((bare, self._said[1], final)).encode()
+        final, proof = data.rsplit(",p=", 1)
+        signed = ",".join((bare, self._messages[1], final)).encode()
         salted = hashlib.pbkdf2_hmac(kind, self.users.get(user, "").encode(), SALT, ITERATIONS)
         key = hmac.digest(salted, b"Client Key", kind)
         signature = hmac.digest(hashlib.new(kind, key).digest(), signed, kind)

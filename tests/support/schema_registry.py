@@ -20,7 +20,7 @@ class SchemaRegistry:
         self.schemas: list[dict[str, Any]] = []
         """The one of id N is the N-th, from 1."""
         self.subjects: dict[str, list[int]] = {}
-        self.asked: Counter[str] = Counter()
+        self.requests: Counter[str] = Counter()
         self.fault: Fault = ""
         """refuses: 401; breaks: 500; is slow: no answer before the end; proxy: 404 without a code."""
         self._end = threading.Event()
@@ -71,7 +71,7 @@ class SchemaRegistry:
 
     def answer(self, method: str, path: str, body: bytes) -> tuple[int, Any]:
         """Status and content."""
-        self.asked[f"{method} {path}"] += 1
+        self.requests[f"{method} {path}"] += 1
         if self.fault == "refuses":
             return 401, {"error_code": 40101, "message": "Unauthorized"}
         if self.fault == "breaks":

@@ -55,7 +55,7 @@ class ScriptedBroker:
         self._server: asyncio.Server | None = None
         self.writers: set[asyncio.StreamWriter] = set()
         self._serving: set[asyncio.Task[Any]] = set()
-        self._asked = asyncio.Condition()
+        self._received = asyncio.Condition()
 
     @property
     def address(self) -> str:
@@ -68,11 +68,11 @@ class ScriptedBroker:
 
     async def until(self, name: str, times: int = 1) -> None:
         """Wait until `times` requests of that name have come."""
-        async with self._asked:
-            await self._asked.wait_for(lambda: self.names().count(name) >= times)
+        async with self._received:
+            await self._received.wait_for(lambda: self.names().count(name) >= times)
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._came, "127.0.0.1", self.port, ssl=self._tls)
+        self._server = await asyncio.start_server(self._accepted, "127.0.0.1", self.port, ssl=self._tls)
         return self
 
     async def __aexit__(
@@ -95,15 +95,15 @@ class ScriptedBroker:
         for writer in self.writers:
             writer.close()
 
-    def _came(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def _accepted(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Known from the first moment, so that the end of the broker ends it, too."""
         self.connections += 1
         self.writers.add(writer)
         task = asyncio.get_running_loop().create_task(self._serve(reader, writer))
         self._serving.add(task)
-        task.add_done_callback(lambda _: self._gone(task, writer))
+        task.add_done_callback(lambda _: self._ended(task, writer))
 
-    def _gone(self, task: asyncio.Task[None], writer: asyncio.StreamWriter) -> None:
+    def _ended(self, task: asyncio.Task[None], writer: asyncio.StreamWriter) -> None:
         self._serving.discard(task)
         self.writers.discard(writer)
         writer.close()
@@ -124,9 +124,9 @@ class ScriptedBroker:
                     request: Any = cls()
                 else:
                     request = cls.decode(frame, header.api_version, position)
-                async with self._asked:
+                async with self._received:
                     self.requests.append((request, header.api_version))
-                    self._asked.notify_all()
+                    self._received.notify_all()
                 reply = self._reply(request, header.api_key, header.api_version, header.correlation_id)
                 if asyncio.iscoroutine(reply):
                     reply = await reply

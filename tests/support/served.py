@@ -190,12 +190,12 @@ async def serving(
         None, processors=[keep], wrapper_class=structlog.make_filtering_bound_logger(0)
     )
     listening = {"listen": "127.0.0.1:0", "advertised_address": "advertised.example:9092"}
-    told = {
+    given = {
         **({} if "listeners" in settings else listening),
         "group_initial_rebalance_delay_ms": 0,
         **settings,
     }
-    chosen = Settings(**told)
+    chosen = Settings(**given)
     store = storage or MemoryStorage()
     clock = Clock()
     runtime = GroupRuntime(chosen, store, now_ms=clock, log=log, storage_timeout_ms=chosen.storage_timeout_ms)

@@ -148,7 +148,9 @@ class StickyGroup:
                 for p in ps:
                     claims = newest.get((topic, p), [])
                     last = max(claims, default=(0, name))[0]
-                    assert {who for since, who in claims if since == last} <= {name}, "owned by two at once"
+                    assert {owner for since, owner in claims if since == last} <= {name}, (
+                        "owned by two at once"
+                    )
 
     def _check_balanced(self) -> None:
         sizes = self.sizes()

@@ -112,7 +112,7 @@ INTEGERS = {"b": "int8", "h": "int16", "i": "int32", "I": "uint32", "q": "int64"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Probe:
     """One request. `whole`: nothing in it is at an extreme."""
 
     label: str
@@ -148,8 +148,8 @@ def bases(kind: type[Message], version: int) -> list[Any]:
             place.put(base, CONFIG[place.path[-1]])
     others = [copy.deepcopy(base) for _ in range(3)]
     if kind is kafka.InitProducerIdRequest:
-        for other, who in zip(others, (None, TRANSACTION), strict=False):
-            other.transactional_id, other.producer_id, other.producer_epoch = who, -1, -1
+        for other, transactional_id in zip(others, (None, TRANSACTION), strict=False):
+            other.transactional_id, other.producer_id, other.producer_epoch = transactional_id, -1, -1
         return [base, *others[:2]]
     if kind is kafka.ProduceRequest:
         others[0].transactional_id = None
@@ -176,32 +176,32 @@ def bases(kind: type[Message], version: int) -> list[Any]:
     return [base]
 
 
-def sweep(apis: Sequence[tuple[type[Message], int]]) -> Iterator[Asked]:
+def sweep(apis: Sequence[tuple[type[Message], int]]) -> Iterator[Probe]:
     """All of them as they are, and with one field at an extreme."""
     for kind, version in apis:
         for number, base in enumerate(bases(kind, version)):
             label = f"{kind.__name__} v{version} ({number})"
-            yield Asked(label, base, version, whole=True)
-            for told, request in spoiled(base, version):
-                yield Asked(f"{label}: {told}", request, version, extreme=f"({number}): {told}")
+            yield Probe(label, base, version, whole=True)
+            for change, request in spoiled(base, version):
+                yield Probe(f"{label}: {change}", request, version, extreme=f"({number}): {change}")
         if kind is kafka.ProduceRequest:
-            for told, records in _spoiled_batches():
+            for change, records in _spoiled_batches():
                 request = bases(kind, version)[0]
                 request.topic_data[0].partition_data[0].records = records
-                yield Asked(f"{kind.__name__} v{version}: {told}", request, version, extreme=told)
+                yield Probe(f"{kind.__name__} v{version}: {change}", request, version, extreme=change)
 
 
-def drawn(apis: Sequence[tuple[type[Message], int]], rng: random.Random, combined: int) -> list[Asked]:
+def drawn(apis: Sequence[tuple[type[Message], int]], rng: random.Random, combined: int) -> list[Probe]:
     """Each extreme in one version of those that have it (all of them in `make nightly`) and all requests
     without any, in any order; then as many `combinations`."""
-    alike: dict[tuple[type[Message], str], list[Asked]] = {}
+    alike: dict[tuple[type[Message], str], list[Probe]] = {}
     for one in sweep(apis):
         alike.setdefault((type(one.request), one.extreme), []).append(one)
-    asked = []
+    probes = []
     for found in alike.values():
-        asked += found if found[0].whole or WHOLE else [rng.choice(found)]
-    rng.shuffle(asked)
-    return [*asked, *combinations(apis, rng, combined)]
+        probes += found if found[0].whole or WHOLE else [rng.choice(found)]
+    rng.shuffle(probes)
+    return [*probes, *combinations(apis, rng, combined)]
 
 
 def _spoiled_batches() -> Iterator[tuple[str, bytes]]:
@@ -224,17 +224,17 @@ def _sum_up(batch: bytearray) -> None:
 
 def combinations(
     apis: Sequence[tuple[type[Message], int]], rng: random.Random, count: int
-) -> Iterator[Asked]:
+) -> Iterator[Probe]:
     """`count` requests with several fields at an extreme."""
     for _ in range(count):
         kind, version = rng.choice(apis)
         request = copy.deepcopy(rng.choice(bases(kind, version)))
         if kind is kafka.AlterClientQuotasRequest:
             request.validate_only = True
-        told = spoil_some(rng, request, version, 5)
+        change = spoil_some(rng, request, version, 5)
         if kind is kafka.AlterClientQuotasRequest and not request.validate_only:
             continue  # its quota may be everybody's, and next to nothing
-        yield Asked(f"{kind.__name__} v{version}: {told}", request, version)
+        yield Probe(f"{kind.__name__} v{version}: {change}", request, version)
 
 
 MAY_BE_REFUSED: Mapping[type[Message], set[ErrorCode]] = {
@@ -308,14 +308,14 @@ class Sender:
         if client is not None:
             await client.close()
 
-    async def ask(self, asked: Asked) -> None:
+    async def ask(self, probe: Probe) -> None:
         """One request: answered, or its connection closed."""
-        if getattr(asked.request, "acks", -1) == 0:
+        if getattr(probe.request, "acks", -1) == 0:
             return  # it has no answer
-        request = copy.deepcopy(asked.request)
-        await self._fill_in(request, asked.version)
+        request = copy.deepcopy(probe.request)
+        await self._fill_in(request, probe.version)
         try:
-            frame = encode_request(request, asked.version, 7, "sweeper")
+            frame = encode_request(request, probe.version, 7, "sweeper")
         except ValueError:
             return  # no client can send it
         client = await self._connected()
@@ -330,23 +330,23 @@ class Sender:
         except TimeoutError:
             found.left += 1
             if not waits:
-                found.wrong.append(f"{asked.label}: no answer")
+                found.wrong.append(f"{probe.label}: no answer")
             await self.close()
         except (asyncio.IncompleteReadError, ConnectionError):
-            found.closed.append((asked.label, client.writer.get_extra_info("sockname")[1]))
+            found.closed.append((probe.label, client.writer.get_extra_info("sockname")[1]))
             await self.close()
         else:
-            self._look_at(asked, answer)
+            self._look_at(probe, answer)
 
-    def _look_at(self, asked: Asked, answer: bytes) -> None:
-        kind = response_class(asked.request.API_KEY)
+    def _look_at(self, probe: Probe, answer: bytes) -> None:
+        kind = response_class(probe.request.API_KEY)
         assert kind is not None
-        number, response = decode_response(kind, answer, asked.version)
+        number, response = decode_response(kind, answer, probe.version)
         codes = set(codes_of(response))
         if number != 7:
-            self._found.wrong.append(f"{asked.label}: an answer to another request")
-        if asked.whole and codes - {0}:
-            self._found.refused.setdefault(type(asked.request), set()).update(codes - {0})
+            self._found.wrong.append(f"{probe.label}: an answer to another request")
+        if probe.whole and codes - {0}:
+            self._found.refused.setdefault(type(probe.request), set()).update(codes - {0})
 
     # ---- who it is ----
 
@@ -446,10 +446,10 @@ class Sender:
         if not is_open:
             return
         topic = kafka.AddPartitionsToTxnRequestAddPartitionsToTxnTopic(TOPIC, [0])
-        who = (self._transaction, self._producer, self._epoch)
-        added = await client.call(kafka.AddPartitionsToTxnRequest(*who, [topic]), 1)
+        producer = (self._transaction, self._producer, self._epoch)
+        added = await client.call(kafka.AddPartitionsToTxnRequest(*producer, [topic]), 1)
         assert set(codes_of(added)) == {0}
-        added = await client.call(kafka.AddOffsetsToTxnRequest(*who, self._group or "nobodys"), 1)
+        added = await client.call(kafka.AddOffsetsToTxnRequest(*producer, self._group or "nobodys"), 1)
         assert added.error_code == 0
 
 
@@ -457,9 +457,9 @@ def _bytes(values: set[Any]) -> Iterator[bytes]:
     return (one for one in values if isinstance(one, bytes))
 
 
-async def send_all(host: str, port: int, asked: Sequence[Asked], found: Found) -> None:
+async def send_all(host: str, port: int, probes: Sequence[Probe], found: Found) -> None:
     """All of these, some at once."""
-    left = iter(asked)
+    left = iter(probes)
 
     async def some(number: int) -> None:
         sender = Sender(host, port, number, found)

@@ -32,7 +32,7 @@ class Table:
         self.numbers: dict[bytes, int] = {}
         self.due_ms: int | None = None
         self.ticks = 0
-        self.told_wall_ms: list[int] = []
+        self.wall_times_ms: list[int] = []
         self.full = False
         self._out = Outbox()
         self._broken = broken
@@ -60,7 +60,7 @@ class Table:
         self.phase = Phase.SERVING
 
     def set_wall_clock(self, now_ms: int, wall_ms: int) -> None:
-        self.told_wall_ms.append(wall_ms)
+        self.wall_times_ms.append(wall_ms)
 
     def set_full(self, full: bool, now_ms: int) -> None:
         self.full = full

@@ -24,9 +24,9 @@ class TokenService:
     def token(self, header: dict[str, Any] | None = None, **claims: Any) -> str:
         """Good for an hour if not said otherwise; None leaves a claim out."""
         now_s = time.time()
-        told = {"sub": "alice", "iat": now_s, "exp": now_s + 3_600, **claims}
-        told = {name: value for name, value in told.items() if value is not None}
-        return jwt.encode(header or {"alg": "ES256", "kid": self.key.kid}, told, self.key)
+        claims = {"sub": "alice", "iat": now_s, "exp": now_s + 3_600, **claims}
+        claims = {name: value for name, value in claims.items() if value is not None}
+        return jwt.encode(header or {"alg": "ES256", "kid": self.key.kid}, claims, self.key)
 
 
 def rsa_key(kid: str) -> Key:

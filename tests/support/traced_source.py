@@ -35,9 +35,9 @@ class Trace:
             for name in ("offsets", "commits")
         }
         module = getattr(sys.modules["__main__"].__spec__, "name", "").rpartition(".")[2]
-        said = {"call": call, "pid": os.getpid(), "module": module, **logs, "group": self._committed()}
+        entry = {"call": call, "pid": os.getpid(), "module": module, **logs, "group": self._committed()}
         with open(self.file, "a") as out:
-            out.write(json.dumps(said) + "\n")
+            out.write(json.dumps(entry) + "\n")
 
     def _committed(self) -> int | None:
         async def ask() -> int | None:

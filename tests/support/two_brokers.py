@@ -60,7 +60,7 @@ class TwoBrokers:
         """Of both."""
         return ",".join(broker.address for broker in self.brokers.values())
 
-    def asked(self, kind: type[R]) -> list[tuple[R, int]]:
+    def requests_of(self, kind: type[R]) -> list[tuple[R, int]]:
         """The requests of that kind that either got, each with its version."""
         return [
             (request, version)
@@ -116,11 +116,11 @@ class TwoBrokers:
         """That broker goes on with the topics of now, until the function is called."""
         then = {name: list(leaders) for name, leaders in self.leaders.items()}, dict(self.ids)
 
-        def metadata(*asked: Any) -> MetadataResponse:
+        def metadata(*named: Any) -> MetadataResponse:
             now = self.leaders, self.ids
             self.leaders, self.ids = then
             try:
-                return self.metadata(*asked)
+                return self.metadata(*named)
             finally:
                 self.leaders, self.ids = now
 

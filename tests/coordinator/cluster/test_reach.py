@@ -105,6 +105,9 @@ async def test_a_silent_broker_that_leaves_the_cluster_is_looked_for_no_more(lin
         for broker in scripted.brokers.values():
             broker.handlers[3] = without_it
         await until(lambda: reach.silence_s(0.0).keys() == {1})
-        looked, asked = len(scripted.asked(MetadataRequest)), len(scripted.asked(ApiVersionsRequest))
-        await until(lambda: len(scripted.asked(ApiVersionsRequest)) >= asked + 100)
-        assert len(scripted.asked(MetadataRequest)) <= looked + 2, "one may have been under way"
+        looked, asked = (
+            len(scripted.requests_of(MetadataRequest)),
+            len(scripted.requests_of(ApiVersionsRequest)),
+        )
+        await until(lambda: len(scripted.requests_of(ApiVersionsRequest)) >= asked + 100)
+        assert len(scripted.requests_of(MetadataRequest)) <= looked + 2, "one may have been under way"

@@ -33,12 +33,12 @@ from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.frames import decode_response, response_class
 from tests.coordinator.security.test_checks import CLUSTER, GROUP, HIDDEN, ID, OPEN, REFUSED, TOPIC
 from tests.protocol.test_refusals import codes
-from tests.support import said
-from tests.support.asks_of_all import ACLS, ALICE, MALLORY, PRINCIPALS, asks
+from tests.support import comparable
 from tests.support.cluster_nodes import Lines
+from tests.support.comparable import plain
 from tests.support.principals import ADMINISTRATOR, connected_as, guarded, make_topics, prepare
 from tests.support.relayed import RelayNode, relaying
-from tests.support.said import plain
+from tests.support.requests_of_all import ACLS, ALICE, MALLORY, PRINCIPALS, all_requests
 from tests.support.served import WAIT_S, connected
 from tests.support.two_brokers import fetched, two_brokers
 
@@ -48,12 +48,12 @@ AddOffsetsToTxn asks for is an AddPartitionsToTxn."""
 LOOKS = {3, 10, 18}
 """The APIs that a node asks brokers for itself: where topics and coordinators are."""
 SECRET = "__secrets"
-OWN = said.OWN | {SECRET}
+OWN = comparable.OWN | {SECRET}
 
 
 @contextlib.asynccontextmanager
 async def relayed(directory: Path, **more: Any) -> AsyncIterator[tuple[RelayNode, Node]]:
-    """A node that asks the ACLs of `asks_of_all`, before a broker that asks nobody anything."""
+    """A node that asks the ACLs of `requests_of_all`, before a broker that asks nobody anything."""
     authorizer = Authorizer([f"User:{ADMINISTRATOR}"])
     security = Security(FileStore(directory / "security.json"), authorizer)
     await security.start()
@@ -84,7 +84,7 @@ async def test_of_who_may_nothing_nothing_is_passed_on(tmp_path: Path) -> None:
     told: dict[int, set[int]] = {}
     async with relayed(tmp_path) as (node, broker), connected_as(node, MALLORY) as mallory:
         before = asked_of(broker)
-        for asked in asks():
+        for asked in all_requests():
             key = asked.request.API_KEY
             if key in node.server.routes and key not in HIDDEN | OPEN:
                 told.setdefault(key, set()).update(codes(await mallory.call(asked.request, asked.version)))
@@ -103,7 +103,7 @@ async def test_each_principal_is_answered_as_by_a_daemon(tmp_path: Path) -> None
             await prepare(administrator)
         for who in (*PRINCIPALS, ADMINISTRATOR):
             async with connected_as(node, who) as there, connected_as(daemon, who) as here:
-                for asked in asks():
+                for asked in all_requests():
                     if asked.request.API_KEY not in node.server.routes:
                         continue
                     found = plain(await there.call(asked.request, asked.version), OWN)

@@ -84,7 +84,7 @@ async def test_brokers_are_asked_by_id(version: int) -> None:
             (ORDERS, 0): (0, b"r"),
             (ORDERS, 1): (0, b"r"),
         }
-        assert {(one.topics[0].topic_id, sent) for one, sent in cluster.asked(FetchRequest)} == {
+        assert {(one.topics[0].topic_id, sent) for one, sent in cluster.requests_of(FetchRequest)} == {
             (ORDERS, version)
         }
 
@@ -95,7 +95,7 @@ async def test_names_go_to_brokers_as_names() -> None:
         named.topics[0].topic = "orders"
         answer = await client.call(named, 12)
         assert [one.topic for one in answer.responses] == ["orders"]
-        [(asked, version)] = cluster.asked(FetchRequest)
+        [(asked, version)] = cluster.requests_of(FetchRequest)
         assert (asked.topics[0].topic, asked.topics[0].topic_id, version) == ("orders", ZERO_UUID, 12)
 
 
@@ -114,7 +114,7 @@ async def test_ids_that_no_topic_has() -> None:
         answer = await client.call(request, 13)
         assert told(answer) == {(STRANGE, 0): (UNKNOWN, b"")}
         assert [len(one.partitions) for one in answer.responses] == [1]
-        assert all(one.topics[0].topic_id == ORDERS for one, _ in cluster.asked(FetchRequest))
+        assert all(one.topics[0].topic_id == ORDERS for one, _ in cluster.requests_of(FetchRequest))
 
 
 async def test_a_topic_that_was_made_again_is_another_one() -> None:
@@ -126,9 +126,9 @@ async def test_a_topic_that_was_made_again_is_another_one() -> None:
         assert told(await client.call(ask(0), 13)) == {(ORDERS, 0): (UNKNOWN, b"")}
         cluster.on(1, lambda request, *_: answered(request))
         assert told(await client.call(ask(0, topic=STRANGE), 13)) == {(STRANGE, 0): (0, b"r")}
-        before = len(cluster.asked(FetchRequest))
+        before = len(cluster.requests_of(FetchRequest))
         assert told(await client.call(ask(0), 13)) == {(ORDERS, 0): (UNKNOWN, b"")}
-        assert len(cluster.asked(FetchRequest)) == before
+        assert len(cluster.requests_of(FetchRequest)) == before
 
 
 async def test_a_broker_that_cannot_be_asked_about_ids() -> None:
@@ -156,7 +156,7 @@ async def test_only_a_leader_says_that_an_offset_is_out_of_range(confirms: Any, 
 
         cluster.on(1, by_version)
         assert told(await client.call(ask(0, offset=9), 13)) == {(ORDERS, 0): (code, b"")}
-        assert [version for _, version in cluster.asked(FetchRequest)] == [13, 10]
+        assert [version for _, version in cluster.requests_of(FetchRequest)] == [13, 10]
 
 
 @pytest.mark.parametrize(("newest", "metadata"), [(12, 12), (18, 11)])

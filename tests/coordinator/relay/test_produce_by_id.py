@@ -78,7 +78,7 @@ async def test_brokers_are_told_ids() -> None:
             (ORDERS, 1): (0, 11),
             (ORDERS, 2): (0, 12),
         }
-        asked = cluster.asked(ProduceRequest)
+        asked = cluster.requests_of(ProduceRequest)
         assert {(one.topic_data[0].topic_id, version) for one, version in asked} == {(ORDERS, 13)}
         assert [len(one.topic_data[0].partition_data) for one, _ in asked] == [2, 1]
 
@@ -89,7 +89,7 @@ async def test_names_go_to_brokers_as_names(version: int) -> None:
         answer = await client.call(ask(0, topic=ZERO_UUID, name="orders"), version)
         assert told(answer) == {(ZERO_UUID, 0): (0, 10)}
         assert [one.name for one in answer.responses] == ["orders"]
-        [(request, sent)] = cluster.asked(ProduceRequest)
+        [(request, sent)] = cluster.requests_of(ProduceRequest)
         assert (request.topic_data[0].name, request.topic_data[0].topic_id) == ("orders", ZERO_UUID)
         assert sent == version
 
@@ -107,7 +107,7 @@ async def test_ids_that_no_topic_has() -> None:
             (ZERO_UUID, 1): (UNKNOWN, -1),
         }
         assert sorted(len(one.partition_responses) for one in answer.responses) == [1, 1, 2]
-        assert all(one.topic_data[0].topic_id == ORDERS for one, _ in cluster.asked(ProduceRequest))
+        assert all(one.topic_data[0].topic_id == ORDERS for one, _ in cluster.requests_of(ProduceRequest))
         client.send(ask(0, topic=STRANGE, acks=0), 13)
         assert await client.rest() == b""
 
@@ -121,7 +121,7 @@ async def test_records_in_no_transaction_are_refused_before_ids_are_looked_up() 
             (ORDERS, 0): (refused, -1),
             (STRANGE, 0): (refused, -1),
         }
-        assert not cluster.asked(ProduceRequest)
+        assert not cluster.requests_of(ProduceRequest)
 
 
 async def test_a_topic_that_was_made_again_is_another_one() -> None:
@@ -133,9 +133,9 @@ async def test_a_topic_that_was_made_again_is_another_one() -> None:
         assert told(await client.call(ask(0), 13)) == {(ORDERS, 0): (UNKNOWN, -1)}
         cluster.on(0, lambda request, *_: answered(request))
         assert told(await client.call(ask(0, topic=STRANGE), 13)) == {(STRANGE, 0): (0, 10)}
-        before = len(cluster.asked(ProduceRequest))
+        before = len(cluster.requests_of(ProduceRequest))
         assert told(await client.call(ask(0), 13)) == {(ORDERS, 0): (UNKNOWN, -1)}
-        assert len(cluster.asked(ProduceRequest)) == before
+        assert len(cluster.requests_of(ProduceRequest)) == before
 
 
 async def test_a_broker_without_ids_gets_the_name_while_it_is_that_of_the_id() -> None:
@@ -144,11 +144,11 @@ async def test_a_broker_without_ids_gets_the_name_while_it_is_that_of_the_id() -
         for broker in cluster.brokers.values():
             broker.versions[0] = (3, 12)
         assert told(await client.call(ask(0), 13)) == {(ORDERS, 0): (0, 10)}
-        [(request, version)] = cluster.asked(ProduceRequest)
+        [(request, version)] = cluster.requests_of(ProduceRequest)
         assert (request.topic_data[0].name, version) == ("orders", 12)
         cluster.ids["orders"] = STRANGE
         assert told(await client.call(ask(0), 13)) == {(ORDERS, 0): (UNKNOWN, -1)}
-        assert len(cluster.asked(ProduceRequest)) == 1, "it would have written into another topic"
+        assert len(cluster.requests_of(ProduceRequest)) == 1, "it would have written into another topic"
 
 
 async def test_a_broker_that_cannot_be_asked_about_ids() -> None:

@@ -471,9 +471,9 @@ async def test_shards_that_serve_are_told_again_and_again_what_unix_time_is(
     monkeypatch.setattr(shards, "WALL_CLOCK_INTERVAL_S", 0.001)
     times = itertools.count(1_000_000)
     async with tables(wall_ms=lambda: next(times)) as runtime:
-        await until(lambda: all(len(shard.told_wall_ms) > 2 for shard in runtime.shards))
+        await until(lambda: all(len(shard.wall_times_ms) > 2 for shard in runtime.shards))
         for shard in runtime.shards:
-            assert shard.told_wall_ms == sorted(set(shard.told_wall_ms)), "the time that it is by then"
+            assert shard.wall_times_ms == sorted(set(shard.wall_times_ms)), "the time that it is by then"
 
 
 async def test_an_earlier_deadline_is_met_though_a_later_one_is_waited_for() -> None:

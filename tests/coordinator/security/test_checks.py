@@ -14,9 +14,9 @@ from ringleader.coordinator.security.scram import MECHANISMS
 from ringleader.protocol import messages as kafka
 from ringleader.protocol.errors import ErrorCode
 from tests.protocol.test_refusals import codes
-from tests.support.asks_of_all import ALICE, BOB, CAROL, MALLORY, asks
 from tests.support.principals import ADMINISTRATOR, connected_as, guarded, prepare
 from tests.support.registered import PASSWORD, credential
+from tests.support.requests_of_all import ALICE, BOB, CAROL, MALLORY, all_requests
 from tests.support.served import Client, connected
 
 OPEN = {17, 18, 36}
@@ -43,16 +43,16 @@ async def test_every_api_refuses_whom_no_acl_allows_and_nothing_to_a_super_user(
     async with Node(guarded(tmp_path)) as node:
         served = set(node.server.routes)
         assert served == REFUSED.keys() | HIDDEN | OPEN, "an API without an entry here has no check perhaps"
-        assert {asked.request.API_KEY for asked in asks()} == served - OPEN
+        assert {asked.request.API_KEY for asked in all_requests()} == served - OPEN
         async with connected_as(node, ADMINISTRATOR) as root, connected_as(node, MALLORY) as mallory:
             await prepare(root)
-            for asked in asks():
+            for asked in all_requests():
                 key = asked.request.API_KEY
                 found = set(codes(await mallory.call(asked.request, asked.version)))
                 told.get(key, set()).update(found)
                 if not found - {0} and not _shows_nothing(key, asked.label):
                     wrong.append(f"{asked.name}: allowed")
-            for asked in asks():
+            for asked in all_requests():
                 answer = await root.call(asked.request, asked.version)
                 if (found := set(codes(answer))) & {TOPIC, GROUP, CLUSTER, ID} - _of_records(asked.label):
                     wrong.append(f"{asked.name}: a super user is refused, {found}")

@@ -30,8 +30,8 @@ from ringleader.coordinator.server.tables import build
 from ringleader.protocol import messages as kafka
 from ringleader.protocol.frames import request_class
 from tests.coordinator.relay.test_checks import relayed
-from tests.support.asks_of_all import MALLORY, PRINCIPALS, asks
 from tests.support.principals import ADMINISTRATOR, connected_as, guarded, prepare
+from tests.support.requests_of_all import MALLORY, PRINCIPALS, all_requests
 from tests.support.served import connected, serving
 
 UNNAMED = next(key for key in range(100) if request_class(key) is not None and key not in RIGHTS)
@@ -147,7 +147,7 @@ async def test_handlers_ask_what_the_table_says(
         served: Any = node if kind == "node" else daemon
         for who in everybody:
             async with connected_as(served, who) as client:
-                for one in asks():
+                for one in all_requests():
                     if one.request.API_KEY in served.server.routes:
                         keys.append(one.request.API_KEY)
                         await client.call(one.request, one.version)

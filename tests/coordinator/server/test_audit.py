@@ -17,7 +17,7 @@ from ringleader.coordinator.server.audit import (
 from ringleader.coordinator.server.call import Answerable, Call
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import JoinGroupRequest
-from tests.support.listening import told
+from tests.support.listening import listener_at
 
 READ, TOPIC, GROUP = Operation.READ, ResourceType.TOPIC, ResourceType.GROUP
 
@@ -34,7 +34,7 @@ class Peer(Answerable):
     """A connection, of which its name is asked."""
 
     principal = Principal("User", "mallory")
-    listener = told()
+    listener = listener_at()
 
     def call_answered(self, call: Call, response: Any) -> None:
         """See `Answerable`."""

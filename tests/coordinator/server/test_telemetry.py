@@ -19,9 +19,9 @@ from ringleader.coordinator.telemetry import REQUESTED, subscription_id
 from ringleader.protocol import messages as kafka
 from ringleader.protocol.errors import ErrorCode
 from tests.coordinator.test_http import _get, _metrics
-from tests.support.asks_of_all import ALICE, MALLORY
 from tests.support.metrics_data import metrics_data
 from tests.support.principals import ADMINISTRATOR, connected_as, guarded, prepare
+from tests.support.requests_of_all import ALICE, MALLORY
 from tests.support.served import connected, until
 
 AN_ID = b"an-instance-id-1"

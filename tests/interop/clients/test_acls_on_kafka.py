@@ -24,9 +24,9 @@ from ringleader.protocol.schema import Message
 from tests.interop.kafka import KAFKAS_PARTITIONS, KafkaBroker
 from tests.interop.secured import guarded_broker
 from tests.protocol.test_refusals import codes
-from tests.support.asks_of_all import PRINCIPALS, asks
 from tests.support.certificates import Certificates
 from tests.support.command import run_here
+from tests.support.comparable import plain
 from tests.support.entrance import (
     LISTENER,
     OFFERED,
@@ -36,7 +36,7 @@ from tests.support.entrance import (
 )
 from tests.support.principals import ADMINISTRATOR, connected_as, guarded, prepare
 from tests.support.registered import credential
-from tests.support.said import plain
+from tests.support.requests_of_all import PRINCIPALS, all_requests
 from tests.support.served import Client, connected
 
 CLUSTER = "kafka-cluster"
@@ -100,7 +100,7 @@ async def played(connect: Connect) -> dict[str, Any]:
         async with connect(who) as client:
             versions = await client.call(kafka.ApiVersionsRequest("test", "1"), 3)
             served = {one.api_key for one in versions.api_keys}
-            for asked in asks():
+            for asked in all_requests():
                 if asked.request.API_KEY not in served - TELEMETRY:
                     continue  # the consumer protocol, on several nodes
                 if who == ADMINISTRATOR and asked.label == "that creates":

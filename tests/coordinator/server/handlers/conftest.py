@@ -22,7 +22,7 @@ from ringleader.protocol.frames import response_class
 from ringleader.protocol.messages import FetchRequest, ProduceRequest
 from ringleader.protocol.messages.data import TOPIC_IDS_VERSION
 from tests.support.handled import handled
-from tests.support.listening import told
+from tests.support.listening import listener_at
 from tests.support.memory_store import MemoryStorage
 from tests.support.topiclog import WallClock, give_out_ids
 
@@ -88,7 +88,7 @@ class Waiting(Answerable):
     """A request in progress; also the connection it came over."""
 
     principal = ANONYMOUS
-    listener = told(HOST, PORT)
+    listener = listener_at(HOST, PORT)
 
     def __init__(self, ask: Ask, request: Message, version: int) -> None:
         self._future: asyncio.Future[Message | NoAnswer] = asyncio.get_running_loop().create_future()

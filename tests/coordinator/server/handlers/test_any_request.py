@@ -27,7 +27,7 @@ from ringleader.coordinator.server.services import LocalServices
 from ringleader.coordinator.topics import Topics
 from ringleader.protocol.frames import request_class, response_class
 from tests.support.handled import handled
-from tests.support.listening import told
+from tests.support.listening import listener_at
 from tests.support.memory_store import MemoryStorage
 from tests.support.shares import share
 from tests.support.topiclog import WallClock, batch, produced
@@ -53,7 +53,7 @@ class Outcome(Answerable):
     """The connection of one call: how it ended."""
 
     principal = ANONYMOUS
-    listener = told()
+    listener = listener_at()
 
     def __init__(self) -> None:
         self.future: asyncio.Future[Message | NoAnswer | None] = asyncio.get_running_loop().create_future()

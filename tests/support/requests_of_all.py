@@ -29,7 +29,7 @@ TOPICS = ("mine", "seen", "other")
 
 
 def _allow(
-    who: str,
+    principal: str,
     kind: ResourceType,
     name: str,
     *operations: Operation,
@@ -37,7 +37,7 @@ def _allow(
     permission: Permission = Permission.ALLOW,
     host: str = "*",
 ) -> list[AclBinding]:
-    return [AclBinding(kind, name, pattern, f"User:{who}", host, one, permission) for one in operations]
+    return [AclBinding(kind, name, pattern, f"User:{principal}", host, one, permission) for one in operations]
 
 
 _T, _G, _C = ResourceType.TOPIC, ResourceType.GROUP, ResourceType.CLUSTER
@@ -69,7 +69,7 @@ _IDS = ("t-mine", "t-seen", "t-other")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class VersionedRequest:
     """A request at a version."""
 
     label: str
@@ -83,13 +83,13 @@ class Asked:
         return f"{kind} v{self.version} {self.label}".strip()
 
 
-def asks() -> list[Asked]:
+def all_requests() -> list[VersionedRequest]:
     """All of them, in the order in which they are to be asked: none needs another."""
-    found: list[Asked] = []
+    found: list[VersionedRequest] = []
 
     def add(make: Callable[[int], Any], label: str = "", *versions: int) -> None:
         low, high = type(make(0)).MIN_VERSION, type(make(0)).MAX_VERSION
-        found.extend(Asked(label, make(version), version) for version in versions or (low, high))
+        found.extend(VersionedRequest(label, make(version), version) for version in versions or (low, high))
 
     _topics(add)
     _data(add)
