@@ -36,7 +36,7 @@ def leave_report(cast: Cast, places: Places, bootstrap: str, groups: Sequence[st
     """End the watcher, and write down what it saw, with what came since."""
     cast.stop(WATCHER)
     file = places.out / "rebalances.txt"
-    said = []
+    outputs = []
     for group in groups:
         for command in ("history", "cost"):
             done = subprocess.run(
@@ -46,6 +46,6 @@ def leave_report(cast: Cast, places: Places, bootstrap: str, groups: Sequence[st
                 ],
                 capture_output=True, text=True, check=False, timeout=REPORT_TIMEOUT_S, cwd=ROOT,
             )  # fmt: skip
-            said.append(done.stdout or done.stderr)
-    file.write_text("\n".join(said))
+            outputs.append(done.stdout or done.stderr)
+    file.write_text("\n".join(outputs))
     return file

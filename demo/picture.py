@@ -39,7 +39,7 @@ class Generation:
     number: int
     at_s: float
     cause: str
-    who: str
+    client: str
     """The client that caused it, its member id until that is known; empty when none did."""
     took_ms: int = 0
     owners: dict[str, list[int]] | None = None
@@ -53,14 +53,14 @@ class Generation:
             number=entry["generation"],
             at_s=at_s,
             cause=str(entry["cause"]),
-            who=entry.get("cause_member", ""),
+            client=entry.get("cause_member", ""),
             took_ms=int(entry.get("duration_ms", 0)),
         )
 
     @property
     def why(self) -> str:
         """The cause and who caused it."""
-        return f"{self.cause}: {self.who}" if self.who else self.cause
+        return f"{self.cause}: {self.client}" if self.client else self.cause
 
 
 @dataclass
@@ -78,9 +78,9 @@ class GroupNow:
         """Records that are produced and not committed, over all partitions."""
         return sum(self.lag.values())
 
-    def lag_of(self, who: str) -> int:
+    def lag_of(self, client: str) -> int:
         """Records not committed in the partitions that this client owns."""
-        return sum(self.lag.get(partition, 0) for partition in self.owners.get(who, ()))
+        return sum(self.lag.get(partition, 0) for partition in self.owners.get(client, ()))
 
 
 @dataclass
@@ -104,15 +104,15 @@ class Picture:
         """These member ids are of these clients: so are they in generations."""
         self.clients |= clients
         for generation in self.generations:
-            generation.who = self.clients.get(generation.who, generation.who)
+            generation.client = self.clients.get(generation.client, generation.client)
 
     def of_group(self, group: str) -> list[Generation]:
         """The generations of one group, oldest first."""
         return [generation for generation in self.generations if generation.group == group]
 
-    def generation_because(self, group: str, cause: str, who: str) -> Generation | None:
+    def generation_because(self, group: str, cause: str, client: str) -> Generation | None:
         """The first generation that began for that cause on account of that client."""
         for found in self.of_group(group):
-            if (found.cause, found.who) == (cause, who):
+            if (found.cause, found.client) == (cause, client):
                 return found
         return None

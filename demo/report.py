@@ -79,8 +79,8 @@ class Verdict:
             )
             yield Check("Spark's delay table equals the one computed from the CSV", not different, detail)
 
-    def _generation(self, what: str, cause: str, who: str) -> Check:
-        found = self.picture.generation_because(plan.SHARED_GROUP, cause, who)
+    def _generation(self, what: str, cause: str, client: str) -> Check:
+        found = self.picture.generation_because(plan.SHARED_GROUP, cause, client)
         if found is None:
             return Check(what, False, "no such generation")
         return Check(what, True, f"generation {found.number}: {found.why}")

@@ -47,7 +47,7 @@ def owners_text(owners: dict[str, list[int]] | None) -> str:
     if owners is None:
         return "(gone before anybody asked)"
     return (
-        "   ".join(f"{who}: {' '.join(map(str, of)) or 'none'}" for who, of in sorted(owners.items()))
+        "   ".join(f"{client}: {' '.join(map(str, of)) or 'none'}" for client, of in sorted(owners.items()))
         or "nobody"
     )
 
@@ -93,7 +93,7 @@ class PlainScreen:
         if picture.elapsed_s >= self._next_s and picture.produced:
             self._next_s = picture.elapsed_s + PLAIN_INTERVAL_S
             counts = {"produced": picture.produced, **picture.processed, plan.SPARK_ALONE: picture.alone}
-            self._say(picture.elapsed_s, ", ".join(f"{who} {count:,}" for who, count in counts.items()))
+            self._say(picture.elapsed_s, ", ".join(f"{client} {count:,}" for client, count in counts.items()))
 
     def _say(self, at_s: float, text: str) -> None:
         self._console.print(f"{at_s:6.1f} s  {text}", highlight=False, markup=False, soft_wrap=True)
@@ -159,8 +159,8 @@ def _progress(picture: Picture) -> Table:
         grid.add_row(Text(name, style=colour), shown, f"{count:,}")
 
     bar("produced", picture.produced, "white")
-    for who, count in sorted(picture.processed.items()):
-        bar(f"{plan.SHARED_GROUP} / {who}", count, COLOURS.get(who, "white"))
+    for client, count in sorted(picture.processed.items()):
+        bar(f"{plan.SHARED_GROUP} / {client}", count, COLOURS.get(client, "white"))
     if picture.alone or plan.ALONE_GROUP in picture.groups:
         bar(f"{plan.ALONE_GROUP} / {plan.SPARK_ALONE}", picture.alone, COLOURS[plan.SPARK_ALONE])
     return grid
@@ -174,9 +174,9 @@ def _owners(picture: Picture) -> Table:
         table.add_column(f"p{partition}", ratio=1)
     table.add_column("lag", justify="right", no_wrap=True)
     for name, now in sorted(picture.groups.items(), reverse=True):
-        owner = {partition: who for who, of in now.owners.items() for partition in of}
+        owner = {partition: client for client, of in now.owners.items() for partition in of}
         names = [owner.get(partition, "") for partition in range(plan.PARTITIONS)]
-        cells = [Text(SHORT.get(who, who or "-"), COLOURS.get(who, "dim")) for who in names]
+        cells = [Text(SHORT.get(client, client or "-"), COLOURS.get(client, "dim")) for client in names]
         table.add_row(name, now.state, *cells, f"{now.total_lag:,}")
     return table
 
@@ -185,8 +185,8 @@ def _history(picture: Picture, most: int) -> Table:
     grid = Table.grid(padding=(0, 2))
     for generation in picture.generations[-most:]:
         owners = Text(owners_text(generation.owners))
-        for who, colour in COLOURS.items():
-            owners.highlight_regex(rf"{who}: [\d ]*", colour)
+        for client, colour in COLOURS.items():
+            owners.highlight_regex(rf"{client}: [\d ]*", colour)
         name = f"{generation.group} {generation.number}"
         grid.add_row(f"{generation.at_s:5.0f} s", Text(name, "bold"), generation.why, owners)
     return grid

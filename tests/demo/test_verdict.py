@@ -57,7 +57,7 @@ def test_all_well_passes_and_prints(tmp_path: Path) -> None:
 
 
 def _without(picture: Picture, cause: str) -> Picture:
-    kept = [one for one in picture.generations if one.cause != cause or one.who == plan.AIOKAFKA_1]
+    kept = [one for one in picture.generations if one.cause != cause or one.client == plan.AIOKAFKA_1]
     return dataclasses.replace(picture, generations=kept)
 
 
