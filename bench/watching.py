@@ -11,6 +11,7 @@ import contextlib
 import subprocess
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,8 @@ from tests.support.tied import tied
 MEMBERS = 2
 RECORDS = 2_000
 """In each partition, ahead of all commits."""
+_AT_ONCE = 16
+"""Groups that form: most of that is waiting."""
 CORES, MIB = 0.1, 200.0
 """The goals, beside the fewest groups."""
 COLUMNS = ("cores", "mib", "commits_per_s")
@@ -51,13 +54,15 @@ def _groups(address: Address, count: int) -> list[Frame]:
             for partition in range(MEMBERS):
                 producer.send(TOPIC, b"%d" % number, partition=partition)
         producer.flush()
-    frames = []
     await_group(address, "first")
-    for number in range(count):
+
+    def formed(number: int) -> list[Frame]:
         group = form_group(address, f"watched-{number}", MEMBERS)
         group.close()
-        frames += commits_of(group)
-    return frames
+        return commits_of(group)
+
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        return [frame for frames in pool.map(formed, range(count)) for frame in frames]
 
 
 @contextlib.contextmanager
