@@ -63,12 +63,12 @@ def made(history: Made) -> Path:
     return history.path
 
 
-def asked(path: Path, *arguments: str) -> Done:
+def run_on(path: Path, *arguments: str) -> Done:
     return run_here(None, *arguments, "--history", str(path))
 
 
 def answered(path: Path, *arguments: str) -> Any:
-    done = asked(path, *arguments, "--json")
+    done = run_on(path, *arguments, "--json")
     assert (done.code, done.err) == (0, "")
     return json.loads(done.out)
 
@@ -77,7 +77,7 @@ def answered(path: Path, *arguments: str) -> Any:
 
 
 def test_history_has_a_line_for_each_rebalance(made: Path) -> None:
-    done = asked(made, "history", "billing", "--since", "170m")
+    done = run_on(made, "history", "billing", "--since", "170m")
     assert (done.code, done.err) == (0, "")
     lines = done.out.splitlines()
     assert " ".join(lines[0].split()) == "WHEN CAUSE WHO MEMBERS JOIN LEADER SYNC MOVED UNOWNED"
@@ -90,7 +90,7 @@ def test_history_has_a_line_for_each_rebalance(made: Path) -> None:
 
 
 def test_history_says_what_tells_the_cause_and_exact_times(made: Path) -> None:
-    done = asked(made, "history", "billing", "--since", "170m", "--evidence", "--utc")
+    done = run_on(made, "history", "billing", "--since", "170m", "--evidence", "--utc")
     assert "its partitions stood still for 45.3 s, its session timeout is 45.0 s" in done.out
     assert re.search(r"20\d\d-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}Z", done.out)
     assert " ago" not in done.out
@@ -109,14 +109,14 @@ def test_history_as_json_has_times_both_ways(made: Path) -> None:
 
 
 def test_history_shows_the_last_of_many(made: Path) -> None:
-    done = asked(made, "history", "billing", "--limit", "2")
+    done = run_on(made, "history", "billing", "--limit", "2")
     assert "there are more than 2: the last 2 are shown" in done.err
     assert "coordinator changed" in done.out
     assert answered(made, "history", "billing", "--limit", "2")["more"]
 
 
 def test_nothing_in_the_window_says_what_there_is(made: Path) -> None:
-    done = asked(made, "history", "billing", "--since", "1m")
+    done = run_on(made, "history", "billing", "--since", "1m")
     assert (done.code, done.out) == (0, "")
     assert re.search(
         r"No rebalance of billing between 1 min ago and now; its last one was .* ago\.", done.err
@@ -128,7 +128,7 @@ def test_nothing_in_the_window_says_what_there_is(made: Path) -> None:
 
 @pytest.mark.parametrize("command", ["history", "explain", "cost", "advise"])
 def test_a_group_that_is_not_there_is_one_sentence_with_the_nearest(made: Path, command: str) -> None:
-    done = asked(made, command, "biling")
+    done = run_on(made, command, "biling")
     assert (done.code, done.out) == (1, "")
     assert done.err == "ringleader: There is no group biling in the history; did you mean billing?\n"
 
@@ -149,14 +149,14 @@ def test_a_group_that_is_not_there_is_one_sentence_with_the_nearest(made: Path, 
     ],
 )
 def test_wrong_input_is_one_sentence(made: Path, arguments: list[str], says: str) -> None:
-    done = asked(made, *arguments)
+    done = run_on(made, *arguments)
     assert done.code == 2
     assert says in done.err
     assert done.err.count("\n") == 1
 
 
 def test_without_a_history_it_says_how_to_begin(tmp_path: Path) -> None:
-    done = asked(tmp_path / "none.sqlite", "history", "billing")
+    done = run_on(tmp_path / "none.sqlite", "history", "billing")
     assert done.code == 1
     assert "`ringleader watch` begins one" in done.err
 
@@ -165,7 +165,7 @@ def test_without_a_history_it_says_how_to_begin(tmp_path: Path) -> None:
 
 
 def test_explain_says_when_why_and_what_to_change(made: Path) -> None:
-    done = asked(made, "explain", "billing", "app-2", "--since", "140m")
+    done = run_on(made, "explain", "billing", "app-2", "--since", "140m")
     assert (done.code, done.err) == (0, "")
     assert re.search(r"app-2@10\S+ went .* ago: session expired, likely", done.out)
     assert "it was silent for 45.3 s (session timeout 45 s)" in done.out
@@ -191,7 +191,7 @@ def test_explain_finds_members_by_what_people_call_them(made: Path) -> None:
 
 @pytest.mark.parametrize("name", ["25", "UNKNOWN_MEMBER_ID", "org.apache.kafka.UnknownMemberIdException"])
 def test_explain_knows_errors_and_what_brought_them(made: Path, name: str) -> None:
-    done = asked(made, "explain", "billing", name)
+    done = run_on(made, "explain", "billing", name)
     assert done.code == 0
     assert done.out.startswith("UNKNOWN_MEMBER_ID (25)\n")
     assert "The coordinator does not know the member" in done.out
@@ -202,26 +202,26 @@ def test_explain_counts_the_rebalances_that_bring_an_error(made: Path) -> None:
     said = answered(made, "explain", "billing", "REBALANCE_IN_PROGRESS")
     assert len(said["rebalances"]) == 13
     assert said["error"]["code"] == 27
-    done = asked(made, "explain", "billing", "FencedInstanceIdException")
+    done = run_on(made, "explain", "billing", "FencedInstanceIdException")
     assert "Nothing in the history of billing since 24 h ago brings it." in done.out.replace(
         "1 d ago", "24 h ago"
     )
 
 
 def test_explain_of_nobody_says_who_there_was(made: Path) -> None:
-    done = asked(made, "explain", "billing", "ap-2")
+    done = run_on(made, "explain", "billing", "ap-2")
     assert done.code == 1
     assert re.search(r"No member ap-2 was in billing .*did you mean app-2", done.err)
-    done = asked(made, "explain", "billing", "NO_SUCH_ERROR")
+    done = run_on(made, "explain", "billing", "NO_SUCH_ERROR")
     assert (done.code, done.err) == (
         1,
         "ringleader: NO_SUCH_ERROR is no error that members of groups meet.\n",
     )
-    assert "No member of shipping went" in asked(made, "explain", "shipping").out
+    assert "No member of shipping went" in run_on(made, "explain", "shipping").out
 
 
 def test_explain_says_how_often_and_why_the_coordinator_assigned_in_place_of_a_member(made: Path) -> None:
-    said = asked(made, "explain", "shipping").out
+    said = run_on(made, "explain", "shipping").out
     assert "The coordinator assigned once in place of a member, last " in said
     assert "no member can compute client:mine (ship-1@10.0.0.9)" in said
     assert "→ clients.assignors.ASSIGNORS: " in said
@@ -239,7 +239,7 @@ def test_owners_then_and_the_way_back(made: Path) -> None:
     (then,) = answered(made, "owners", "orders:3", "--at", "2h", "--group", "billing")["owners"]
     assert then["owner"].startswith("app-")
     assert then["offset"] > 1_000  # the reset came later
-    done = asked(made, "owners", "orders:3", "--at", "2h", "--group", "billing")
+    done = run_on(made, "owners", "orders:3", "--at", "2h", "--group", "billing")
     assert f"ringleader groups reset billing --topic orders:3 --to-offset {then['offset']}" in done.out
 
 
@@ -257,7 +257,7 @@ def test_nobody_owns_a_partition_from_the_end_of_its_owner_to_the_beginning_of_t
 
 
 def test_owners_without_a_time_shows_the_last_changes(made: Path) -> None:
-    done = asked(made, "owners", "orders:3", "--group", "billing")
+    done = run_on(made, "owners", "orders:3", "--group", "billing")
     assert "The last owners in billing:" in done.out
     rows = done.out.split("OWNER")[2].split("\n")[1:]
     owners = [row.split()[-1] for row in rows if row]
@@ -276,7 +276,7 @@ def test_owners_without_a_time_shows_the_last_changes(made: Path) -> None:
     ],
 )
 def test_owners_of_what_is_not_known(made: Path, arguments: list[str], says: str) -> None:
-    done = asked(made, "owners", *arguments)
+    done = run_on(made, "owners", *arguments)
     assert (done.code, done.out) == (1, "")
     assert says in done.err
 
@@ -292,7 +292,7 @@ def test_report_by_cause_and_pod(made: Path) -> None:
     worst = said["pods"][0]
     assert (worst["client_id"], worst["gone"]["session expired"]) == ("app-2", 2)
     assert worst["read_again"] > 0
-    done = asked(made, "cost", "billing", "--from", "170m")
+    done = run_on(made, "cost", "billing", "--from", "170m")
     assert done.code == 0
     assert "12 rebalances" in done.out
     assert re.search(r"app-2@\S+ +2 × session expired, restarted", done.out)
@@ -301,25 +301,25 @@ def test_report_by_cause_and_pod(made: Path) -> None:
 def test_report_is_a_gate(made: Path) -> None:
     free = ["cost", "billing", "--from", "170m"]
     within = ["--max-rebalances", "12", "--max-unowned-seconds", "10000", "--max-rebalance-seconds", "60"]
-    assert asked(made, *free, *within).code == 0
-    above = asked(made, *free, "--max-rebalances", "11", "--max-unowned-seconds", "5")
+    assert run_on(made, *free, *within).code == 0
+    above = run_on(made, *free, "--max-rebalances", "11", "--max-unowned-seconds", "5")
     assert above.code == 3
     assert above.err.splitlines()[0] == "ringleader: 12 rebalances are more than --max-rebalances 11."
     assert "partition-seconds without an owner are more than --max-unowned-seconds 5." in above.err
-    assert asked(made, *free, "--max-read-again", "0").code == 3
-    said = json.loads(asked(made, *free, "--max-rebalances", "11", "--json").out)
+    assert run_on(made, *free, "--max-read-again", "0").code == 3
+    said = json.loads(run_on(made, *free, "--max-rebalances", "11", "--json").out)
     assert (said["ok"], len(said["above"])) == (False, 1)
 
 
 def test_a_gate_does_not_pass_for_what_nobody_saw(made: Path) -> None:
-    done = asked(made, "cost", "billing", "--from", "9h", "--max-rebalances", "1000")
+    done = run_on(made, "cost", "billing", "--from", "9h", "--max-rebalances", "1000")
     assert done.code == 1
     assert "cannot be judged: the history begins" in done.err
 
 
 def test_the_deprecated_name_warns_and_answers_the_same(made: Path) -> None:
     window = ["billing", "--from", "2026-01-01T00:00Z", "--to", "2100-01-01T00:00Z"]
-    old, new = asked(made, "report", *window[:3]), asked(made, "cost", *window[:3])
+    old, new = run_on(made, "report", *window[:3]), run_on(made, "cost", *window[:3])
     assert (old.code, old.out.count("\n")) == (new.code, new.out.count("\n"))
     assert "`ringleader report` is deprecated: it is called `ringleader cost` now." in old.err
 
@@ -328,7 +328,7 @@ def test_the_deprecated_name_warns_and_answers_the_same(made: Path) -> None:
 
 
 def test_advise_has_findings_with_figures(made: Path) -> None:
-    done = asked(made, "advise", "billing")
+    done = run_on(made, "advise", "billing")
     assert done.code == 0
     assert "Rolling deploy without static members, likely" in done.out
     assert "Flapping member" in done.out
@@ -343,14 +343,14 @@ def test_advise_has_findings_with_figures(made: Path) -> None:
 
 
 def test_a_healthy_group_says_so_in_one_line(made: Path) -> None:
-    done = asked(made, "advise", "shipping")
+    done = run_on(made, "advise", "shipping")
     assert done.out.count("\n") == 1
     assert done.out.startswith("Healthy: nothing to change in shipping. Looked at: 1 rebalance")
 
 
 def test_advise_has_thresholds_as_flags_and_in_a_file(made: Path, tmp_path: Path) -> None:
     def flapping(*arguments: str) -> bool:
-        return "Flapping member" in asked(made, "advise", "billing", "--no-replay", *arguments).out
+        return "Flapping member" in run_on(made, "advise", "billing", "--no-replay", *arguments).out
 
     file = tmp_path / "advise.toml"
     file.write_text("advice.flaps.min = 99\n")
@@ -358,7 +358,7 @@ def test_advise_has_thresholds_as_flags_and_in_a_file(made: Path, tmp_path: Path
     assert not flapping("--advice-flaps-min", "99")
     assert not flapping("--config", str(file))
     assert flapping("--config", str(file), "--advice-flaps-min", "2")
-    wrong = asked(made, "advise", "billing", "--advice-flaps-min", "0")
+    wrong = run_on(made, "advise", "billing", "--advice-flaps-min", "0")
     assert (wrong.code, wrong.out) == (2, "")
     assert wrong.err.startswith("ringleader: --advice-flaps-min: should be greater than or equal to 1")
 
@@ -373,7 +373,7 @@ def test_advise_without_replay_has_no_figures(made: Path) -> None:
 
 
 def test_top_once(made: Path) -> None:
-    done = asked(made, "top", "--once", "--sort", "rebalances")
+    done = run_on(made, "top", "--once", "--sort", "rebalances")
     assert done.code == 0
     header, *rows = done.out.splitlines()
     assert header.split()[:6] == ["GROUP", "STATE", "MEMBERS", "LAG", "RECORDS/S", "REBALANCES/H"]
@@ -465,7 +465,7 @@ def test_advice_on_a_move_to_the_consumer_protocol_for_one_group_and_for_all(mad
         ["billing", "shipping"],
     )
     assert found["groups"][0]["no_saving"] == "Not played again, as asked."
-    done = asked(made, "advise", "--protocol", "consumer")
+    done = run_on(made, "advise", "--protocol", "consumer")
     assert (done.code, done.err) == (0, "")
     assert "billing: It can move while it works" in done.out
     assert "→ group.remote.assignor: range" in done.out
@@ -485,6 +485,6 @@ def test_advice_on_a_move_to_the_consumer_protocol_for_one_group_and_for_all(mad
     ],
 )
 def test_what_advice_on_a_move_does_not_take(made: Path, arguments: list[str], code: int, says: str) -> None:
-    done = asked(made, *arguments)
+    done = run_on(made, *arguments)
     assert (done.code, done.out) == (code, "")
     assert says in done.err

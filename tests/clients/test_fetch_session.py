@@ -16,13 +16,13 @@ from tests.support.consuming import Source, consumer, read_count, until
 
 KEY = 4_711
 A, B, C = Wanted(0, 1, 100), Wanted(5, 1, 100), Wanted(7, 2, 100)
-Asked = Mapping[TopicPartition, Wanted]
+Requested = Mapping[TopicPartition, Wanted]
 
 
-def asks(session: FetchSession, asked: Asked, version: int = 12) -> dict[str, Any]:
+def contents(session: FetchSession, requested: Requested, version: int = 12) -> dict[str, Any]:
     """The contents of the request, which can be written in that version."""
     request = FetchRequest()
-    session.fill(request, asked, version)
+    session.fill(request, requested, version)
     request.encode(version)
     return {
         "session": (request.session_id, request.session_epoch),
@@ -42,46 +42,46 @@ def asks(session: FetchSession, asked: Asked, version: int = 12) -> dict[str, An
     }
 
 
-def whole(asked: Asked, key: int = 0, epoch: int = 0) -> dict[str, Any]:
-    return {"session": (key, epoch), "asks": dict(asked), "forgets": []}
+def whole(requested: Requested, key: int = 0, epoch: int = 0) -> dict[str, Any]:
+    return {"session": (key, epoch), "asks": dict(requested), "forgets": []}
 
 
-def opened(asked: Asked) -> FetchSession:
+def opened(requested: Requested) -> FetchSession:
     session = FetchSession()
-    assert asks(session, asked) == whole(asked)
-    session.answered(asked, FetchResponse(session_id=KEY))
+    assert contents(session, requested) == whole(requested)
+    session.answered(requested, FetchResponse(session_id=KEY))
     return session
 
 
 def test_a_request_names_what_has_changed() -> None:
-    before: Asked = {("t", 0): A, ("t", 1): B, ("u", 0): A}
+    before: Requested = {("t", 0): A, ("t", 1): B, ("u", 0): A}
     session = opened(before)
     assert session.is_incremental
-    after: Asked = {("u", 0): A, ("t", 1): C, ("u", 1): B}
-    told = asks(session, after)
+    after: Requested = {("u", 0): A, ("t", 1): C, ("u", 1): B}
+    told = contents(session, after)
     assert told == {"session": (KEY, 1), "asks": {("t", 1): C, ("u", 1): B}, "forgets": [("t", 0)]}
-    assert asks(session, after) == told, "what is not answered has not been told"
+    assert contents(session, after) == told, "what is not answered has not been told"
     session.answered(after, FetchResponse(session_id=KEY))
-    assert asks(session, after) == {"session": (KEY, 2), "asks": {}, "forgets": []}
+    assert contents(session, after) == {"session": (KEY, 2), "asks": {}, "forgets": []}
 
 
 def test_without_a_session_every_request_is_whole() -> None:
     session = FetchSession()
     for _ in range(2):
-        assert asks(session, {("t", 0): A}) == whole({("t", 0): A})
+        assert contents(session, {("t", 0): A}) == whole({("t", 0): A})
         session.answered({("t", 0): A}, FetchResponse())
     never = FetchSession(offered=False)
-    assert asks(never, {("t", 0): A}) == whole({("t", 0): A}, epoch=-1)
-    assert asks(opened({("t", 1): A}), {("t", 0): A}, 6) == whole({("t", 0): A}, epoch=-1)
+    assert contents(never, {("t", 0): A}) == whole({("t", 0): A}, epoch=-1)
+    assert contents(opened({("t", 1): A}), {("t", 0): A}, 6) == whole({("t", 0): A}, epoch=-1)
 
 
 def test_a_session_that_the_broker_ends_is_over() -> None:
     session = opened({("t", 0): A})
     session.answered({("t", 0): A}, FetchResponse())
-    assert asks(session, {("t", 0): A}) == whole({("t", 0): A})
+    assert contents(session, {("t", 0): A}) == whole({("t", 0): A})
     session = opened({("t", 0): A})
     session.answered({}, FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND))
-    assert asks(session, {("t", 0): A}) == whole({("t", 0): A})
+    assert contents(session, {("t", 0): A}) == whole({("t", 0): A})
 
 
 def test_a_session_in_doubt_is_ended_by_the_next_request() -> None:
@@ -90,31 +90,31 @@ def test_a_session_in_doubt_is_ended_by_the_next_request() -> None:
     refused = opened({("t", 0): A})
     refused.answered({("t", 0): B}, FetchResponse(error_code=ErrorCode.INVALID_FETCH_SESSION_EPOCH))
     for session in (doubted, refused):
-        assert asks(session, {("t", 0): A}) == whole({("t", 0): A}, KEY)
+        assert contents(session, {("t", 0): A}) == whole({("t", 0): A}, KEY)
         session.answered({("t", 0): A}, FetchResponse(session_id=KEY + 1))
-        assert asks(session, {("t", 0): A})["session"] == (KEY + 1, 1)
+        assert contents(session, {("t", 0): A})["session"] == (KEY + 1, 1)
 
 
 def test_the_epoch_after_the_largest_is_1() -> None:
     session = opened({("t", 0): A})
     session._epoch = MAX_INT32
     session.answered({("t", 0): A}, FetchResponse(session_id=KEY))
-    assert asks(session, {("t", 0): A})["session"] == (KEY, 1)
+    assert contents(session, {("t", 0): A})["session"] == (KEY, 1)
 
 
 OLD, NEW = b"\1" * 16, b"\2" * 16
 
 
 def test_a_topic_that_was_made_again_is_another_one_by_id() -> None:
-    before: Asked = {("t", 0): A._replace(topic_id=OLD), ("t", 1): B._replace(topic_id=OLD)}
-    after: Asked = {("t", 0): A._replace(topic_id=NEW)}
+    before: Requested = {("t", 0): A._replace(topic_id=OLD), ("t", 1): B._replace(topic_id=OLD)}
+    after: Requested = {("t", 0): A._replace(topic_id=NEW)}
     by_id = opened(before)
     request = FetchRequest()
     by_id.fill(request, after, 13)
     assert [(one.topic_id, len(one.partitions)) for one in request.topics] == [(NEW, 1)]
     assert [(one.topic_id, one.partitions) for one in request.forgotten_topics_data] == [(OLD, [0, 1])]
     by_name = opened(before)
-    assert asks(by_name, after) == {"session": (KEY, 1), "asks": dict(after), "forgets": [("t", 1)]}
+    assert contents(by_name, after) == {"session": (KEY, 1), "asks": dict(after), "forgets": [("t", 1)]}
 
 
 def test_topics_without_ids_are_asked_for_by_name() -> None:

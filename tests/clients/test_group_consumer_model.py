@@ -44,7 +44,7 @@ class Model:
             assert batch.next_offset == first + len(batch)
             self.next[batch.topic_partition] = self.in_hand[batch.topic_partition] = batch.next_offset
 
-    def asks(self) -> None:
+    def processes(self) -> None:
         """The records in hand are processed."""
         self.processed |= self.in_hand
         self.in_hand.clear()
@@ -58,14 +58,14 @@ class Model:
             case "put":
                 self.source.put(place, chance.randint(1, 40), compression=chance.choice(list(Compression)))
             case "many":
-                self.asks()
+                self.processes()
                 self.delivered(await self.one.getmany(chance.randint(1, 60), chance.choice([0, 0.02])))
             case "one":
-                self.asks()
+                self.processes()
                 if (batch := await self.one.getone(0)) is not None:
                     self.delivered([batch])
             case "next":
-                self.asks()
+                self.processes()
                 asking = asyncio.create_task(self.one.getmany(20))
                 await asyncio.wait([asking], timeout=chance.choice([0, 0.01]))
                 asking.cancel()
@@ -83,7 +83,7 @@ class Model:
             case "commit":
                 await self.one.commit()
                 if not self.of_another_task:
-                    self.asks()
+                    self.processes()
                 committed = await self.one.committed()
                 assert {at: committed[at].offset for at in committed} == self.processed
             case "fault":
@@ -109,7 +109,7 @@ async def test_random_use(coordinator: Coordinator, seed: int) -> None:
         one.resume(*places(range(4)))
         async with asyncio.timeout(PATIENCE_S):
             while any(model.next[place] < count for place, count in source.counts.items()):
-                model.asks()
+                model.processes()
                 model.delivered(await one.getmany())
         await one.commit()
         assert {at: found.offset for at, found in (await one.committed()).items()} == model.next

@@ -46,7 +46,7 @@ class Ledger:
         self.passed: dict[TopicPartition, int] = {}
         self._hand: dict[TopicPartition, int] = {}
 
-    def asks(self) -> None:
+    def processes(self) -> None:
         """The next records are asked for: those in hand are processed."""
         self.passed |= self._hand
         self._hand = {}
@@ -95,7 +95,7 @@ def test_wherever_a_blocking_application_is_interrupted_no_record_is_lost(
     with sync_consumer(coordinator, auto_commit_interval_ms=5, value_deserializer=read) as one:
         one.wait_assigned(PATIENCE_S)
         while ledger.sink.total + len(refused) < TOTAL:
-            ledger.asks()
+            ledger.processes()
             limit = chance.choice((1, 3, 10, None))
             try:
                 with interrupts(chance, chance.choice((0.01, 0.03, 0.1)), "clients/consumer/sync.py"):
@@ -150,7 +150,7 @@ def test_signals_that_raise_lose_no_record(coordinator: Coordinator, source: Sou
         with sync_consumer(coordinator, auto_commit_interval_ms=5) as one:
             one.wait_assigned(PATIENCE_S)
             while ledger.sink.total < TOTAL:
-                ledger.asks()
+                ledger.processes()
                 batches: list[Batch] | None = None
                 try:
                     signal.setitimer(signal.ITIMER_REAL, chance.uniform(0.00001, 0.002))
@@ -181,7 +181,7 @@ def test_a_commit_of_another_thread_leaves_out_what_is_worked_on(
     ledger = Ledger()
     with sync_consumer(coordinator, auto_commit=False) as one:
         for _ in range(3):
-            ledger.asks()
+            ledger.processes()
             ledger.got(one.getmany(timeout_s=PATIENCE_S))
             other = threading.Thread(target=one.commit)
             other.start()
@@ -190,7 +190,7 @@ def test_a_commit_of_another_thread_leaves_out_what_is_worked_on(
             ledger.check(committed)
             assert {at: to for at, to in ledger.passed.items() if offset_of(committed, at) != to} == {}
         one.commit()
-        ledger.asks()
+        ledger.processes()
         assert {at: offset.offset for at, offset in one.committed().items() if offset.offset} == ledger.passed
 
 
@@ -210,7 +210,7 @@ async def test_a_commit_of_another_task_leaves_out_what_is_worked_on(
             await one.commit()
 
         for _ in range(3):
-            ledger.asks()
+            ledger.processes()
             if way == "wait_for":
                 ledger.got(await asyncio.wait_for(one.getmany(), PATIENCE_S))
                 await one.commit()
@@ -230,7 +230,7 @@ async def test_a_commit_of_another_task_leaves_out_what_is_worked_on(
             same_task = way == "wait_for" and sys.version_info >= (3, 12)
             ledger.check(await one.committed(), also_in_hand=same_task)
         if same_task:
-            ledger.asks()
+            ledger.processes()
         assert offsets_of(await one.committed()) == ledger.passed
 
 
@@ -240,21 +240,21 @@ async def test_offsets_left_out_of_a_commit_are_reported_once_and_can_be_named(
     ledger = Ledger()
     async with consumer(coordinator, auto_commit=False, max_poll_records=10) as one:
         for _ in range(2):
-            ledger.asks()
+            ledger.processes()
             batches = await asyncio.create_task(one.getmany(timeout_s=PATIENCE_S))
             ledger.got(batches)
             await one.commit()
             ledger.check(await one.committed())
         assert caplog.text.count("commit() leaves out the newest records") == 1
         await one.commit(batches)
-        ledger.asks()
+        ledger.processes()
         assert offsets_of(await one.committed()) == ledger.passed
         batch = await asyncio.create_task(anext(one))
         ledger.got([batch])
         done: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         one.commit_nowait(batch, on_done=done.set_result)
         assert await done is None
-        ledger.asks()
+        ledger.processes()
         assert offsets_of(await one.committed()) == ledger.passed
         await one.commit([])
         with pytest.raises(ValueError, match="offsets are"):

@@ -317,7 +317,7 @@ asyncio.run(main())
         await found.wait()
 
 
-async def said(found: asyncio.subprocess.Process, word: bytes) -> None:
+async def until_printed(found: asyncio.subprocess.Process, word: bytes) -> None:
     assert found.stdout is not None
     async with asyncio.timeout(PATIENCE_S):
         while (await found.stdout.readline()).strip() != word:
@@ -328,8 +328,8 @@ async def test_a_leader_that_does_not_answer_is_not_waited_for_beyond_the_bound(
     daemon: Daemon, group: str
 ) -> None:
     async with process(daemon, group) as slow:
-        await said(slow, b"computing")
-        await said(slow, b"assigned")
+        await until_printed(slow, b"computing")
+        await until_printed(slow, b"assigned")
         async with at(daemon, group, "client:greedy", assignor_user_data=b"2") as one:
             await shares([6], one)  # it leads: the other one failed
 
@@ -341,7 +341,7 @@ async def test_a_leader_that_dies_while_it_computes_has_a_successor(
     async with at(daemon, group, "client:greedy", assignor_user_data=b"0") as one:
         await shares([6], one)
         async with process(daemon, group) as leader:
-            await said(leader, b"computing")
+            await until_printed(leader, b"computing")
             leader.send_signal(number)
             await shares([6], one)
             async with at(daemon, group, "client:greedy", "c", assignor_user_data=b"3") as two:

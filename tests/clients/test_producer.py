@@ -315,7 +315,7 @@ async def test_the_partition_of_a_key_is_that_of_other_clients(coordinator: Coor
     for partitioner in ("murmur2_random", "consistent_random"):
         theirs: dict[bytes, int] = {}
 
-        def told(error: Any, message: Any, theirs: dict[bytes, int] = theirs) -> None:
+        def delivered(error: Any, message: Any, theirs: dict[bytes, int] = theirs) -> None:
             assert error is None
             theirs[message.key()] = message.partition()
 
@@ -323,7 +323,7 @@ async def test_the_partition_of_a_key_is_that_of_other_clients(coordinator: Coor
             {"bootstrap.servers": coordinator.bootstrap, "partitioner": partitioner}
         )
         for key in keys:
-            other.produce("many", b"", key=key, on_delivery=told)
+            other.produce("many", b"", key=key, on_delivery=delivered)
         await asyncio.to_thread(other.flush)
         places[partitioner] = theirs
     kafka_python = {key: (murmur2(key) & 0x7FFFFFFF) % 12 for key in keys}

@@ -39,15 +39,15 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
     return Certificates(tmp_path_factory.mktemp("certificates"))
 
 
-def asked(where: Coordinator) -> set[str]:
+def requested_apis(where: Coordinator) -> set[str]:
     """The APIs that clients asked for."""
     return {one.api for one in where.faults.seen()} - HANDSHAKE
 
 
 def apart(coordinator: Coordinator, log: Coordinator) -> None:
     """The records' cluster was asked for records only, the coordinators' for none."""
-    assert asked(log) <= RECORDS
-    assert not asked(coordinator) & RECORDS
+    assert requested_apis(log) <= RECORDS
+    assert not requested_apis(coordinator) & RECORDS
 
 
 async def test_a_consumer_reads_from_one_and_commits_to_the_other(
@@ -59,8 +59,10 @@ async def test_a_consumer_reads_from_one_and_commits_to_the_other(
         sink = await read_count(one, 400)
         await one.commit()
     sink.exactly(source)
-    assert {"Metadata", "Fetch"} <= asked(log)
-    assert {"FindCoordinator", "JoinGroup", "SyncGroup", "OffsetCommit", "OffsetFetch"} <= asked(coordinator)
+    assert {"Metadata", "Fetch"} <= requested_apis(log)
+    assert {"FindCoordinator", "JoinGroup", "SyncGroup", "OffsetCommit", "OffsetFetch"} <= requested_apis(
+        coordinator
+    )
     apart(coordinator, log)
     async with Admin(coordinator.bootstrap) as admin:
         committed = await admin.group_offsets("g")
@@ -114,8 +116,8 @@ async def test_the_leader_sees_topics_and_lags_where_the_records_are(
         consumer_member(log.bootstrap, "g", **options) as two,
     ):
         await until(lambda: shares(one, two) == [[("t", 0)], [("t", 1), ("t", 2), ("t", 3)]])
-    assert "OffsetFetch" in asked(coordinator)
-    assert "ListOffsets" in asked(log)
+    assert "OffsetFetch" in requested_apis(coordinator)
+    assert "ListOffsets" in requested_apis(log)
     apart(coordinator, log)
 
 
@@ -150,7 +152,7 @@ async def test_a_static_leader_that_comes_back_asks_for_its_group_where_it_is(
         await one.wait_assigned(PATIENCE_S)
     async with consumer_member(log.bootstrap, "g", ["t"], **options) as one:
         await one.wait_assigned(PATIENCE_S)
-        await until(lambda: "DescribeGroups" in asked(coordinator))
+        await until(lambda: "DescribeGroups" in requested_apis(coordinator))
         looks = len(log.faults.seen("Metadata"))
         await until(lambda: len(log.faults.seen("Metadata")) > looks)
     apart(coordinator, log)
@@ -175,8 +177,8 @@ async def test_the_admin_asks_each_for_its_own(coordinator: Coordinator, log: Co
         "OffsetDelete",
     }
     # Metadata tells the coordinators which nodes there are, to ask each for its groups.
-    assert asked(coordinator) == groups | {"Metadata"}
-    assert asked(log) == RECORDS - {"Fetch"} | {"CreateTopics"}
+    assert requested_apis(coordinator) == groups | {"Metadata"}
+    assert requested_apis(log) == RECORDS - {"Fetch"} | {"CreateTopics"}
 
 
 # ---- what is wrong is said with the address that it is wrong with ----

@@ -37,7 +37,7 @@ class Client:
         self.numbers = itertools.count(1)
         self.request = PushTelemetryRequest(instance_id, subscription_id(instance_id, INTERVAL_MS))
 
-    def asks(self, instance_id: bytes = AN_ID) -> int:
+    def subscribe(self, instance_id: bytes = AN_ID) -> int:
         """For its subscription: the error code."""
         request = GetTelemetrySubscriptionsRequest(instance_id)
         return self.telemetry.subscription(request, self.new_id, self.now_ms).error_code
@@ -57,7 +57,7 @@ class Client:
 
 def test_a_client_gets_an_id_that_is_nobodys_and_its_subscription() -> None:
     client = Client()
-    assert client.asks((2).to_bytes(16, "big")) == 0
+    assert client.subscribe((2).to_bytes(16, "big")) == 0
     answer = client.telemetry.subscription(GetTelemetrySubscriptionsRequest(), client.new_id, 0)
     assert answer.client_instance_id == (3).to_bytes(16, "big"), "1 is reserved, 2 somebody's"
     assert answer.subscription_id == subscription_id(answer.client_instance_id, INTERVAL_MS)
@@ -113,7 +113,7 @@ def test_checks_come_in_kafkas_order() -> None:
 
 def test_pushes_come_an_interval_apart_but_for_the_first_and_the_last() -> None:
     client = Client()
-    assert client.asks() == 0
+    assert client.subscribe() == 0
     client.now_ms = 1
     assert client.pushes() == 0, "clients spread their first pushes"
     client.now_ms = INTERVAL_MS
@@ -127,30 +127,30 @@ def test_pushes_come_an_interval_apart_but_for_the_first_and_the_last() -> None:
 def test_a_push_in_the_millisecond_of_the_subscription_is_the_first_one() -> None:
     """As of Kafka's ClientMetricsInstance, whose times are in milliseconds, too."""
     client = Client()
-    assert client.asks() == 0
+    assert client.subscribe() == 0
     assert client.pushes() == 0
     assert client.pushes() == ErrorCode.THROTTLING_QUOTA_EXCEEDED
 
 
 def test_a_subscription_is_asked_for_an_interval_after_the_last_request() -> None:
     client = Client()
-    assert client.asks() == 0
-    assert client.asks() == ErrorCode.THROTTLING_QUOTA_EXCEEDED
+    assert client.subscribe() == 0
+    assert client.subscribe() == ErrorCode.THROTTLING_QUOTA_EXCEEDED
     client.now_ms = 900
     assert client.pushes() == 0
     client.now_ms = 1_800
-    assert client.asks() == ErrorCode.THROTTLING_QUOTA_EXCEEDED
+    assert client.subscribe() == ErrorCode.THROTTLING_QUOTA_EXCEEDED
     client.now_ms = 1_900
-    assert client.asks() == 0
+    assert client.subscribe() == 0
 
 
 @pytest.mark.parametrize("wrong", [{"subscription_id": 1}, {"compression_type": 9}])
 def test_a_client_that_does_not_know_its_subscription_may_ask_at_once(wrong: dict[str, int]) -> None:
     client = Client()
-    assert client.asks() == 0
+    assert client.subscribe() == 0
     assert client.pushes(**wrong) != 0
-    assert client.asks() == 0
-    assert client.asks() == ErrorCode.THROTTLING_QUOTA_EXCEEDED
+    assert client.subscribe() == 0
+    assert client.subscribe() == ErrorCode.THROTTLING_QUOTA_EXCEEDED
 
 
 @pytest.mark.parametrize("codec", list(Compression))

@@ -100,18 +100,18 @@ class Team:
         """Of each the newest line that begins so."""
         return [script.newest(start) for script in self.scripts]
 
-    def said(self, verb: str) -> set[str]:
+    def printed(self, verb: str) -> set[str]:
         """The arguments of all output lines that begin with `verb`."""
         return {
             line.split()[1] for script in self.scripts for line in script.lines if line.startswith(f"{verb} ")
         }
 
-    async def until_said(self, verb: str, arguments: set[str]) -> None:
+    async def until_printed(self, verb: str, arguments: set[str]) -> None:
         """Wait until they have printed a line with that verb for each of these, and for no other."""
         try:
-            await self.until(lambda: self.said(verb) == arguments)
+            await self.until(lambda: self.printed(verb) == arguments)
         except AssertionError:
-            missing, more = sorted(arguments - self.said(verb)), sorted(self.said(verb) - arguments)
+            missing, more = sorted(arguments - self.printed(verb)), sorted(self.printed(verb) - arguments)
             other = [[line for line in one.lines if not line.startswith(verb)] for one in self.scripts]
             text = f"{len(missing)} missing: {missing[:5]} to {missing[-5:]}; too many: {more[:5]}; {other}"
             raise AssertionError(text) from None
@@ -183,12 +183,12 @@ async def test_a_weighted_group(coordinator: Coordinator, tmp_path: Path) -> Non
     async with running(tmp_path, "weighted_group", *given) as team:
         shares = ["cores 3: 6 partitions", "cores 2: 4 partitions", "cores 1: 2 partitions"]
         await team.until(lambda: team.newest("cores ") == shares)
-        await team.until_said("rendered", todo)
+        await team.until_printed("rendered", todo)
         await team.scripts[0].kill()
         todo |= produce(coordinator, "frames", dict.fromkeys(range(12), 5), "late")
         left = ["cores 2: 8 partitions", "cores 1: 4 partitions"]
         await team.until(lambda: team.newest("cores ")[1:] == left)
-        await team.until_said("rendered", todo)
+        await team.until_printed("rendered", todo)
 
 
 async def test_a_leader_that_assigns_by_lag(coordinator: Coordinator, tmp_path: Path) -> None:
@@ -203,7 +203,7 @@ async def test_a_leader_that_assigns_by_lag(coordinator: Coordinator, tmp_path: 
         (other,) = [script for script in team.scripts if script is not victim]
         await victim.kill()
         await team.until(lambda: other.newest("partitions ") == "partitions [0, 1, 2, 3, 4, 5]")
-        await team.until_said("handled", todo)
+        await team.until_printed("handled", todo)
         async with Admin(coordinator.bootstrap) as admin, asyncio.timeout(PATIENCE_S):
             while {one.lag for one in await admin.lag("uploading")} != {0}:  # noqa: ASYNC110
                 await asyncio.sleep(0.05)

@@ -41,7 +41,7 @@ async def until(watcher: Watcher, found: Callable[[], T | None]) -> T:
                 return one
 
 
-async def said(*arguments: str) -> Any:
+async def printed_json(*arguments: str) -> Any:
     """The JSON that a command prints."""
     command = [sys.executable, "-m", "ringleader", *arguments]
     done = await asyncio.to_thread(
@@ -118,14 +118,16 @@ async def test_what_librdkafka_tells_stands_in_the_history(daemon: Daemon, tmp_p
             assert "of its time in poll()" in event.text
             await watcher.caught_up(PATIENCE_S)
             asked = ("groups", "describe", "billing", "--history", str(watcher.path), "--json")
-            shown = await said(*asked, "--bootstrap-server", daemon.bootstrap)
+            shown = await printed_json(*asked, "--bootstrap-server", daemon.bootstrap)
             [member] = shown["members"]
             assert member["member"] == member_id
             assert member["told"].startswith("teller@127.0.0.1 told of itself: ")
             assert member["told_ms"] >= event.at_ms
-            known = await said("explain", "billing", "teller", "--history", str(watcher.path), "--json")
+            known = await printed_json(
+                "explain", "billing", "teller", "--history", str(watcher.path), "--json"
+            )
             assert known["told"][0]["text"].startswith("teller@127.0.0.1 told of itself: ")
-            owned = await said("owners", "orders:0", "--history", str(watcher.path), "--json")
+            owned = await printed_json("owners", "orders:0", "--history", str(watcher.path), "--json")
             assert owned["owners"][0]["told"].startswith("teller@127.0.0.1 told of itself: ")
     finally:
         await asyncio.to_thread(consumer.close)

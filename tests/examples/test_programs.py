@@ -93,7 +93,7 @@ def coordinator() -> Iterator[Coordinator]:
         yield found
 
 
-async def asked(url: str) -> Any:
+async def fetched_json(url: str) -> Any:
     def ask() -> Any:
         with urllib.request.urlopen(url, timeout=PATIENCE_S) as answer:
             return json.load(answer)
@@ -103,7 +103,7 @@ async def asked(url: str) -> Any:
 
 async def until_it_answers(url: str, wanted: object) -> None:
     async with asyncio.timeout(PATIENCE_S):
-        while await asked(url) != wanted:  # noqa: ASYNC110 (another process counts)
+        while await fetched_json(url) != wanted:  # noqa: ASYNC110 (another process counts)
             await asyncio.sleep(0.05)
 
 
@@ -122,7 +122,7 @@ async def test_a_web_application_reads_while_it_answers(coordinator: Coordinator
         await program.until(lambda lines: any(ADDRESS.search(line) for line in lines))
         url = address(program)
         await until_it_answers(f"{url}/totals", {"ada": 2, "bob": 1})
-        assert await asked(f"{url}/health") == {"reading": True}
+        assert await fetched_json(f"{url}/health") == {"reading": True}
         assert await program.end(signal.SIGINT) in (0, -signal.SIGINT), program.lines
     assert not [line for line in program.lines if "Traceback" in line]
     counts = await committed(coordinator, "totals")

@@ -44,7 +44,7 @@ def options(coordinator: Coordinator, log: Coordinator, **more: str) -> dict[str
     return GIVEN | given | {"startingOffsets": "earliest"} | more
 
 
-def asked(where: Coordinator) -> set[str]:
+def requested_apis(where: Coordinator) -> set[str]:
     return {one.api for one in where.faults.seen()}
 
 
@@ -74,9 +74,9 @@ def test_a_query_commits_to_the_one_and_reads_from_the_other(
     finally:
         query.stop()
     assert sorted(read) == [(partition, number) for partition in (0, 1) for number in range(50)]
-    assert asked(log) <= RECORDS
-    assert {"JoinGroup", "OffsetCommit", "DescribeGroups"} <= asked(coordinator)
-    assert not asked(coordinator) & {"Fetch", "ListOffsets"}
+    assert requested_apis(log) <= RECORDS
+    assert {"JoinGroup", "OffsetCommit", "DescribeGroups"} <= requested_apis(coordinator)
+    assert not requested_apis(coordinator) & {"Fetch", "ListOffsets"}
     assert committed(coordinator) == {0: 50, 1: 50}
 
 
@@ -92,7 +92,7 @@ def test_assigned_partitions_are_committed_where_the_group_is(
     finally:
         reader.stop()
     assert committed(coordinator) == {1: 50}
-    assert asked(log) <= RECORDS
+    assert requested_apis(log) <= RECORDS
 
 
 def test_a_batch_read_begins_and_commits_where_the_group_is(
@@ -110,8 +110,8 @@ def test_a_batch_read_begins_and_commits_where_the_group_is(
         for partition, offset in zip(arrow["partition"].to_pylist(), arrow["offset"].to_pylist(), strict=True)
     ]
     assert rows == [(0, 50)]
-    assert asked(log) <= RECORDS
-    assert not asked(coordinator) & (RECORDS - {"ApiVersions"})
+    assert requested_apis(log) <= RECORDS
+    assert not requested_apis(coordinator) & (RECORDS - {"ApiVersions"})
     assert committed(coordinator) == {0: 50, 1: 50}
 
 

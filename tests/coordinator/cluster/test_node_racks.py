@@ -18,7 +18,7 @@ from tests.support.served import until
 Racks = dict[int, str | None]
 
 
-async def told(node: ClusterNode) -> Racks:
+async def racks_of(node: ClusterNode) -> Racks:
     """By Metadata, and by DescribeCluster alike."""
     async with Cluster(f"127.0.0.1:{node.port}") as cluster:
         metadata = await cluster.send(None, plain(MetadataRequest(topics=[])))
@@ -34,7 +34,7 @@ async def test_clients_are_told_the_rack_of_every_node(nodes: Nodes) -> None:
     await nodes.start(3)
     for node in nodes.by_id.values():
         await until(lambda: node.map is not None and len(node.map.nodes) == 3)  # noqa: B023
-        assert await told(node) == {1: "a", 2: "b", 3: None}
+        assert await racks_of(node) == {1: "a", 2: "b", 3: None}
 
 
 @pytest.mark.parametrize(
@@ -69,4 +69,4 @@ async def test_no_rack_is_told_while_a_node_of_an_older_version_is_there(nodes: 
     assert node.map is not None
     older = node.map.nodes[0]._replace(node_id=2, rack=None)
     node._follow(replace(node.map, nodes=(*node.map.nodes, older)))
-    assert await told(node) == {1: None, 2: None}
+    assert await racks_of(node) == {1: None, 2: None}

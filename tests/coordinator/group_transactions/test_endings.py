@@ -85,8 +85,8 @@ class Truth:
         else:
             self.open.setdefault(producer, {})[place] = (position, offset)
 
-    def said(self) -> tuple[Any, Any]:
-        """As `Owner.said`."""
+    def contents(self) -> tuple[Any, Any]:
+        """As `Owner.contents`."""
         return (
             {place: offset for place, (_, offset) in self.committed.items()},
             {
@@ -157,7 +157,7 @@ class Owner:
             self.shard.durable(append.position, 0)
         return [*outbox.answers, *self.shard.drain().answers]
 
-    def said(self) -> tuple[Any, Any]:
+    def contents(self) -> tuple[Any, Any]:
         """The committed offsets, and the open transactions."""
         groups = self.shard._groups
         committed = {
@@ -286,7 +286,7 @@ class Run:
         for length in range(self.cleaned_to, len(self.log) + 1):
             truth = self.truth(length)
             heir = Owner(self.compacted(length))
-            assert heir.said() == truth.said(), f"of {length} entries"
+            assert heir.contents() == truth.contents(), f"of {length} entries"
             # An open transaction still has its place in the order.
             still = list(truth.open)
             self.rng.shuffle(still)
@@ -294,7 +294,7 @@ class Run:
                 one = Marker(producer, self.rng.random() < 0.7)
                 truth.take(length + position, one)
                 heir.end(one)
-            assert heir.said() == truth.said(), f"at the end of all, from {length} entries"
+            assert heir.contents() == truth.contents(), f"at the end of all, from {length} entries"
             assert not [group_id for group_id, group in heir.shard._groups.items() if group.later]
 
     def truth(self, length: int) -> Truth:
@@ -321,8 +321,8 @@ def test_an_offset_survives_an_owner_that_dies_between_the_effects_of_two_marker
         owner.handle(_request(producer, "g", {0: offset}))
     log += [Marker(1, True), Marker(2, True)]
     owner.end(Marker(1, True))
-    assert owner.said() == ({("g", 0): 100}, {(2, ("g", 0)): 200})
-    assert Owner([*log]).said() == ({("g", 0): 200}, {})
+    assert owner.contents() == ({("g", 0): 100}, {(2, ("g", 0)): 200})
+    assert Owner([*log]).contents() == ({("g", 0): 200}, {})
 
 
 def test_an_offset_survives_an_owner_that_dies_between_two_groups_of_one_transaction() -> None:
@@ -333,15 +333,15 @@ def test_an_offset_survives_an_owner_that_dies_between_two_groups_of_one_transac
     log.append(Marker(1, True))
     before = len(log)
     owner.end(Marker(1, True))
-    of_first = next(length for length in range(before, len(log)) if Owner(log[:length]).said()[1] == {})
-    assert {Owner(log[:length]).said()[0].get(("h", 0)) for length in range(of_first, len(log))} == {2}
+    of_first = next(length for length in range(before, len(log)) if Owner(log[:length]).contents()[1] == {})
+    assert {Owner(log[:length]).contents()[0].get(("h", 0)) for length in range(of_first, len(log))} == {2}
 
 
 def test_an_offset_survives_that_the_next_transaction_of_its_producer_was_aborted() -> None:
     log: list[Entry] = []
     Owner(log).handle(_request(1, "g", {0: 100}))
     log += [Marker(1, True), Marker(1, False)]
-    assert Owner(log).said() == ({("g", 0): 100}, {})
+    assert Owner(log).contents() == ({("g", 0): 100}, {})
 
 
 def test_a_producer_begins_nothing_new_before_the_last_step_of_an_end() -> None:
@@ -355,13 +355,13 @@ def test_a_producer_begins_nothing_new_before_the_last_step_of_an_end() -> None:
         owner.handle(_request(1, "g", {number: 100}))
     ended = []
     for _ in owner.steps(Marker(1, True)):
-        ended.append(len(owner.said()[0]))
+        ended.append(len(owner.contents()[0]))
         if ended[-1] < 20:
             assert (code(1), code(2)) == (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.NONE)
     assert len(ended) > 2
     assert ended[-1] == 20
     assert code(1) == ErrorCode.NONE
-    assert owner.said()[0] == {("g", number): 100 for number in range(20)}
+    assert owner.contents()[0] == {("g", number): 100 for number in range(20)}
 
 
 def test_an_end_that_is_larger_than_an_append_may_be_is_cut_where_it_does_no_harm() -> None:
@@ -376,4 +376,4 @@ def test_an_end_that_is_larger_than_an_append_may_be_is_cut_where_it_does_no_har
     for length in range(before, len(log) + 1):
         heir = Owner(log[:length])
         heir.end(Marker(2, True))
-        assert heir.said()[0] == {("g", 0): 200, ("g", 1): 200}
+        assert heir.contents()[0] == {("g", 0): 200, ("g", 1): 200}

@@ -54,22 +54,22 @@ class RegexDesk(Desk):
     def create(self, name: str) -> None:
         self.topics.put(Topic(name, name.encode().ljust(16), 1))
 
-    def asked(self) -> list[PatternsAsked]:
+    def requests(self) -> list[PatternsAsked]:
         """The questions since the last call."""
         found = [one for one in self.events if isinstance(one, PatternsAsked)]
         self.events = [one for one in self.events if not isinstance(one, PatternsAsked)]
         return found
 
-    def tell(self, asked: PatternsAsked, found: dict[str, Regex] | None = None) -> None:
+    def tell(self, request: PatternsAsked, found: dict[str, Regex] | None = None) -> None:
         if found is None:
-            found = whole(answer(asked, self.topics, self.sight))
-        self.shard.resolved(asked.group_id, asked.number, found, self.now_ms)
+            found = whole(answer(request, self.topics, self.sight))
+        self.shard.resolved(request.group_id, request.number, found, self.now_ms)
         self._settle()
 
     def resolve(self) -> None:
         """Answer the one question that there is."""
-        [asked] = self.asked()
-        self.tell(asked)
+        [request] = self.requests()
+        self.tell(request)
 
     def subscribes(
         self, member: str, pattern: str | None = "orders.*", *names: str, **more: Any
@@ -122,9 +122,9 @@ def desk() -> RegexDesk:
 def test_the_topics_come_with_the_answer(desk: RegexDesk) -> None:
     joined = desk.subscribes("a")
     assert (joined.error_code, joined.member_epoch, joined.assignment.topic_partitions) == (0, 1, [])  # type: ignore[union-attr]
-    [asked] = desk.asked()
-    assert asked.readers == {Reader("orders.*", ""): frozenset({"/127.0.0.1"})}
-    desk.tell(asked)
+    [request] = desk.requests()
+    assert request.readers == {Reader("orders.*", ""): frozenset({"/127.0.0.1"})}
+    desk.tell(request)
     assert desk.described().group_epoch == 2
     assert desk.reads("a") == {"orders", "orders-eu"}
     [member] = desk.described().members
@@ -154,7 +154,7 @@ def test_a_known_expression_counts_at_once(desk: RegexDesk) -> None:
     desk.resolve()
     desk.subscribes("b")
     assert desk.described().group_epoch == 3
-    assert not desk.asked()
+    assert not desk.requests()
 
 
 @pytest.mark.parametrize("pattern", ["(", "a**", "x" * 3_000])
@@ -163,7 +163,7 @@ def test_one_that_is_none_changes_nothing(desk: RegexDesk, pattern: str) -> None
     assert refused.error_code == ErrorCode.INVALID_REGULAR_EXPRESSION
     assert (refused.error_message or "").startswith("SubscribedTopicRegex `")
     assert not desk.log
-    assert not desk.asked()
+    assert not desk.requests()
 
 
 def test_a_group_has_so_many_expressions(desk: RegexDesk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -179,19 +179,19 @@ def test_a_group_has_so_many_expressions(desk: RegexDesk, monkeypatch: pytest.Mo
 
 def test_one_question_at_a_time(desk: RegexDesk) -> None:
     desk.subscribes("a")
-    [asked] = desk.asked()
+    [request] = desk.requests()
     desk.subscribes("b", "pay.*")
     desk.wait(LEAST_MS + 1)
     desk.lives("a")
-    assert not desk.asked()
-    desk.tell(asked)  # of one of two
+    assert not desk.requests()
+    desk.tell(request)  # of one of two
     desk.wait(LEAST_MS)
     desk.lives("a")
-    assert not desk.asked()
+    assert not desk.requests()
     desk.wait(1)
     desk.lives("a")
-    [asked] = desk.asked()
-    assert {one.pattern for one in asked.readers} == {"orders.*", "pay.*"}
+    [request] = desk.requests()
+    assert {one.pattern for one in request.readers} == {"orders.*", "pay.*"}
 
 
 def test_a_new_topic_is_found(desk: RegexDesk) -> None:
@@ -200,7 +200,7 @@ def test_a_new_topic_is_found(desk: RegexDesk) -> None:
     assert desk.reads("a") == {"orders", "orders-eu"}
     desk.wait(LEAST_MS + 1)
     desk.lives("a")
-    assert not desk.asked()  # nothing is new
+    assert not desk.requests()  # nothing is new
     desk.create("orders-us")
     desk.lives("a")
     desk.resolve()
@@ -219,10 +219,10 @@ def test_a_new_topic_waits_for_ten_seconds(desk: RegexDesk) -> None:
     desk.create("orders-us")
     desk.wait(LEAST_MS)
     desk.lives("a")
-    assert not desk.asked()
+    assert not desk.requests()
     desk.wait(1)
     desk.lives("a")
-    assert len(desk.asked()) == 1
+    assert len(desk.requests()) == 1
 
 
 def test_a_topic_that_goes_is_no_reason_to_ask(desk: RegexDesk) -> None:
@@ -232,7 +232,7 @@ def test_a_topic_that_goes_is_no_reason_to_ask(desk: RegexDesk) -> None:
     desk.topics.remove("orders-eu")
     desk.wait(LEAST_MS + 1)
     assert desk.reads("a") == {"orders"}
-    assert not desk.asked()
+    assert not desk.requests()
 
 
 def test_all_is_resolved_again_after_ten_minutes(desk: RegexDesk) -> None:
@@ -242,7 +242,7 @@ def test_all_is_resolved_again_after_ten_minutes(desk: RegexDesk) -> None:
     for _ in range(REFRESH_MS // 20_000):
         desk.wait(20_000)
         desk.lives("a")
-    assert not desk.asked()
+    assert not desk.requests()
     desk.wait(1)
     desk.lives("a")
     desk.resolve()
@@ -251,10 +251,10 @@ def test_all_is_resolved_again_after_ten_minutes(desk: RegexDesk) -> None:
 
 def test_an_answer_of_no_use_is_asked_for_again(desk: RegexDesk) -> None:
     desk.subscribes("a")
-    [asked] = desk.asked()
-    desk.tell(asked, {})
+    [request] = desk.requests()
+    desk.tell(request, {})
     desk.lives("a")
-    assert not desk.asked()
+    assert not desk.requests()
     desk.wait(LEAST_MS + 1)
     desk.lives("a")
     desk.resolve()
@@ -267,8 +267,8 @@ def test_an_expression_whose_answer_was_of_no_use_is_asked_for_again_beside_othe
     desk.resolve()
     desk.wait(LEAST_MS + 1)
     desk.subscribes("b", "pay.*")
-    [asked] = desk.asked()
-    desk.tell(asked, {})
+    [request] = desk.requests()
+    desk.tell(request, {})
     desk.wait(LEAST_MS + 1)
     desk.lives("a")
     desk.resolve()
@@ -291,11 +291,11 @@ def test_topics_of_a_former_expression_go_to_others_though_the_new_one_matches_n
 
 def test_an_answer_that_never_comes_is_waited_for_so_long(desk: RegexDesk) -> None:
     desk.subscribes("a")
-    [lost] = desk.asked()
+    [lost] = desk.requests()
     for _ in range(REFRESH_MS // 20_000):
         desk.lives("a")
         desk.wait(20_000)
-    assert not desk.asked()
+    assert not desk.requests()
     desk.lives("a")
     desk.resolve()
     start = len(desk.log)
@@ -305,12 +305,12 @@ def test_an_answer_that_never_comes_is_waited_for_so_long(desk: RegexDesk) -> No
 
 def test_answers_to_nobody_change_nothing(desk: RegexDesk) -> None:
     desk.subscribes("a")
-    [asked] = desk.asked()
-    desk.tell(asked._replace(group_id="none"))
-    desk.tell(asked._replace(number=7))
+    [request] = desk.requests()
+    desk.tell(request._replace(group_id="none"))
+    desk.tell(request._replace(number=7))
     assert desk.written(records.REGEX) == 0
     desk.says("a", -1)
-    desk.tell(asked)
+    desk.tell(request)
     assert desk.written(records.REGEX) == 0
 
 
@@ -323,7 +323,7 @@ def test_what_nobody_asks_for_is_deleted(desk: RegexDesk) -> None:
     desk.lives("a", subscribed_topic_regex="pay.*")
     assert desk.log[-1][1] is not None
     assert (records.key(records.REGEX, "g", "orders.*"), None) in desk.log
-    assert not desk.asked()  # ten seconds have to pass, by what was known when the heartbeat came
+    assert not desk.requests()  # ten seconds have to pass, by what was known when the heartbeat came
     desk.lives("a")
     desk.resolve()
     assert desk.reads("a") == {"payments"}
@@ -345,7 +345,7 @@ def test_each_principal_has_the_topics_that_it_sees(desk: RegexDesk) -> None:
     desk.resolve()
     desk.subscribes("b", principal=BOB)
     assert desk.described().group_epoch == 2  # resolved for another one only
-    assert not desk.asked()
+    assert not desk.requests()
     desk.wait(LEAST_MS + 1)
     desk.lives("b", principal=BOB)
     desk.resolve()
@@ -418,7 +418,7 @@ def test_all_is_known_after_a_restart(desk: RegexDesk) -> None:
         "b": {"payments"},
     }
     desk.lives("a")
-    assert not desk.asked()
+    assert not desk.requests()
     desk.wait(LEAST_MS + 1)  # what was created meanwhile is not known to be old
     desk.lives("a")
     desk.resolve()
@@ -427,7 +427,7 @@ def test_all_is_known_after_a_restart(desk: RegexDesk) -> None:
 
 def test_a_restart_before_the_answer_asks_again(desk: RegexDesk) -> None:
     desk.subscribes("a")
-    [lost] = desk.asked()
+    [lost] = desk.requests()
     desk.restart()
     desk.tell(lost)
     assert desk.written(records.REGEX) == 0
@@ -452,7 +452,7 @@ def test_a_record_that_is_too_large_is_not_written() -> None:
     [told] = [one.text for one in desk.events if isinstance(one, Notice)]
     assert "more than group.max.record.bytes" in told
     desk.lives("a")
-    assert not desk.asked()
+    assert not desk.requests()
 
 
 def test_a_group_has_so_many_topics(desk: RegexDesk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -482,9 +482,9 @@ def test_topics_need_memory() -> None:
 
 def test_a_full_store_takes_no_answer(desk: RegexDesk) -> None:
     desk.subscribes("a")
-    [asked] = desk.asked()
+    [request] = desk.requests()
     desk.shard.set_full(True, desk.now_ms)
-    desk.tell(asked)
+    desk.tell(request)
     assert desk.written(records.REGEX) == 0
     desk.shard.set_full(False, desk.now_ms)
     desk.wait(LEAST_MS + 1)

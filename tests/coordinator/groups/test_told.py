@@ -22,19 +22,19 @@ def played(*lines: str) -> Script:
     return script
 
 
-def told(script: Script, kind: type[T]) -> list[T]:
+def events_of(script: Script, kind: type[T]) -> list[T]:
     """All of a kind."""
     return [event for event in script.events if isinstance(event, kind)]
 
 
 def incidents(script: Script, kind: IncidentKind) -> list[Incident]:
     """All of a kind."""
-    return [one for one in told(script, Incident) if one.kind is kind]
+    return [one for one in events_of(script, Incident) if one.kind is kind]
 
 
 def test_a_member_that_joins_again_as_somebody_else_is_told_under_its_new_name() -> None:
     script = played("join a v=3 as=ann; tick 3s; sync a", "join a as=bob; sync a")
-    first, second = told(script, JournalEntry)
+    first, second = events_of(script, JournalEntry)
     assert [one.principal for one in first.members] == ["User:ann"]
     assert [one.principal for one in second.members] == ["User:bob"]
 
@@ -42,7 +42,7 @@ def test_a_member_that_joins_again_as_somebody_else_is_told_under_its_new_name()
 def test_a_static_member_is_told_under_the_name_of_the_process_that_has_its_place() -> None:
     script = played("join a instance=i1 as=ann; tick 3s; sync a", "join a2 instance=i1 as=bob")
     script.play("leave a2")
-    assert told(script, JournalEntry)[-1].gone["i1-2"].principal == "User:bob"
+    assert events_of(script, JournalEntry)[-1].gone["i1-2"].principal == "User:bob"
 
 
 def test_when_the_former_process_of_a_static_member_was_heard_of_is_reported() -> None:
@@ -64,7 +64,7 @@ def test_deleted_offsets_are_told_when_that_is_in_the_log() -> None:
 
 def test_the_time_to_the_first_commit_counts_from_the_assignment() -> None:
     script = played("join a v=3; tick 3s; tick 2s; sync a; tick 1s; commit a t/0@5")
-    [first] = told(script, FirstCommit)
+    [first] = events_of(script, FirstCommit)
     assert (first.after_ms, first.at_ms) == (1_000, WALL_START_MS + 6_000)
 
 

@@ -335,12 +335,12 @@ async def test_each_refusal_counts_once_whatever_was_told_before(monkeypatch: py
 
     append = topics.append_durably
 
-    async def told(topic: str, partition: int, batch: bytes) -> None:
+    async def counting_append(topic: str, partition: int, batch: bytes) -> None:
         await append(topic, partition, batch)
         if total() >= 3:
             counted.set()
 
-    topics.append_durably = told  # type: ignore[method-assign]
+    topics.append_durably = counting_append  # type: ignore[method-assign]
     refused = Incident("g", IncidentKind.JOIN_REFUSED, 5, client_id="c", error=ErrorCode.UNKNOWN_MEMBER_ID)
     writer = JournalWriter(lambda: 1, get_log())
     writer.start(topics)

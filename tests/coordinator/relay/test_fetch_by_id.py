@@ -39,7 +39,7 @@ def ask(*partitions: int, topic: bytes = ORDERS, offset: int = 0, wait_ms: int =
     )
 
 
-def told(answer: FetchResponse) -> dict[tuple[bytes, int], tuple[int, bytes]]:
+def outcomes(answer: FetchResponse) -> dict[tuple[bytes, int], tuple[int, bytes]]:
     """By id and partition: error code and records."""
     assert answer.node_endpoints == []
     return {
@@ -76,11 +76,11 @@ def one_node(newest: int = 18) -> AbstractAsyncContextManager[tuple[TwoBrokers, 
 @pytest.mark.parametrize("version", range(13, 19))
 async def test_brokers_are_asked_by_id(version: int) -> None:
     async with one_node() as (cluster, _, client):
-        assert told(await client.call(ask(0, 2), version)) == {
+        assert outcomes(await client.call(ask(0, 2), version)) == {
             (ORDERS, 0): (0, b"r"),
             (ORDERS, 2): (0, b"r"),
         }
-        assert told(await client.call(ask(0, 1), version)) == {
+        assert outcomes(await client.call(ask(0, 1), version)) == {
             (ORDERS, 0): (0, b"r"),
             (ORDERS, 1): (0, b"r"),
         }
@@ -103,7 +103,7 @@ async def test_ids_that_no_topic_has() -> None:
     async with one_node() as (cluster, _, client):
         request = ask(0)
         request.topics += ask(0, topic=STRANGE).topics + ask(0, 1, 0, topic=ZERO_UUID).topics
-        assert told(await client.call(request, 13)) == {
+        assert outcomes(await client.call(request, 13)) == {
             (ORDERS, 0): (0, b"r"),
             (STRANGE, 0): (UNKNOWN, b""),
             (ZERO_UUID, 0): (UNKNOWN, b""),
@@ -112,7 +112,7 @@ async def test_ids_that_no_topic_has() -> None:
         request = ask(0, topic=STRANGE)
         request.topics += ask(0, topic=STRANGE).topics
         answer = await client.call(request, 13)
-        assert told(answer) == {(STRANGE, 0): (UNKNOWN, b"")}
+        assert outcomes(answer) == {(STRANGE, 0): (UNKNOWN, b"")}
         assert [len(one.partitions) for one in answer.responses] == [1]
         assert all(one.topics[0].topic_id == ORDERS for one, _ in cluster.requests_of(FetchRequest))
 
@@ -123,11 +123,11 @@ async def test_a_topic_that_was_made_again_is_another_one() -> None:
         cluster.ids["orders"] = STRANGE
         cluster.on(1, lambda request, *_: answered(request, UNKNOWN))
         # The node knows nothing of it yet: the broker says so, and then it does.
-        assert told(await client.call(ask(0), 13)) == {(ORDERS, 0): (UNKNOWN, b"")}
+        assert outcomes(await client.call(ask(0), 13)) == {(ORDERS, 0): (UNKNOWN, b"")}
         cluster.on(1, lambda request, *_: answered(request))
-        assert told(await client.call(ask(0, topic=STRANGE), 13)) == {(STRANGE, 0): (0, b"r")}
+        assert outcomes(await client.call(ask(0, topic=STRANGE), 13)) == {(STRANGE, 0): (0, b"r")}
         before = len(cluster.requests_of(FetchRequest))
-        assert told(await client.call(ask(0), 13)) == {(ORDERS, 0): (UNKNOWN, b"")}
+        assert outcomes(await client.call(ask(0), 13)) == {(ORDERS, 0): (UNKNOWN, b"")}
         assert len(cluster.requests_of(FetchRequest)) == before
 
 
@@ -135,7 +135,7 @@ async def test_a_broker_that_cannot_be_asked_about_ids() -> None:
     async with one_node() as (cluster, _, client):
         await client.call(ask(0), 13)
         await cluster.go_away()
-        found = told(await client.call(ask(0, topic=STRANGE), 13))
+        found = outcomes(await client.call(ask(0, topic=STRANGE), 13))
         assert found == {(STRANGE, 0): (ErrorCode.NOT_LEADER_OR_FOLLOWER, b"")}
 
 
@@ -155,7 +155,7 @@ async def test_only_a_leader_says_that_an_offset_is_out_of_range(confirms: Any, 
             return answered(request, OUT_OF_RANGE) if version > 10 else confirms(request)
 
         cluster.on(1, by_version)
-        assert told(await client.call(ask(0, offset=9), 13)) == {(ORDERS, 0): (code, b"")}
+        assert outcomes(await client.call(ask(0, offset=9), 13)) == {(ORDERS, 0): (code, b"")}
         assert [version for _, version in cluster.requests_of(FetchRequest)] == [13, 10]
 
 

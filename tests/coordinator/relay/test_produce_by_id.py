@@ -36,7 +36,7 @@ def ask(
     return ProduceRequest(None, acks, 1_000, [ProduceRequestTopicProduceData(name, topic, data)])
 
 
-def told(answer: ProduceResponse) -> dict[tuple[bytes, int], tuple[int, int]]:
+def outcomes(answer: ProduceResponse) -> dict[tuple[bytes, int], tuple[int, int]]:
     """By id and partition: error code and offset. No broker is named."""
     assert answer.node_endpoints == []
     found = [(topic, one) for topic in answer.responses for one in topic.partition_responses]
@@ -73,7 +73,7 @@ def one_node(newest: int = 13) -> AbstractAsyncContextManager[tuple[TwoBrokers, 
 
 async def test_brokers_are_told_ids() -> None:
     async with one_node() as (cluster, _, client):
-        assert told(await client.call(ask(0, 1, 2), 13)) == {
+        assert outcomes(await client.call(ask(0, 1, 2), 13)) == {
             (ORDERS, 0): (0, 10),
             (ORDERS, 1): (0, 11),
             (ORDERS, 2): (0, 12),
@@ -87,7 +87,7 @@ async def test_brokers_are_told_ids() -> None:
 async def test_names_go_to_brokers_as_names(version: int) -> None:
     async with one_node() as (cluster, _, client):
         answer = await client.call(ask(0, topic=ZERO_UUID, name="orders"), version)
-        assert told(answer) == {(ZERO_UUID, 0): (0, 10)}
+        assert outcomes(answer) == {(ZERO_UUID, 0): (0, 10)}
         assert [one.name for one in answer.responses] == ["orders"]
         [(request, sent)] = cluster.requests_of(ProduceRequest)
         assert (request.topic_data[0].name, request.topic_data[0].topic_id) == ("orders", ZERO_UUID)
@@ -100,7 +100,7 @@ async def test_ids_that_no_topic_has() -> None:
         request.topic_data += ask(0, topic=STRANGE).topic_data + ask(0, 1, 0, topic=ZERO_UUID).topic_data
         request.topic_data += ask(0, topic=STRANGE).topic_data
         answer = await client.call(request, 13)
-        assert told(answer) == {
+        assert outcomes(answer) == {
             (ORDERS, 0): (0, 10),
             (STRANGE, 0): (UNKNOWN, -1),
             (ZERO_UUID, 0): (UNKNOWN, -1),
@@ -117,7 +117,7 @@ async def test_records_in_no_transaction_are_refused_before_ids_are_looked_up() 
         request = ask(0, records=produced(1, 0, transactional=True))
         request.topic_data += ask(0, topic=STRANGE).topic_data
         refused = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-        assert told(await client.call(request, 13)) == {
+        assert outcomes(await client.call(request, 13)) == {
             (ORDERS, 0): (refused, -1),
             (STRANGE, 0): (refused, -1),
         }
@@ -130,11 +130,11 @@ async def test_a_topic_that_was_made_again_is_another_one() -> None:
         cluster.ids["orders"] = STRANGE
         cluster.on(0, lambda request, *_: answered(request, UNKNOWN))
         # The node knows nothing of it yet: the broker says so, and then it does.
-        assert told(await client.call(ask(0), 13)) == {(ORDERS, 0): (UNKNOWN, -1)}
+        assert outcomes(await client.call(ask(0), 13)) == {(ORDERS, 0): (UNKNOWN, -1)}
         cluster.on(0, lambda request, *_: answered(request))
-        assert told(await client.call(ask(0, topic=STRANGE), 13)) == {(STRANGE, 0): (0, 10)}
+        assert outcomes(await client.call(ask(0, topic=STRANGE), 13)) == {(STRANGE, 0): (0, 10)}
         before = len(cluster.requests_of(ProduceRequest))
-        assert told(await client.call(ask(0), 13)) == {(ORDERS, 0): (UNKNOWN, -1)}
+        assert outcomes(await client.call(ask(0), 13)) == {(ORDERS, 0): (UNKNOWN, -1)}
         assert len(cluster.requests_of(ProduceRequest)) == before
 
 
@@ -143,11 +143,11 @@ async def test_a_broker_without_ids_gets_the_name_while_it_is_that_of_the_id() -
     async with one_node() as (cluster, _, client):
         for broker in cluster.brokers.values():
             broker.versions[0] = (3, 12)
-        assert told(await client.call(ask(0), 13)) == {(ORDERS, 0): (0, 10)}
+        assert outcomes(await client.call(ask(0), 13)) == {(ORDERS, 0): (0, 10)}
         [(request, version)] = cluster.requests_of(ProduceRequest)
         assert (request.topic_data[0].name, version) == ("orders", 12)
         cluster.ids["orders"] = STRANGE
-        assert told(await client.call(ask(0), 13)) == {(ORDERS, 0): (UNKNOWN, -1)}
+        assert outcomes(await client.call(ask(0), 13)) == {(ORDERS, 0): (UNKNOWN, -1)}
         assert len(cluster.requests_of(ProduceRequest)) == 1, "it would have written into another topic"
 
 
@@ -155,7 +155,7 @@ async def test_a_broker_that_cannot_be_asked_about_ids() -> None:
     async with one_node() as (cluster, _, client):
         await client.call(ask(0), 13)
         await cluster.go_away()
-        found = told(await client.call(ask(0, topic=STRANGE), 13))
+        found = outcomes(await client.call(ask(0, topic=STRANGE), 13))
         assert found == {(STRANGE, 0): (ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)}
 
 

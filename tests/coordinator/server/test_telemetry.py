@@ -28,16 +28,16 @@ AN_ID = b"an-instance-id-1"
 OF_LIBRDKAFKA = {"poll_idle_ratio", "rebalance_latency_max_seconds", "fetch_latency_max_seconds"}
 
 
-def told(node: Node, group_id: str) -> list[ClientReport]:
+def reports_of(node: Node, group_id: str) -> list[ClientReport]:
     assert node.telemetry is not None
     return list(node.telemetry.of_groups({group_id}, 0))
 
 
-async def until_told(node: Node, group_id: str) -> ClientReport:
+async def until_reported(node: Node, group_id: str) -> ClientReport:
     """The values of the one member of the group, of polls and fetches."""
 
     def found() -> ClientReport | None:
-        return next((one for one in told(node, group_id) if one.values.get("poll_idle_ratio")), None)
+        return next((one for one in reports_of(node, group_id) if one.values.get("poll_idle_ratio")), None)
 
     async with asyncio.timeout(60):
         await until(lambda: found() is not None)
@@ -88,7 +88,7 @@ async def test_librdkafka_tells_of_its_member_and_metrics_show_it(settings: Sett
         consuming = Consuming(node.bootstrap)
         await asyncio.to_thread(consuming.__enter__)
         try:
-            found = await until_told(node, "billing")
+            found = await until_reported(node, "billing")
             shown = await _metrics(node, "?group=billing")
         finally:
             await asyncio.to_thread(consuming.__exit__)
@@ -122,7 +122,7 @@ async def test_nobody_tells_of_a_group_that_it_may_not_read(tmp_path: Path) -> N
         async with connected_as(node, ADMINISTRATOR) as root:
             await prepare(root)
         assert [await pushed(node, who, "g-mine") for who in (ALICE, MALLORY)] == [0, 0]
-        assert [one.member_id for one in told(node, "g-mine")] == [ALICE]
+        assert [one.member_id for one in reports_of(node, "g-mine")] == [ALICE]
 
 
 async def test_members_of_groups_that_are_not_named_are_not_shown(settings: Settings) -> None:

@@ -12,7 +12,7 @@ from ringleader.insight.feed.watcher import Watcher
 from ringleader.insight.history import History, HistoryLockedError
 from ringleader.insight.model import Cause, Confidence, GroupState
 from ringleader.testing.coordinator import Coordinator
-from tests.insight.feed.watching import PARTITIONS, PATIENCE_S, TOPIC, Pods, Watching, told, watching
+from tests.insight.feed.watching import PARTITIONS, PATIENCE_S, TOPIC, Pods, Watching, contents, watching
 
 
 def test_killed_and_started_again_it_knows_the_same(tmp_path: Path) -> None:
@@ -36,7 +36,7 @@ def test_killed_and_started_again_it_knows_the_same(tmp_path: Path) -> None:
             with watching(coordinator.bootstrap, killed) as other:
                 other.catch_up()
             one.catch_up()
-        assert told(killed) == told(whole)
+        assert contents(killed) == contents(whole)
         with History.open(whole, read_only=True) as history:
             # Ringleader's journal knows.
             rebalances = history.rebalances("billing")

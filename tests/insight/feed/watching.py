@@ -142,7 +142,7 @@ class Pods:
         raise AssertionError("the group did not settle")
 
 
-def told(path: Path) -> dict[str, Any]:
+def contents(path: Path) -> dict[str, Any]:
     """All that a history says, but for which of several commits it kept."""
     with History.open(path, read_only=True) as history:
         groups = history.groups()

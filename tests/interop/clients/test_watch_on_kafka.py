@@ -15,7 +15,7 @@ import pytest
 from ringleader.insight.feed.catch_up import history_of
 from ringleader.insight.history import History
 from ringleader.insight.model import Cause, Departure, Kind
-from tests.insight.feed.watching import PARTITIONS, PATIENCE_S, Pods, Watching, told, watching
+from tests.insight.feed.watching import PARTITIONS, PATIENCE_S, Pods, Watching, contents, watching
 from tests.interop.secured import PASSWORD, USER, Secured, make_topics
 from tests.support.command import command_line, environment
 
@@ -72,7 +72,7 @@ def test_killed_and_started_again_it_knows_the_same(secured: Secured, topic: str
         modern.close()
         one.catch_up()
     asyncio.run(_closed(bootstrap, killed))
-    assert told(killed) == told(whole)
+    assert contents(killed) == contents(whole)
     with History.open(killed, read_only=True) as history:
         for group, kind in (("old-way", Kind.CLASSIC), ("new-way", Kind.CONSUMER)):
             rebalances = history.rebalances(group)

@@ -46,7 +46,7 @@ def fetch(
     )
 
 
-def told(answer: Any) -> list[tuple[bytes, int, int, int]]:
+def outcomes(answer: Any) -> list[tuple[bytes, int, int, int]]:
     """Id, partition, error code and number of batches."""
     return [
         (topic.topic_id, one.partition_index, one.error_code, len(one.records or b"") // len(batch(1)))
@@ -73,7 +73,7 @@ async def test_ids_are_answered_in_place_of_names(ask: Ask, version: int) -> Non
     a, b = await made(ask, "a"), await made(ask, "b")
     answer = await ask(fetch((a, 0, 0), (STRANGE, 0, 0), (b, 1, 0), (ZERO_UUID, 0, 0), (a, 9, 0)), version)
     unknown = ErrorCode.UNKNOWN_TOPIC_ID
-    assert told(answer) == [
+    assert outcomes(answer) == [
         (a, 0, 0, 1),
         (STRANGE, 0, unknown, 0),
         (b, 1, 0, 0),
@@ -88,14 +88,16 @@ async def test_a_session_of_a_topic_that_is_made_again(ask: Ask, version: int) -
     old = await made(ask, "a")
     key = (await ask(fetch((old, 0, 0), session=(0, 0)), version)).session_id
     await ask.topics.delete("a", forget)
-    assert told(await ask(fetch(session=(key, 1)), version)) == [
+    assert outcomes(await ask(fetch(session=(key, 1)), version)) == [
         (old, 0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, 0)
     ]
     new = await made(ask, "a", 3)
-    assert told(await ask(fetch(session=(key, 2)), version)) == [(old, 0, ErrorCode.INCONSISTENT_TOPIC_ID, 0)]
+    assert outcomes(await ask(fetch(session=(key, 2)), version)) == [
+        (old, 0, ErrorCode.INCONSISTENT_TOPIC_ID, 0)
+    ]
     answer = await ask(fetch((new, 0, 0), session=(key, 3), forgets=(old,)), version)
-    assert told(answer) == [(new, 0, 0, 3)]
-    assert told(await ask(fetch((old, 0, 0)), version)) == [(old, 0, ErrorCode.UNKNOWN_TOPIC_ID, 0)]
+    assert outcomes(answer) == [(new, 0, 0, 3)]
+    assert outcomes(await ask(fetch((old, 0, 0)), version)) == [(old, 0, ErrorCode.UNKNOWN_TOPIC_ID, 0)]
 
 
 async def test_sessions_are_of_names_or_of_ids(ask: Ask) -> None:
@@ -115,9 +117,9 @@ async def test_an_id_that_gets_a_topic_is_found_in_its_session(
 ) -> None:
     monkeypatch.setattr("ringleader.coordinator.topics.catalog.os.urandom", lambda size: STRANGE[:size])
     key = (await ask(fetch((STRANGE, 0, 0), session=(0, 0)), 13)).session_id
-    assert told(await ask(fetch(session=(key, 1)), 13)) == [(STRANGE, 0, ErrorCode.UNKNOWN_TOPIC_ID, 0)]
+    assert outcomes(await ask(fetch(session=(key, 1)), 13)) == [(STRANGE, 0, ErrorCode.UNKNOWN_TOPIC_ID, 0)]
     await made(ask, "a")
-    assert told(await ask(fetch(session=(key, 2)), 13)) == [(STRANGE, 0, 0, 1)]
+    assert outcomes(await ask(fetch(session=(key, 2)), 13)) == [(STRANGE, 0, 0, 1)]
 
 
 @pytest.mark.parametrize("session", [(0, -1), (0, 0)])
@@ -127,7 +129,7 @@ async def test_one_that_waits_never_gets_the_next_topic_of_the_name(
     old = await made(ask, "a")
     waiting = ask.send(fetch((old, 0, 1), session=session, wait_ms=NEVER_MS), 13)
     await made_again(ask, "a")
-    [(topic_id, _, code, records)] = told(await waiting.answer())
+    [(topic_id, _, code, records)] = outcomes(await waiting.answer())
     assert (topic_id, records) == (old, 0)
     assert code in (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.INCONSISTENT_TOPIC_ID)
 
@@ -144,7 +146,7 @@ async def test_what_may_not_be_read_has_no_records(ask: Ask) -> None:
     a, b = await made(ask, "a"), await made(ask, "b")
     ask.services.authorizer = _OnlyA()
     answer = await ask(fetch((a, 0, 0), (b, 0, 0), (STRANGE, 0, 0)), 13)
-    assert [one[2] for one in told(answer)] == [
+    assert [one[2] for one in outcomes(answer)] == [
         0,
         ErrorCode.TOPIC_AUTHORIZATION_FAILED,
         ErrorCode.UNKNOWN_TOPIC_ID,

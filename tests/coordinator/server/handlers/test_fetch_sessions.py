@@ -53,7 +53,7 @@ def fetch(
     )
 
 
-def told(answer: Any) -> list[tuple[str, int, int, int, list[int]]]:
+def outcomes(answer: Any) -> list[tuple[str, int, int, int, list[int]]]:
     """Topic, partition, error, high watermark and offsets of each partition of an answer."""
     return [
         (
@@ -80,7 +80,7 @@ async def opened(ask: Ask, *asked: tuple[str, int, int]) -> int:
     answer = await ask(fetch((0, 0), *asked))
     assert answer.error_code == 0
     assert answer.session_id > 0
-    assert len(told(answer)) == len(asked)
+    assert len(outcomes(answer)) == len(asked)
     return int(answer.session_id)
 
 
@@ -88,15 +88,15 @@ async def opened(ask: Ask, *asked: tuple[str, int, int]) -> int:
 async def test_only_what_is_new_is_answered(filled: Ask, version: int) -> None:
     answer = await filled(fetch((0, 0), ("a", 0, 5), ("a", 1, 0), ("a", 2, 0)), version)
     key = answer.session_id
-    assert told(answer) == [("a", 0, 0, 5, []), ("a", 1, 0, 0, []), ("a", 2, 0, 0, [])]
+    assert outcomes(answer) == [("a", 0, 0, 5, []), ("a", 1, 0, 0, []), ("a", 2, 0, 0, [])]
     again = await filled(fetch((key, 1)), version)
     assert (again.error_code, again.session_id, again.responses) == (0, key, [])
     await filled.topics.append("a", 1, batch(2))
-    assert told(await filled(fetch((key, 2)), version)) == [("a", 1, 0, 2, [0, 1])]
+    assert outcomes(await filled(fetch((key, 2)), version)) == [("a", 1, 0, 2, [0, 1])]
     # A client that has not read them asks again, and gets them again.
-    assert told(await filled(fetch((key, 3)), version)) == [("a", 1, 0, 2, [0, 1])]
-    assert told(await filled(fetch((key, 4), ("a", 1, 2)), version)) == []
-    assert told(await filled(fetch((key, 5), ("a", 0, 0)), version)) == [("a", 0, 0, 5, [0, 1, 2, 3, 4])]
+    assert outcomes(await filled(fetch((key, 3)), version)) == [("a", 1, 0, 2, [0, 1])]
+    assert outcomes(await filled(fetch((key, 4), ("a", 1, 2)), version)) == []
+    assert outcomes(await filled(fetch((key, 5), ("a", 0, 0)), version)) == [("a", 0, 0, 5, [0, 1, 2, 3, 4])]
 
 
 @pytest.mark.parametrize("version", range(4, 7))
@@ -110,41 +110,41 @@ async def test_a_high_watermark_or_a_start_that_moved_is_new(filled: Ask) -> Non
     await filled(fetch((key, 1), ("a", 0, 5)))
     await filled.topics.append("a", 0, batch(1))
     # The records are asked for from behind the end of what is there, so only the end has moved.
-    assert told(await filled(fetch((key, 2), ("a", 0, 6)))) == [("a", 0, 0, 6, [])]
+    assert outcomes(await filled(fetch((key, 2), ("a", 0, 6)))) == [("a", 0, 0, 6, [])]
     await filled.topics.truncate("a", 0, 3)
     answer = await filled(fetch((key, 3)))
-    assert told(answer) == [("a", 0, 0, 6, [])]
+    assert outcomes(answer) == [("a", 0, 0, 6, [])]
     assert answer.responses[0].partitions[0].log_start_offset == 3
-    assert told(await filled(fetch((key, 4)))) == []
+    assert outcomes(await filled(fetch((key, 4)))) == []
 
 
 async def test_an_error_is_new_every_time_and_so_is_its_end(filled: Ask) -> None:
     key = await opened(filled, ("a", 1, 0), ("b", 0, 0))
     unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     for epoch in (1, 2):
-        assert told(await filled(fetch((key, epoch)))) == [("b", 0, unknown, -1, [])]
+        assert outcomes(await filled(fetch((key, epoch)))) == [("b", 0, unknown, -1, [])]
     await filled.topics.create("b", 1)
-    assert told(await filled(fetch((key, 3)))) == [("b", 0, 0, 0, [])]
-    assert told(await filled(fetch((key, 4)))) == []
+    assert outcomes(await filled(fetch((key, 3)))) == [("b", 0, 0, 0, [])]
+    assert outcomes(await filled(fetch((key, 4)))) == []
     await filled.topics.delete("b", forget)
-    assert told(await filled(fetch((key, 5)))) == [("b", 0, unknown, -1, [])]
+    assert outcomes(await filled(fetch((key, 5)))) == [("b", 0, unknown, -1, [])]
 
 
 async def test_partitions_are_added_and_forgotten(filled: Ask) -> None:
     key = await opened(filled, ("a", 1, 0))
     answer = await filled(fetch((key, 1), ("a", 0, 0), ("a", 2, 0)))
-    assert [part[:2] for part in told(answer)] == [("a", 0), ("a", 2)]
-    assert told(await filled(fetch((key, 2), forgets=(("a", 0), ("a", 1), ("none", 7))))) == []
+    assert [part[:2] for part in outcomes(answer)] == [("a", 0), ("a", 2)]
+    assert outcomes(await filled(fetch((key, 2), forgets=(("a", 0), ("a", 1), ("none", 7))))) == []
     await filled.topics.append("a", 1, batch(1))
     await filled.topics.append("a", 2, batch(1))
-    assert told(await filled(fetch((key, 3)))) == [("a", 2, 0, 1, [0])]
+    assert outcomes(await filled(fetch((key, 3)))) == [("a", 2, 0, 1, [0])]
 
 
 async def test_one_that_forgets_all_it_has_is_over(filled: Ask) -> None:
     key = await opened(filled, ("a", 1, 0))
     answer = await filled(fetch((key, 1), ("a", 0, 0), forgets=(("a", 0), ("a", 1))))
     # As in Kafka this is then a Fetch without a session.
-    assert (answer.session_id, told(answer)) == (0, [("a", 0, 0, 5, [0, 1, 2, 3, 4])])
+    assert (answer.session_id, outcomes(answer)) == (0, [("a", 0, 0, 5, [0, 1, 2, 3, 4])])
     await refused(filled, (key, 2), ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
     assert sessions_of(filled) == 0
 
@@ -178,7 +178,7 @@ async def test_the_epoch_after_the_largest_is_1(filled: Ask) -> None:
 async def test_a_whole_request_ends_the_session_that_it_names(filled: Ask, epoch: int) -> None:
     key = await opened(filled, ("a", 0, 0))
     answer = await filled(fetch((key, epoch), ("a", 1, 0)))
-    assert told(answer) == [("a", 1, 0, 0, [])]
+    assert outcomes(answer) == [("a", 1, 0, 0, [])]
     assert bool(answer.session_id) == (epoch == 0)
     assert answer.session_id != key
     await refused(filled, (key, 1), ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
@@ -190,8 +190,8 @@ async def test_a_session_waits_for_records_of_all_its_partitions(filled: Ask) ->
     waiting = filled.send(fetch((key, 1), wait_ms=NEVER_MS), 12)
     assert not waiting.done
     await filled.topics.append("a", 2, batch(2))
-    assert told(await waiting.answer()) == [("a", 2, 0, 2, [0, 1])]
-    assert told(await filled(fetch((key, 2), ("a", 2, 2), wait_ms=1))) == []
+    assert outcomes(await waiting.answer()) == [("a", 2, 0, 2, [0, 1])]
+    assert outcomes(await filled(fetch((key, 2), ("a", 2, 2), wait_ms=1))) == []
 
 
 async def test_a_peer_that_is_gone_leaves_the_session_as_its_client_knows_it(filled: Ask) -> None:
@@ -201,7 +201,7 @@ async def test_a_peer_that_is_gone_leaves_the_session_as_its_client_knows_it(fil
     assert not waiting.done
     waiting.call.dropped()
     assert not any(filled.topics.partition("a", index).waiters for index in range(3))
-    assert told(await filled(fetch((key, 2), ("a", 1, 2)))) == [("a", 1, 0, 2, [])]
+    assert outcomes(await filled(fetch((key, 2), ("a", 1, 2)))) == [("a", 1, 0, 2, [])]
 
 
 async def test_one_of_two_requests_with_the_same_epoch_is_refused(filled: Ask) -> None:
@@ -212,19 +212,19 @@ async def test_one_of_two_requests_with_the_same_epoch_is_refused(filled: Ask) -
     late = await waiting.answer()
     assert (late.error_code, late.session_id) == (ErrorCode.INVALID_FETCH_SESSION_EPOCH, key)
     assert late.responses == []
-    assert told(await filled(fetch((key, 3)))) == [("a", 0, 0, 6, [5])]
+    assert outcomes(await filled(fetch((key, 3)))) == [("a", 0, 0, 6, [5])]
 
 
 async def test_what_a_refused_answer_would_have_said_is_said_by_the_next_one(filled: Ask) -> None:
     await filled.topics.append("a", 1, batch(5))
     key = await opened(filled, ("a", 0, 5), ("a", 1, 5))
     waiting = filled.send(fetch((key, 1), wait_ms=NEVER_MS), 12)
-    assert told(await filled(fetch((key, 2)))) == []
+    assert outcomes(await filled(fetch((key, 2)))) == []
     await filled.topics.truncate("a", 1, 3)
     await filled.topics.append("a", 0, batch(1))
     assert (await waiting.answer()).error_code == ErrorCode.INVALID_FETCH_SESSION_EPOCH
     answer = await filled(fetch((key, 3)))
-    assert told(answer) == [("a", 0, 0, 6, [5]), ("a", 1, 0, 5, [])]
+    assert outcomes(answer) == [("a", 0, 0, 6, [5]), ("a", 1, 0, 5, [])]
     assert answer.responses[0].partitions[1].log_start_offset == 3
 
 
@@ -233,7 +233,8 @@ async def test_partitions_that_had_records_stand_last(filled: Ask) -> None:
         await filled.topics.append("a", index, batch(5))
     key = await opened(filled, ("a", 0, 0), ("a", 1, 0), ("a", 2, 0))
     order = [
-        [part[1] for part in told(await filled(fetch((key, epoch), max_bytes=1)))] for epoch in range(1, 7)
+        [part[1] for part in outcomes(await filled(fetch((key, epoch), max_bytes=1)))]
+        for epoch in range(1, 7)
     ]
     assert order == [[0], [1], [2], [0], [1], [2]]
 
@@ -257,9 +258,9 @@ async def test_each_request_is_authorized_by_itself(filled: Ask) -> None:
     filled.services.authorizer = Some("b")
     refused = ErrorCode.TOPIC_AUTHORIZATION_FAILED
     for epoch in (1, 2):
-        assert told(await filled(fetch((key, epoch)))) == [("a", n, refused, -1, []) for n in (0, 1)]
+        assert outcomes(await filled(fetch((key, epoch)))) == [("a", n, refused, -1, []) for n in (0, 1)]
     filled.services.authorizer = AllowAll()
-    assert told(await filled(fetch((key, 3)))) == [("a", 0, 0, 5, [0, 1, 2, 3, 4]), ("a", 1, 0, 0, [])]
+    assert outcomes(await filled(fetch((key, 3)))) == [("a", 0, 0, 5, [0, 1, 2, 3, 4]), ("a", 1, 0, 0, [])]
 
 
 # ---- room for sessions ----

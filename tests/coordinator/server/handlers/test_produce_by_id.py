@@ -35,7 +35,7 @@ def write(
     return ProduceRequest(acks=acks, timeout_ms=1_000, topic_data=topics, **more)
 
 
-def told(answer: Any) -> list[tuple[bytes, int, int, int]]:
+def outcomes(answer: Any) -> list[tuple[bytes, int, int, int]]:
     """Id, partition, error code and base offset."""
     return [
         (topic.topic_id, one.index, one.error_code, one.base_offset)
@@ -52,20 +52,20 @@ async def made(ask: Ask, topic: str) -> bytes:
 async def test_ids_are_answered_in_place_of_names(ask: Ask) -> None:
     a, b = await made(ask, "a"), await made(ask, "b")
     answer = await ask(write((a, 0), (STRANGE, 0), (b, 1), (ZERO_UUID, 0), (a, 9)), VERSION)
-    assert told(answer) == [
+    assert outcomes(answer) == [
         (a, 0, 0, 0),
         (STRANGE, 0, UNKNOWN, -1),
         (b, 1, 0, 0),
         (ZERO_UUID, 0, UNKNOWN, -1),
         (a, 9, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, -1),
     ]
-    assert told(await ask(write((a, 0)), VERSION)) == [(a, 0, 0, 1)]
+    assert outcomes(await ask(write((a, 0)), VERSION)) == [(a, 0, 0, 1)]
 
 
 async def test_an_unknown_id_that_is_repeated_is_answered_once(ask: Ask) -> None:
     a = await made(ask, "a")
     answer = await ask(write((STRANGE, 0), (a, 0), (STRANGE, 1), (STRANGE, 0)), VERSION)
-    assert told(answer) == [(STRANGE, 0, UNKNOWN, -1), (a, 0, 0, 0), (STRANGE, 1, UNKNOWN, -1)]
+    assert outcomes(answer) == [(STRANGE, 0, UNKNOWN, -1), (a, 0, 0, 0), (STRANGE, 1, UNKNOWN, -1)]
     assert len(answer.responses) == 3
 
 
@@ -73,9 +73,9 @@ async def test_nothing_goes_into_the_next_topic_of_the_name(ask: Ask) -> None:
     old = await made(ask, "a")
     await ask(write((old, 0)), VERSION)
     await ask.topics.delete("a", forget)
-    assert told(await ask(write((old, 0)), VERSION)) == [(old, 0, UNKNOWN, -1)]
+    assert outcomes(await ask(write((old, 0)), VERSION)) == [(old, 0, UNKNOWN, -1)]
     new = await made(ask, "a")
-    assert told(await ask(write((old, 0), (new, 1)), VERSION)) == [(old, 0, UNKNOWN, -1), (new, 1, 0, 0)]
+    assert outcomes(await ask(write((old, 0), (new, 1)), VERSION)) == [(old, 0, UNKNOWN, -1), (new, 1, 0, 0)]
     assert ask.topics.partition("a", 0).high_watermark == 0
 
 
@@ -96,7 +96,7 @@ async def test_a_topic_that_is_deleted_during_a_long_request(ask: Ask) -> None:
     await ask.topics.delete("a", forget)
     await made(ask, "a")
     whole(begun[0])
-    codes = [code for _, _, code, _ in told(await waiting.answer())]
+    codes = [code for _, _, code, _ in outcomes(await waiting.answer())]
     assert codes == [0] * (BATCHES - 1) + [UNKNOWN] * (BATCHES + 1)
     assert ask.topics.partition("a", 0).high_watermark == 0
 
@@ -107,7 +107,9 @@ async def test_checks_come_in_the_order_of_kafka(ask: Ask) -> None:
     missing = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
     async def codes(records: bytes, acks: int) -> list[int]:
-        return [code for _, _, code, _ in told(await ask(write(*parts, records=records, acks=acks), VERSION))]
+        return [
+            code for _, _, code, _ in outcomes(await ask(write(*parts, records=records, acks=acks), VERSION))
+        ]
 
     assert await codes(batch(1), 7) == [UNKNOWN, missing, ErrorCode.INVALID_REQUIRED_ACKS]
     assert await codes(b"", 7) == [UNKNOWN, missing, ErrorCode.INVALID_RECORD]
@@ -127,7 +129,7 @@ async def test_what_may_not_be_written_to_is_refused(ask: Ask) -> None:
     a, b = await made(ask, "a"), await made(ask, "b")
     ask.services.authorizer = _OnlyA()
     answer = await ask(write((a, 0), (b, 0), (STRANGE, 0)), VERSION)
-    assert [one[2] for one in told(answer)] == [0, ErrorCode.TOPIC_AUTHORIZATION_FAILED, UNKNOWN]
+    assert [one[2] for one in outcomes(answer)] == [0, ErrorCode.TOPIC_AUTHORIZATION_FAILED, UNKNOWN]
 
 
 @pytest.mark.parametrize("topic_id", [STRANGE, ZERO_UUID])

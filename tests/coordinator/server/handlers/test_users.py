@@ -49,12 +49,12 @@ def put(user: str, mechanism: int = 2, iterations: int = 4_096) -> Any:
     )
 
 
-def gone(user: str, mechanism: int = 2) -> Any:
+def deletion(user: str, mechanism: int = 2) -> Any:
     return AlterUserScramCredentialsRequestScramCredentialDeletion(user, mechanism)
 
 
-async def alter(ask: Ask, *put: Any, gone: Any = ()) -> dict[str, tuple[int, str | None]]:
-    answer = await ask(AlterUserScramCredentialsRequest(deletions=list(gone), upsertions=list(put)))
+async def alter(ask: Ask, *put: Any, deletion: Any = ()) -> dict[str, tuple[int, str | None]]:
+    answer = await ask(AlterUserScramCredentialsRequest(deletions=list(deletion), upsertions=list(put)))
     found = {one.user: (one.error_code, one.error_message) for one in answer.results}
     assert len(found) == len(answer.results)
     return found
@@ -81,7 +81,7 @@ async def test_users_come_and_go(keeping: Ask, tmp_path: Path) -> None:
     assert security is not None
     assert security.users.credential("alice", SHA_512).is_of(PASSWORD)
     assert not security.users.credential("alice", SHA_512).is_of(b"another")
-    assert await alter(keeping, gone=[gone("alice"), gone("bob", 1)]) == {
+    assert await alter(keeping, deletion=[deletion("alice"), deletion("bob", 1)]) == {
         "alice": (0, None),
         "bob": (0, None),
     }
@@ -103,13 +103,13 @@ async def test_what_is_refused_is_no_matter_for_the_others(keeping: Ask) -> None
         put("both", 1),
         put("both", 2),
         put("changed"),
-        gone=[
-            gone("nobody"),
-            gone("old", 1),
-            gone("changed"),
-            gone("odd", 0),
-            gone("twice"),
-            gone("twice", 1),
+        deletion=[
+            deletion("nobody"),
+            deletion("old", 1),
+            deletion("changed"),
+            deletion("odd", 0),
+            deletion("twice"),
+            deletion("twice", 1),
         ],
     )
     assert answers == {
