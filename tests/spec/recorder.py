@@ -105,6 +105,8 @@ class RecordedWorld(World):
 
     def _add(self, classic: bool, instance_id: str | None, topics: frozenset[str]) -> None:
         super()._add(classic and instance_id is None, instance_id, topics)
+        if isinstance(member := self.members[-1], ClassicMember):
+            member.session_timeout_ms = SESSION_MS
 
     def _make(self, name: str) -> None:
         self.topics.put(Topic(name, self.rng.randbytes(16), self.rng.randint(1, 3)))

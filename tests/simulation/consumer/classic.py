@@ -38,6 +38,7 @@ class ClassicMember:
         self.world = world
         self.instance_id = instance_id
         self.topics = self._said = topics
+        self.session_timeout_ms = SESSION_TIMEOUT_MS
         self.principal = "User:ANONYMOUS"
         self.serial = 0
         self.member_id = ""
@@ -95,7 +96,7 @@ class ClassicMember:
         metadata = Subscription(sorted(self.topics), None, self._named(self.owned), self.epoch).encode()
         return JoinGroupRequest(
             self.world.group_id,
-            SESSION_TIMEOUT_MS,
+            self.session_timeout_ms,
             REBALANCE_TIMEOUT_MS,
             self.member_id,
             self.instance_id,
