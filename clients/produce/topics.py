@@ -64,12 +64,12 @@ class _Line:
 
     lock: asyncio.Lock
     calls: int = 0
-    came: int = 0
-    """Calls so far, those that went on included."""
+    calls_in_all: int = 0
+    """Those that went on included."""
     refusal: BrokerError | None = None
     """The last answer that refused one of them."""
     refused: int = 0
-    """Calls, of all that came, that were there when it was asked for: it is theirs, too."""
+    """Of all calls, the number that were there when it was asked for: it is theirs, too."""
 
 
 def _available(known: TopicMetadata) -> list[int]:
@@ -132,7 +132,7 @@ class Topics:
         `look` raises."""
         line = self._lines.setdefault(topic, _Line(asyncio.Lock()))
         line.calls += 1
-        place = line.came = line.came + 1
+        place = line.calls_in_all = line.calls_in_all + 1
         try:
             try:
                 async with asyncio.timeout_at(deadline_s):
@@ -152,11 +152,11 @@ class Topics:
     async def _look_for(self, line: _Line, place: int, topic: str, deadline_s: float) -> None:
         if line.refusal is not None and place <= line.refused:
             raise BrokerError(str(line.refusal), line.refusal.code) from line.refusal
-        came = line.came
+        calls = line.calls_in_all
         try:
             await self.look(topic, deadline_s)
         except BrokerError as error:
-            line.refusal, line.refused = error, came
+            line.refusal, line.refused = error, calls
             raise
 
     def _not_known(self, topic: str, why: str) -> SendTimeoutError:
