@@ -31,10 +31,10 @@ entries than a node of Ringleader takes."""
 def in_commits(group_id: str, offsets: Offsets) -> Iterator[dict[TopicPartition, int | OffsetAndMetadata]]:
     """These offsets, no more at a time than one commit may have."""
     part: dict[TopicPartition, int | OffsetAndMetadata] = {}
-    left, names_bytes = COMMIT_BYTES, len(group_id.encode())
+    left, names_bytes = COMMIT_BYTES, _size(group_id)
     for (topic, partition), value in offsets.items():
         metadata = value.metadata if isinstance(value, OffsetAndMetadata) else ""
-        size = RECORD_BYTES + names_bytes + len(topic) + len(metadata.encode())
+        size = RECORD_BYTES + names_bytes + len(topic) + _size(metadata)
         if part and size > left:
             yield part
             part, left = {}, COMMIT_BYTES
@@ -42,6 +42,11 @@ def in_commits(group_id: str, offsets: Offsets) -> Iterator[dict[TopicPartition,
         left -= size
     if part:
         yield part
+
+
+def _size(text: str) -> int:
+    """Bytes in a record. A text that cannot be sent is refused where it is encoded."""
+    return len(text.encode(errors="surrogatepass"))
 
 
 def offset_commit(
