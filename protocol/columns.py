@@ -348,5 +348,8 @@ def _start(opened: _Opened, row: int) -> int:
     starts = opened.starts
     if row not in starts:
         near = max(known for known in list(starts) if known < row)
-        starts[row] = skip_rows(opened.payload[0], starts[near], row - near)
+        start = skip_rows(opened.payload[0], starts[near], row - near)
+        if start > opened.payload[2]:
+            raise CorruptBatchError("a record is cut off", starts[near])
+        starts[row] = start
     return starts[row]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from ringleader.clients.model import TopicPartition
 
+MAX_PARTITION = 2**31 - 1
 MAX_OFFSET = 2**63 - 1
 _TOKEN = "ringleader-spark"
 

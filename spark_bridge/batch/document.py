@@ -23,7 +23,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ringleader.spark_bridge.values import MAX_OFFSET, CommitToken, OffsetRange, Subscription, by_topic
+from ringleader.spark_bridge.values import (
+    MAX_OFFSET,
+    MAX_PARTITION,
+    CommitToken,
+    OffsetRange,
+    Subscription,
+    by_topic,
+)
 
 if TYPE_CHECKING:
     from ringleader.clients.model import TopicPartition
@@ -159,10 +166,14 @@ def _flat(document: dict[str, Any], key: str) -> list[tuple[TopicPartition, Any]
         if not isinstance(partitions, dict):
             raise OffsetDocumentError(f"topic {topic!r} of the offset document is not an object")
         for partition, value in partitions.items():
-            if not (isinstance(partition, str) and partition.isdecimal()):
+            if not (isinstance(partition, str) and _is_partition(partition)):
                 raise OffsetDocumentError(f"{partition!r:.40} is not a partition number of topic {topic!r}")
             found.append(((topic, int(partition)), value))
     return found
+
+
+def _is_partition(name: str) -> bool:
+    return name.isdecimal() and len(name) <= len(str(MAX_PARTITION)) and int(name) <= MAX_PARTITION
 
 
 def _offset(tp: TopicPartition, value: Any) -> int:

@@ -15,7 +15,7 @@ from pydantic import BeforeValidator, Field
 from ringleader.clients.model import EARLIEST, TopicPartition
 from ringleader.protocol import json_text
 from ringleader.spark_bridge.rows import COLUMNS
-from ringleader.spark_bridge.values import MAX_OFFSET
+from ringleader.spark_bridge.values import MAX_OFFSET, MAX_PARTITION
 
 _TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}\Z")
 _SERVER = re.compile(r"(\[[0-9a-fA-F:.%]+\]|[^\s:/,]+):(\d{1,5})\Z")
@@ -102,7 +102,7 @@ def _partition(value: Any) -> int:
     if isinstance(value, float):
         raise ValueError
     number = int(value)
-    if not 0 <= number < 2**31:
+    if not 0 <= number <= MAX_PARTITION:
         raise ValueError
     return number
 
