@@ -67,7 +67,7 @@ def _groups(address: Address, count: int) -> list[Frame]:
 
 @contextlib.contextmanager
 def _watcher(address: Address, directory: Path, cpu: int) -> Iterator[int]:
-    """Its process id, once it has found the groups; ended with Ctrl-C."""
+    """Its process id, once it has found the groups; ended by SIGTERM."""
     command = command_line(
         "watch", "--bootstrap-server", f"{address[0]}:{address[1]}", "--page", free_address()
     )

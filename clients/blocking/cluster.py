@@ -14,15 +14,11 @@ from typing import TypeVar
 from ringleader.clients.blocking.connection import BlockingConnection
 from ringleader.clients.blocking.endpoint import Endpoint
 from ringleader.clients.connection.failures import Failures
-from ringleader.clients.connection.requests import Request, in_parts, plain
+from ringleader.clients.connection.metadata import metadata_request
+from ringleader.clients.connection.requests import Request, in_parts
 from ringleader.clients.errors import ClientError, ConnectionLostError
 from ringleader.clients.model import TopicPartition
-from ringleader.protocol.messages import (
-    MetadataRequest,
-    MetadataRequestTopic,
-    MetadataResponse,
-    MetadataResponseTopic,
-)
+from ringleader.protocol.messages import MetadataResponse, MetadataResponseTopic
 from ringleader.protocol.schema import ZERO_UUID, Message
 
 logger = logging.getLogger("ringleader.clients.blocking")
@@ -52,8 +48,7 @@ class BlockingCluster:
         names = sorted(set(topics))
         found: list[MetadataResponseTopic] = []
         for part in in_parts(names):
-            listed = [MetadataRequestTopic(name=name) for name in part]
-            found += self._metadata(MetadataRequest(listed, allow_auto_topic_creation=create)).topics
+            found += self._metadata(metadata_request(part, create)).topics
         for tp in [tp for tp in self._leaders if tp[0] in names]:
             del self._leaders[tp]
         for topic in found:
@@ -65,7 +60,7 @@ class BlockingCluster:
 
     def topics(self) -> list[str]:
         """The names of all topics but internal ones. Raises ConnectionLostError when no broker answers."""
-        answer = self._metadata(MetadataRequest(topics=None, allow_auto_topic_creation=False))
+        answer = self._metadata(metadata_request(None))
         return sorted(topic.name or "" for topic in answer.topics if not topic.is_internal)
 
     def partitions(self, topics: Iterable[str]) -> list[TopicPartition]:
@@ -129,8 +124,8 @@ class BlockingCluster:
             self._bootstrap.close()
             self._bootstrap = None
 
-    def _metadata(self, request: MetadataRequest) -> MetadataResponse:
-        answer = self.ask_any(plain(request), MetadataResponse)
+    def _metadata(self, request: Request) -> MetadataResponse:
+        answer = self.ask_any(request, MetadataResponse)
         self._brokers = {broker.node_id: (broker.host, broker.port) for broker in answer.brokers}
         return answer
 

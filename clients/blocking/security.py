@@ -37,7 +37,7 @@ RENEW_AFTER = 0.8
 """The part of a session's lifetime after which its connection is given up for a new one (KIP-368)."""
 
 
-class Channel(Protocol):
+class LoginConnection(Protocol):
     """A blocking connection, as far as logging in needs it."""
 
     name: str
@@ -70,7 +70,7 @@ def encrypted(plain: socket.socket, host: str, tls: ssl.SSLContext, name: str) -
         raise known from None
 
 
-def authenticate(connection: Channel, sasl: Sasl, timeout_s: float) -> float | None:
+def authenticate(connection: LoginConnection, sasl: Sasl, timeout_s: float) -> float | None:
     """Log in; returns for how many seconds to use the connection then, None: without end.
 
     Raises AuthenticationError when the broker refuses, OSError when another try may help.
@@ -88,7 +88,7 @@ def authenticate(connection: Channel, sasl: Sasl, timeout_s: float) -> float | N
 class _Channel:
     """A blocking connection whose answers are awaited: nothing else runs in that loop."""
 
-    def __init__(self, connection: Channel) -> None:
+    def __init__(self, connection: LoginConnection) -> None:
         self.address = connection.name
         self._connection = connection
 

@@ -302,7 +302,7 @@ class _Connection(H11Protocol):
         super().on_response_complete()
 
     def shutdown(self) -> None:
-        """See uvicorn, which ends in an error where the connection is ending by one."""
+        """See uvicorn, which raises an error for a connection that a refusal is closing."""
         if not self.transport.is_closing():
             super().shutdown()
 

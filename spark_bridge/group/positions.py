@@ -231,7 +231,7 @@ class Positions:
     def _from_start(self, positions: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
         """Where logs begin whose topics were made again: an offset of the former one says nothing. Raises
         DataLossError when that must not pass."""
-        starts = self._log.offsets(dict.fromkeys(positions, EARLIEST)) if positions else {}
+        starts = self._log.offsets(dict.fromkeys(positions, EARLIEST))
         for tp, position in positions.items():
             text = f"the topic of {tp[0]}-{tp[1]}, read up to offset {position}, was deleted and made again"
             if self._options.fail_on_data_loss:

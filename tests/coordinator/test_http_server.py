@@ -12,6 +12,7 @@ import pytest
 from starlette.types import Receive, Scope, Send
 
 from ringleader.host.http_server import HttpServer, bound
+from tests.support.served import until
 
 PATIENCE_S = 20.0
 LARGE = b"x" * 20_000_000
@@ -57,8 +58,7 @@ async def serving(
 
 async def the_connection(server: HttpServer) -> Any:
     """The server's one, once it has it."""
-    while not server.server_state.connections:  # noqa: ASYNC110 - it tells nobody
-        await asyncio.sleep(0.01)
+    await until(lambda: bool(server.server_state.connections))
     [connection] = server.server_state.connections
     return connection
 
@@ -101,8 +101,7 @@ async def test_what_answers_is_told_that_the_rest_of_its_request_is_no_http(
         writer.write(b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n")
         await application.asked.wait()
         writer.write(b"no length\r\n")
-        while not connection.transport.is_closing():  # noqa: ASYNC110 - it tells nobody
-            await asyncio.sleep(0.01)
+        await until(connection.transport.is_closing)
         application.may_answer.set()
         await application.answered.wait()
         *_, last = (await reader.read()).split(b"HTTP/1.1 ")
@@ -117,5 +116,4 @@ async def test_a_server_ends_while_a_refusal_waits_for_its_reader(caplog: pytest
         writer.write(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
         connection = await the_connection(server)
         writer.write(b"no HTTP\r\n\r\n")
-        while not connection.transport.is_closing():  # noqa: ASYNC110 - it tells nobody
-            await asyncio.sleep(0.01)
+        await until(connection.transport.is_closing)

@@ -343,7 +343,8 @@ async def _deed(team: Team, kind: str, deeds: list[Deed], between_s: float = 0.0
     if len(deeds) > 1 and team.spec.protocol != CONSUMER:
         # The rebalance of the other deed waits for the member, and may be over before its session.
         for whys in gone.values():
-            whys += [Departure.NOT_REJOINED] * (Departure.SESSION_EXPIRED in whys)
+            if Departure.SESSION_EXPIRED in whys:
+                whys.append(Departure.NOT_REJOINED)
     async with team.incident(
         kind,
         ", and ".join(one.what for one in deeds),
