@@ -87,7 +87,7 @@ def test_what_no_retry_cures_is_an_error_at_once_whatever_other_partitions_say(
                 with pytest.raises(SourceError) as raised:
                     call(one)
                 assert (type(raised.value), broker.asked) == (SourceError, 1), broker.codes
-        with GroupCoordinator(endpoint, "g", timeout_s=0.05) as impatient:
+        with GroupCoordinator(endpoint, "g", timeout_s=0.5) as impatient:
             broker.codes, broker.asked = drawn.sample(LATER, 2), 0
             with pytest.raises(NoCoordinatorError):
                 call(impatient)
