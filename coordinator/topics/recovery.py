@@ -119,9 +119,10 @@ def recover(directory: Path, now_ms: int) -> Recovered:
             _drop(directory, bases[number:], found)
             break
         found.segments.append(_recover_segment(directory, base, found, now_ms))
-    end = 0
+    # The files of these are still there: a second start, without them, has to find what this one does.
+    files, end = names.difference(found.dropped), 0
     for name in names:
-        alone = name.endswith(".index") and f"{name[:-6]}.log" not in names
+        alone = name.endswith(".index") and f"{name[:-6]}.log" not in files
         if alone:
             end = max(end, _end_of_indexed(directory / name))
         if alone or name.endswith(".new"):

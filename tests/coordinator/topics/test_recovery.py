@@ -312,6 +312,22 @@ async def test_an_index_left_alone_goes(tmp_path: Path) -> None:
     assert not (directory / "log-start.new").exists()
 
 
+async def test_a_second_start_finds_what_the_first_one_left_of_damaged_files(tmp_path: Path) -> None:
+    """The first file is broken before the start of the log, and the others are put aside with it: their
+    indexes once moved the second start, not the first one."""
+    await filled(tmp_path)
+    async with topic_log(tmp_path, **TINY) as topics:
+        assert await topics.truncate("orders", 0, 5) == 5
+    first = files(tmp_path)[0]
+    first.write_bytes(b"no batch")
+    starts = [recover(first.parent, START_MS) for _ in range(2)]
+    # These offsets were given to records, so they are not given again.
+    bounds_found = [(found.start_offset, found.next_offset, len(found.segments)) for found in starts]
+    assert bounds_found == [(300, 300, 0)] * 2
+    assert starts[0].dropped
+    assert not starts[1].dropped
+
+
 async def test_what_delete_records_left_outlives_a_kill(tmp_path: Path) -> None:
     async with topic_log(tmp_path / "live", **TINY) as topics:
         await topics.create("orders", 1)
