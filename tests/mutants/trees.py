@@ -20,7 +20,7 @@ from typing import Protocol
 from tests.mutants.rules import ROOMS, ROOT
 
 TIMEOUT_S = 900
-LEFT_OUT = ("__pycache__", "*.pyc", ".hypothesis", "kfake", "spark_connector", "results")
+LEFT_OUT = ("__pycache__", "*.pyc", ".hypothesis", "kfake", "spark_connector", "results", "out")
 
 _idle: list[tempfile.TemporaryDirectory[str]] = []
 _changes = itertools.count(1)
