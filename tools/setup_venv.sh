@@ -26,6 +26,9 @@ if ! { [ -x "$venv/bin/python" ] && "$venv/bin/python" -c "$new_enough"; }; then
 fi
 echo "Installing Ringleader and what its tests and demo need into $venv (a few minutes the first time)"
 # Most of what is installed is never imported: the first process that needs a module compiles it.
-"$venv/bin/python" -m pip install --no-compile --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+install=("$venv/bin/python" -m pip install --no-compile --quiet --disable-pip-version-check --constraint constraints.txt)
+# PySpark comes as source. Its wheel is thrown away once it is installed: compressing it took a third of this script.
+"${install[@]}" --config-settings=--build-option=--compression=stored pyspark
+"${install[@]}" --editable '.[dev]'
 "$venv/bin/python" -m ringleader --version
 touch "$venv/.ready"
