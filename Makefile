@@ -17,7 +17,7 @@ TYPED := bench demo tools tests
 export PYTHONDONTWRITEBYTECODE :=
 export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/bytecode
 
-.PHONY: help demo cluster test bytecode test-bench nightly small-worlds spec traces mutants simulate fuzz interop incidents chaos exactly-once soak lint audit bench spark-versions site wheels clean
+.PHONY: help demo cluster test bytecode test-bench nightly small-worlds spec traces mutants simulate fuzz interop plays interop-clients incidents chaos exactly-once soak lint audit bench spark-versions site wheels clean
 
 help: ## Say what there is
 	@echo "make demo    a consumer group of aiokafka, kafka-python and Spark on Ringleader, live (about 3 minutes)"
@@ -106,17 +106,22 @@ MINUTES := 10
 fuzz: $(READY) ## Draw inputs for all that reads bytes and texts, for MINUTES; ARGS names targets, `native` among them
 	@CC="$$($(PY) -m tools.c_compiler)" && export CC && nice $(PY) -m tests.fuzz --minutes $(MINUTES) $(ARGS)
 
-# With ARGS it is about scenarios; without, real clients (Java and its tools, the Python libraries) follow, with second
-# tries as in `make test`.
+# In two halves: the first one waits for most of its time, and can do so beside other work (`.ci/run`). With ARGS only
+# scenarios are played.
+interop: plays $(if $(ARGS),,interop-clients) ## Compare with a real Apache Kafka broker (ARGS are passed on), then let real clients work
+
+plays: $(READY) ## The first half of interop: the scenarios on a real Apache Kafka broker, and then on Ringleader
+	@$(PY) -m tests.interop $(ARGS)
+	@$(if $(ARGS),,$(PY) -m tests.interop --secured)
+
+# Second tries as in `make test`.
 CLIENTS := $(PY) -m pytest tests/interop/cluster \
 	$(wildcard tests/interop/clients/test_java_*.py tests/interop/clients/test_*_on_kafka.py)
 # Each of them has a broker in Java, or several.
 BROKERS := 3
-interop: $(READY) ## Compare with a real Apache Kafka broker (ARGS are passed on), then let real clients work
-	@$(PY) -m tests.interop $(ARGS)
-	@$(if $(ARGS),,$(PY) -m tests.interop --secured)
-	@$(if $(ARGS),,$(CLIENTS) -n $(BROKERS) --dist loadgroup \
-		|| { $(ONCE_MORE) && $(CLIENTS) -n 1 --dist loadgroup --second-try; })
+interop-clients: $(READY) ## The second half: real clients (Java and its tools, the Python libraries) on Kafka and on nodes before it
+	@$(CLIENTS) -n $(BROKERS) --dist loadgroup \
+		|| { $(ONCE_MORE) && $(CLIENTS) -n 1 --dist loadgroup --second-try; }
 
 # Some six minutes where nothing else runs: over two hundred incidents, in an order drawn by a seed that it prints.
 incidents: $(READY) ## Make incidents in groups of real clients, then judge what insight says of them; ARGS are passed on
