@@ -7,6 +7,7 @@ import random
 from collections import Counter
 from collections.abc import Sequence
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -75,6 +76,12 @@ def test_loads_that_hardly_differ_come_to_rest_beside_large_ones() -> None:
     for _ in range(10):
         before, owners = owners, place(owners, {2, 3, 4, 5, 6, 7}, loads)
     assert owners == before
+
+
+@pytest.mark.parametrize("owners", [[1, 2], [2, 1], [1, 2, 1, 2]])
+def test_a_partition_with_all_the_load_stays_where_it_is(owners: list[int]) -> None:
+    """Another place evens nothing: the nodes would only change places."""
+    assert list(place(owners, {1, 2}, {0: 1e6})) == owners
 
 
 logs_led_by = st.lists(st.integers(1, 4), min_size=60, max_size=60).map(lambda led: dict(enumerate(led)))
