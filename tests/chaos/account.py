@@ -213,11 +213,11 @@ def take(
         ),
     ]
     judged = verdicts(processes)
-    asked = sentences(promises)
+    selected = sentences(promises)
     counted: dict[str, dict[str, int]] = {}
     for one in processes:
         ends = Counter(f"{call.what} {call.end}" for call in one.calls)
-        counted[one.who] = dict(sorted(ends.items()))
+        counted[one.client] = dict(sorted(ends.items()))
     acknowledged = sum(end - start for spans in produced.values() for start, end in spans)
     handled = {
         group: sum(end - start for spans in by.values() for start, end in spans)
@@ -225,7 +225,7 @@ def take(
     }
     ordered = sorted(faults, key=lambda fault: fault.number)
     return Account(
-        [check for check in (*checks, *judged.checks) if check.name in asked],
+        [check for check in (*checks, *judged.checks) if check.name in selected],
         ordered,
         gaps(commits, timed, ordered),
         moved,

@@ -28,7 +28,7 @@ class Commit:
     place: Place
     offset: int
     token: str
-    who: str
+    client: str
     began_s: float
     ended_s: float
     end: str
@@ -41,7 +41,7 @@ class Read:
     place: Place
     offset: int
     token: str
-    who: str
+    client: str
     began_s: float
     ended_s: float
 
@@ -55,7 +55,7 @@ class View:
     member: str
     leader: str
     members: tuple[str, ...]
-    who: str
+    client: str
     began_s: float
     ended_s: float
 
@@ -68,7 +68,7 @@ class Owned:
     generation: int
     member: str
     partitions: frozenset[int]
-    who: str
+    client: str
     at_s: float
 
 
@@ -90,8 +90,8 @@ def turned_back(commits: Iterable[Commit], reads: Iterable[Read]) -> list[str]:
     with a request that the coordinator took up later.
     """
     return [
-        f"{one.place[0]} {one.place[1]}: {one.who} asked at {_at(one.began_s)} and read {one.offset}, though "
-        f"{floor.offset} was acknowledged to {floor.who} at {_at(floor.ended_s)}, "
+        f"{one.place[0]} {one.place[1]}: {one.client} asked at {_at(one.began_s)} and read {one.offset}, "
+        f"though {floor.offset} was acknowledged to {floor.client} at {_at(floor.ended_s)}, "
         f"{one.began_s - floor.ended_s:.3f} s before"
         for one, floor in stale(commits, reads)
     ]
@@ -101,9 +101,9 @@ def stale(commits: Iterable[Commit], reads: Iterable[Read]) -> list[tuple[Read, 
     """The reads that `turned_back` tells of, each with an acknowledged commit that it is behind."""
     written = _by_place(commits)
     found = []
-    for place, asked in _by_place(reads).items():
+    for place, reads_there in _by_place(reads).items():
         floors = _Floors([one for one in written.get(place, []) if one.end != FAILED])
-        found += [(one, floor) for one in asked if (floor := floors.of(one)) is not None]
+        found += [(one, floor) for one in reads_there if (floor := floors.of(one)) is not None]
     return found
 
 
@@ -151,11 +151,11 @@ def not_one_register(commits: Iterable[Commit], reads: Iterable[Read]) -> list[s
     """
     written = _by_place(commits)
     found = []
-    for place, asked in _by_place(reads).items():
+    for place, reads_there in _by_place(reads).items():
         values = {one.token: one for one in written.get(place, [])}
         if len(values) < len(written.get(place, [])) or "" in values:
             raise ValueError(f"{place}: the commits need a token each")
-        found += [f"{place[0]} {place[1]}: {why}" for why in _order(values, asked)]
+        found += [f"{place[0]} {place[1]}: {why}" for why in _order(values, reads_there)]
     return found
 
 
@@ -168,17 +168,17 @@ def _order(values: Mapping[str, Commit], reads: Sequence[Read]) -> list[str]:
     for one in reads:
         value = first if one.token == "" else values.get(one.token)
         if value is None:
-            found.append(f"{one.who} read {one.offset} {one.token!r}, which nobody committed")
+            found.append(f"{one.client} read {one.offset} {one.token!r}, which nobody committed")
         elif value.offset != one.offset:
             found.append(
-                f"{one.who} read {one.offset} {one.token!r}, and that was a commit of {value.offset}"
+                f"{one.client} read {one.offset} {one.token!r}, and that was a commit of {value.offset}"
             )
         elif value.end == FAILED:
             found.append(
-                f"{one.who} read {one.offset} {one.token!r}, which {value.who} was told to have failed"
+                f"{one.client} read {one.offset} {one.token!r}, which {value.client} was told to have failed"
             )
         elif one.ended_s < value.began_s:
-            found.append(f"{one.who} read {one.offset} {one.token!r} before it was committed")
+            found.append(f"{one.client} read {one.offset} {one.token!r} before it was committed")
         else:
             of_value[value.token].append(one)
     # A value that nobody read, and whose write was not acknowledged, may have had no effect at all.
@@ -226,9 +226,10 @@ def given_up(commits: Iterable[Commit]) -> list[str]:
     last: dict[tuple[Place, str], Commit] = {}
     for one in sorted(commits, key=lambda one: one.began_s):
         if one.end != OPEN:
-            last[one.place, one.who] = one
+            last[one.place, one.client] = one
     return [
-        f"{one.place[0]} {one.place[1]}: {one.who} gave up the commit of {one.offset} at {_at(one.ended_s)}"
+        f"{one.place[0]} {one.place[1]}: {one.client} gave up the commit of {one.offset}"
+        f" at {_at(one.ended_s)}"
         for one in last.values()
         if one.end == UNKNOWN
     ]
@@ -274,12 +275,12 @@ def _backwards(seen: Iterable[View], assigned: Iterable[Owned]) -> Iterable[str]
     highest: list[Owned] = []
     for one in ordered:
         highest.append(one if not highest or one.generation > highest[-1].generation else highest[-1])
-    for told in seen:
-        before = bisect_left(times, told.began_s)
-        if before and highest[before - 1].generation > told.generation:
+    for view in seen:
+        before = bisect_left(times, view.began_s)
+        if before and highest[before - 1].generation > view.generation:
             yield (
-                f"{told.who} asked at {_at(told.began_s)} and was told generation {told.generation}, though "
-                f"{highest[before - 1].generation} was there at {_at(highest[before - 1].at_s)}"
+                f"{view.client} asked at {_at(view.began_s)} and was told generation {view.generation}, "
+                f"though {highest[before - 1].generation} was there at {_at(highest[before - 1].at_s)}"
             )
 
 
@@ -290,17 +291,17 @@ def two_owners(owned: Iterable[Owned]) -> list[str]:
     owners: dict[tuple[str, int, int], Owned] = {}
     for one in sorted(owned, key=lambda one: one.at_s):
         name = f"{one.group}, generation {one.generation}"
-        who = one.member or one.who
-        before = sets.setdefault((one.group, one.generation, who), one)
+        holder = one.member or one.client
+        before = sets.setdefault((one.group, one.generation, holder), one)
         if before.partitions != one.partitions:
             found.append(
-                f"{name}: {one.who} had {sorted(before.partitions)} at {_at(before.at_s)}, and "
+                f"{name}: {one.client} had {sorted(before.partitions)} at {_at(before.at_s)}, and "
                 f"{sorted(one.partitions)} at {_at(one.at_s)}"
             )
         for partition in sorted(one.partitions):
             owner = owners.setdefault((one.group, one.generation, partition), one)
-            if (owner.member or owner.who) != who:
-                found.append(f"{name}: partition {partition} was given to {owner.who} and to {one.who}")
+            if (owner.member or owner.client) != holder:
+                found.append(f"{name}: partition {partition} was given to {owner.client} and to {one.client}")
     return found
 
 
@@ -333,12 +334,12 @@ def without(spans: Spans, others: Spans) -> Spans:
     """The parts of `spans` that are in none of `others`; both merged."""
     left: Spans = []
     for start, end in spans:
-        for gone_start, gone_end in others:
-            if gone_end <= start or gone_start >= end:
+        for cut_end, cut_start in others:
+            if cut_start <= start or cut_end >= end:
                 continue
-            if gone_start > start:
-                left.append((start, gone_start))
-            start = max(start, gone_end)
+            if cut_end > start:
+                left.append((start, cut_end))
+            start = max(start, cut_start)
         if start < end:
             left.append((start, end))
     return left
@@ -356,7 +357,7 @@ def too_long(processes: Iterable[Process]) -> list[str]:
             if took_s > call.bound_s:
                 how = "ended" if call.end != OPEN else "had not ended"
                 found.append(
-                    f"{one.who}: {call.what} at {_at(call.began_s)} {how} after {took_s:.1f} s; its bound is "
-                    f"{call.bound_s:g} s"
+                    f"{one.client}: {call.what} at {_at(call.began_s)} {how} after {took_s:.1f} s; "
+                    f"its bound is {call.bound_s:g} s"
                 )
     return found

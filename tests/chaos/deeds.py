@@ -15,7 +15,7 @@ from typing import Self
 
 from ringleader.clients.admin import Admin
 from tests.chaos import asking
-from tests.chaos import scenario as said
+from tests.chaos import scenario as schema
 from tests.chaos.director import Director
 from tests.chaos.network import LinkedNode
 from tests.chaos.schedule import KILL, PAUSE, STOP, Fault
@@ -25,7 +25,7 @@ from tests.support.links import Link, Way
 
 LINK, DISK, TOPIC = "link", "disk", "topic"
 """Layers beside nodes and brokers."""
-GONE_S = 90.0
+NODE_EXIT_S = 90.0
 """Nodes whose groups' topic was deleted have ended by then."""
 _EAGER_CLEANER = {"segment.ms": "1000", "min.cleanable.dirty.ratio": "0.001", "max.compaction.lag.ms": "1000"}
 _PATIENT_CLEANER = {"segment.ms": "604800000", "min.cleanable.dirty.ratio": "0.5"}
@@ -59,17 +59,17 @@ class Deeds:
         self._dice = random.Random(f"{seed} deeds")
         self._busy: dict[str, threading.RLock] = defaultdict(threading.RLock)
 
-    def of(self, number: int, fault: said.Fault) -> Deed:
+    def of(self, number: int, fault: schema.Fault) -> Deed:
         """The action of the fault; looks for its victim now. Raises ``TimeoutError`` if there is none."""
-        if isinstance(fault, said.Process):
+        if isinstance(fault, schema.Process):
             return self._process(number, fault)
-        if isinstance(fault, said.Roll):
+        if isinstance(fault, schema.Roll):
             return Deed(f"rolling restart of all {fault.on}", self._roll(number, fault))
-        if isinstance(fault, said.Link):
+        if isinstance(fault, schema.Link):
             return self._link(fault)
-        if isinstance(fault, said.Disk):
+        if isinstance(fault, schema.Disk):
             return Deed(f"{fault.do} for {fault.for_s:g} s", self._disk(fault), (DISK, fault.do, "node 1"))
-        if isinstance(fault, said.Address):
+        if isinstance(fault, schema.Address):
             return self._readdress(fault)
         doing = {"min isr": self._min_isr, "compact": self._compact, "delete topic": self._delete_topic}
         struck = None if fault.do == "delete topic" else (TOPIC, fault.do, GROUPS_TOPIC)
@@ -77,7 +77,7 @@ class Deeds:
 
     # ---- processes ----
 
-    def _process(self, number: int, fault: said.Process) -> Deed:
+    def _process(self, number: int, fault: schema.Process) -> Deed:
         chosen = Fault(number, fault.on, fault.do, 0.0, fault.for_s, fault.group, self._dice.randrange(1_000))
         victim = self._found(chosen)
         text = f"{fault.do} of the {fault.on} for {fault.for_s:g} s: {victim.name}"
@@ -111,7 +111,7 @@ class Deeds:
             asking.until(lambda: asking.all_in_sync(target.brokers, REPLICAS), "all replicas in sync")
 
     @contextmanager
-    def _roll(self, number: int, fault: said.Roll) -> Iterator[None]:
+    def _roll(self, number: int, fault: schema.Roll) -> Iterator[None]:
         target = self._director.target
         nodes = fault.on == "nodes" or target.cluster is None
         ids = sorted(target.nodes if nodes or target.cluster is None else target.cluster.brokers)
@@ -119,10 +119,10 @@ class Deeds:
             victim = target.node(node_id) if nodes else target.broker(node_id)
             with self._busy["broker" if victim.layer == "broker" else victim.name]:
                 self._director.break_one(Fault(number, fault.on, STOP, 0.0, fault.for_s, 0, 0), victim)
-                target.await_healthy(self._director.asked_groups)
+                target.await_healthy(self._director.awaited_groups)
         yield
 
-    def _readdress(self, fault: said.Address) -> Deed:
+    def _readdress(self, fault: schema.Address) -> Deed:
         victim = self._found(Fault(0, "owner", KILL, 0.0, 0.0, fault.group, 0))
         node = self._director.target.nodes[int(victim.name.split()[-1])]
         assert isinstance(node, LinkedNode)
@@ -140,7 +140,7 @@ class Deeds:
 
     # ---- links ----
 
-    def _link(self, fault: said.Link) -> Deed:
+    def _link(self, fault: schema.Link) -> Deed:
         chosen = self._links(fault)
         spoil: dict[str, Callable[[Link], None]] = {
             "reset": Link.reset,
@@ -169,7 +169,7 @@ class Deeds:
         text = f"{fault.do} ({fault.way}) for {fault.for_s:g} s: {names}"
         return Deed(text, spoilt(), (LINK, fault.do, names))
 
-    def _links(self, fault: said.Link) -> Mapping[str, Link]:
+    def _links(self, fault: schema.Link) -> Mapping[str, Link]:
         network = self._director.target.network
         assert network is not None
         nodes = self._nodes(fault)
@@ -184,7 +184,7 @@ class Deeds:
             for broker in brokers
         }
 
-    def _nodes(self, fault: said.Link) -> Sequence[int]:
+    def _nodes(self, fault: schema.Link) -> Sequence[int]:
         ids = sorted(self._director.target.nodes)
         if fault.node == "every":
             return ids
@@ -193,7 +193,7 @@ class Deeds:
         victim = self._found(Fault(0, fault.node, KILL, 0.0, 0.0, fault.group, 0))
         return [int(victim.name.split()[-1])]
 
-    def _brokers(self, fault: said.Link) -> Sequence[int]:
+    def _brokers(self, fault: schema.Link) -> Sequence[int]:
         cluster = self._director.target.cluster
         assert cluster is not None
         if fault.broker == "every":
@@ -206,7 +206,7 @@ class Deeds:
     # ---- disks and topics ----
 
     @contextmanager
-    def _disk(self, fault: said.Disk) -> Iterator[None]:
+    def _disk(self, fault: schema.Disk) -> Iterator[None]:
         disk = self._director.target.disk
         assert disk is not None
         disk.fail("write /data ENOSPC" if fault.do == "full disk" else f"sync /data {fault.delay_ms}")
@@ -256,7 +256,7 @@ class Deeds:
                 turns.enter_context(self._busy[f"node {node_id}"])
             asyncio.run(delete())
             for node_id, node in director.target.nodes.items():
-                asking.until(partial(_has_ended, node), f"node {node_id} ends", GONE_S)
+                asking.until(partial(_has_ended, node), f"node {node_id} ends", NODE_EXIT_S)
                 node.wait()
                 if "was deleted and made again" not in node.log() and "is gone" not in node.log():
                     director.complain(f"node {node_id} ended, and did not say that its topic is another one")

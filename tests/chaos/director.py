@@ -28,7 +28,7 @@ CONSUMED_S = 180.0
 LOOK_S = 1.0
 LIVES = 4
 """So often a process that ends by itself is one that does so on purpose."""
-ASKED_GROUPS = 8
+AWAITED_GROUPS = 8
 """This many groups of those that commit all the time have to be there before a run goes on."""
 
 
@@ -72,7 +72,7 @@ class Director:
     def run(self) -> Result:
         """The whole of it. Raises `RunError`, `TimeoutError`."""
         result = self.result
-        self.target.await_healthy(self.asked_groups)
+        self.target.await_healthy(self.awaited_groups)
         for role in self.company.roles:
             self._start(role.name, role.name)
         self._form()
@@ -88,9 +88,9 @@ class Director:
         return result
 
     @property
-    def asked_groups(self) -> Sequence[str]:
+    def awaited_groups(self) -> Sequence[str]:
         """Groups whose coordinator has to answer before anything goes on."""
-        return (self.company.committing or self.company.groups)[:ASKED_GROUPS]
+        return (self.company.committing or self.company.groups)[:AWAITED_GROUPS]
 
     def names(self) -> list[str]:
         """All processes so far."""
@@ -111,8 +111,8 @@ class Director:
         places += ["--identity", role_name]
         self.cast.start(name, f"{MEMBERS}.{role.program}", *places, *own)
 
-    def replace_who_left(self) -> None:
-        """For who may end by itself: another one in its place."""
+    def replace_departed(self) -> None:
+        """Start another process in the place of each that may end by itself and has ended."""
         exits = {role.name for role in self.company.roles if role.exits}
         for name in [name for name in self.names() if self._places.get(name, name) in exits]:
             if self.cast.forget(name):
@@ -131,7 +131,7 @@ class Director:
         """Until every group works and none has rebalanced for a while."""
         until_s = time.monotonic() + FORM_S
         while missing := self._missing():
-            self.replace_who_left()
+            self.replace_departed()
             self.cast.check()
             if self.cast.complaints:
                 raise RunError(f"the run did not begin: {'; '.join(self.cast.complaints)}")
@@ -156,7 +156,7 @@ class Director:
                 missing.append(name)
         missing += [group for group, found in processed.items() if len(found) < PARTITIONS]
         if company.committing:
-            acked = {call.asked["group"] for call in self.cast.read("committer").calls if call.end == OK}
+            acked = {call.request["group"] for call in self.cast.read("committer").calls if call.end == OK}
             missing += sorted(set(company.committing) - acked)
         if not missing and time.monotonic() - latest < company.quiet_s:
             return ["groups that stay as they are"]
@@ -215,12 +215,12 @@ class Director:
     def heal(self) -> None:
         """Wait until all is well again, and start what ended by itself."""
         try:
-            self.target.await_healthy(self.asked_groups)
+            self.target.await_healthy(self.awaited_groups)
         except TimeoutError as error:
             self.complain(str(error))
         for why in self.target.revive():
             self.complain(why)
-        self.replace_who_left()
+        self.replace_departed()
         self.cast.check()
 
     # ---- its end ----
@@ -231,7 +231,7 @@ class Director:
         self.cast.stop([role.name for role in company.roles if role.produces])
         until_s = time.monotonic() + CONSUMED_S
         while self._left() and time.monotonic() < until_s:
-            self.replace_who_left()
+            self.replace_departed()
             self.cast.check()
             time.sleep(LOOK_S)
         exits = {role.name for role in company.roles if role.exits}

@@ -25,10 +25,10 @@ def commits_of(processes: Iterable[Process]) -> list[Commit]:
     """All tries, one for each partition."""
     return [
         Commit(
-            (call.asked["group"], place),
+            (call.request["group"], place),
             offset,
-            call.asked.get("tokens", {}).get(place, ""),
-            one.who,
+            call.request.get("tokens", {}).get(place, ""),
+            one.client,
             call.began_s,
             call.ended_s,
             call.end,
@@ -36,14 +36,14 @@ def commits_of(processes: Iterable[Process]) -> list[Commit]:
         for one in processes
         for call in one.calls
         if call.what == "commit"
-        for place, offset in call.asked["offsets"].items()
+        for place, offset in call.request["offsets"].items()
     ]
 
 
 def reads_of(processes: Iterable[Process]) -> list[Read]:
     """All answers, one for each partition."""
     return [
-        Read((group, place), offset, token, one.who, call.began_s, call.ended_s)
+        Read((group, place), offset, token, one.client, call.began_s, call.ended_s)
         for one in processes
         for call in one.calls
         if call.what == "read" and call.end == OK
@@ -61,7 +61,7 @@ def views_of(processes: Iterable[Process]) -> list[View]:
             call.answer["member"],
             call.answer["leader"],
             tuple(call.answer["members"]),
-            one.who,
+            one.client,
             call.began_s,
             call.ended_s,
         )
@@ -79,7 +79,7 @@ def owned_of(processes: Iterable[Process]) -> list[Owned]:
             line["generation"],
             line["member"],
             frozenset(line["partitions"]),
-            one.who,
+            one.client,
             line["t"],
         )
         for one in processes
@@ -91,7 +91,7 @@ def owned_of(processes: Iterable[Process]) -> list[Owned]:
 def seen_of(processes: Iterable[Process]) -> list[Seen]:
     """Generations that members were in."""
     return [
-        Seen(line["group"], line["generation"], one.who, line["t"])
+        Seen(line["group"], line["generation"], one.client, line["t"])
         for one in processes
         for line in one.lines
         if line["did"] == "generation"

@@ -37,11 +37,11 @@ class History:
         """Write one line."""
         self._write({"t": time.monotonic(), "did": did, **fields})
 
-    def asks(self, what: str, bound_s: float, **fields: Any) -> Asked:
+    def begin(self, what: str, bound_s: float, **fields: Any) -> OpenCall:
         """A call begins: it has to end within `bound_s`, whatever happens."""
         number = next(self._numbers)
         self.saw("asks", call=number, what=what, bound_s=bound_s, **fields)
-        return Asked(self, number)
+        return OpenCall(self, number)
 
     def _write(self, line: dict[str, Any]) -> None:
         text = json.dumps(line, separators=(",", ":")) + "\n"
@@ -59,7 +59,7 @@ class History:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class OpenCall:
     """A call that has begun; one of these ends it."""
 
     history: History
@@ -82,13 +82,13 @@ class Asked:
 class Call:
     """A call with its end. `ended_s` is infinite if it had none."""
 
-    who: str
+    client: str
     what: str
     began_s: float
     ended_s: float
     end: str
     bound_s: float
-    asked: dict[str, Any] = field(default_factory=dict)
+    request: dict[str, Any] = field(default_factory=dict)
     answer: dict[str, Any] = field(default_factory=dict)
 
 
@@ -96,14 +96,14 @@ class Call:
 class Process:
     """The history of one process: its calls in the order of their beginnings, and its other lines."""
 
-    who: str
+    client: str
     calls: list[Call]
     lines: list[dict[str, Any]]
     last_s: float
     """When it wrote its last line."""
 
 
-def process(who: str, lines: Iterable[dict[str, Any]]) -> Process:
+def process(client: str, lines: Iterable[dict[str, Any]]) -> Process:
     """Its lines, with the ends of calls put to their beginnings."""
     begun: dict[int, dict[str, Any]] = {}
     ended: dict[int, dict[str, Any]] = {}
@@ -122,7 +122,7 @@ def process(who: str, lines: Iterable[dict[str, Any]]) -> Process:
         end = ended.get(number)
         calls.append(
             Call(
-                who,
+                client,
                 line["what"],
                 line["t"],
                 math.inf if end is None else end["t"],
@@ -132,7 +132,7 @@ def process(who: str, lines: Iterable[dict[str, Any]]) -> Process:
                 end or {},
             )
         )
-    return Process(who, calls, others, last_s)
+    return Process(client, calls, others, last_s)
 
 
 class Tail:

@@ -7,7 +7,7 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tests.chaos import scenario as said
+from tests.chaos import scenario as schema
 from tests.chaos.company import RESULTS, Company, Gathering
 from tests.chaos.scenario import Scenario
 from tests.chaos.timeline import Timeline
@@ -32,20 +32,20 @@ class Mix:
     @property
     def failing_disk(self) -> bool:
         """Whether the daemon's disk is one that fails."""
-        return any(isinstance(fault, said.Disk) for one in self.scenarios.values() for fault in one.faults)
+        return any(isinstance(fault, schema.Disk) for one in self.scenarios.values() for fault in one.faults)
 
     @property
     def topics(self) -> Sequence[str]:
         """That clients use."""
-        moves = any(isinstance(work, said.Transactions) for work in self._work())
+        moves = any(isinstance(work, schema.Transactions) for work in self._work())
         return ["records", RESULTS] if moves else ["records"]
 
-    def _work(self) -> list[said.Work]:
+    def _work(self) -> list[schema.Work]:
         """Of each kind once: as the first scenario that has it says."""
-        found: dict[str, said.Work] = {}
+        found: dict[str, schema.Work] = {}
         for one in self.scenarios.values():
             for work in one.work:
-                key = work.library if isinstance(work, said.Consumers) else work.kind
+                key = work.library if isinstance(work, schema.Consumers) else work.kind
                 found.setdefault(key, work)
         return list(found.values())
 
@@ -55,7 +55,7 @@ class Mix:
         work = self._work()
         for one in work:
             _gather(gathering, one)
-        if any(isinstance(one, said.Consumers | said.Transactions) for one in work):
+        if any(isinstance(one, schema.Consumers | schema.Transactions) for one in work):
             gathering.producers(PRODUCERS, PER_SECOND, straight=self.target == "ringleader")
         return gathering.company(QUIET_S)
 
@@ -65,8 +65,8 @@ class Mix:
         return Timeline([one.faults for one in ones], max(one.calm_s for one in ones), self.seed)
 
 
-def _gather(gathering: Gathering, work: said.Work) -> None:
-    if isinstance(work, said.Consumers):
+def _gather(gathering: Gathering, work: schema.Work) -> None:
+    if isinstance(work, schema.Consumers):
         own = ["--every", str(work.every_s), *(["--static"] if work.static else [])]
         own += [] if work.library in ("aiokafka", "spark") else ["--protocol", work.protocol]
         own += ["--batch-s", str(work.batch_s)] if work.batch_s else []
@@ -79,12 +79,12 @@ def _gather(gathering: Gathering, work: said.Work) -> None:
             exits=work.misbehaves == "exits",
             stays=not work.misbehaves and work.library != "spark",
         )
-    elif isinstance(work, said.Commits):
+    elif isinstance(work, schema.Commits):
         groups = [f"raw-{number}" for number in range(work.groups)]
         own = ["--rest", str(work.every_s), "--every", str(work.every_s)]
         own += ["--partitions", str(work.partitions), "--metadata-bytes", str(work.metadata_bytes)]
         gathering.commits(groups, own)
-    elif isinstance(work, said.Churn):
+    elif isinstance(work, schema.Churn):
         gathering.churn(["--session-ms", str(work.session_ms)])
     else:
         own = ["--records", str(work.records), "--aborts", str(work.aborts)]
@@ -122,4 +122,4 @@ def drawn(
 
 def needs_spark(one: Scenario) -> bool:
     """Whether a Spark query takes part."""
-    return any(isinstance(work, said.Consumers) and work.library == "spark" for work in one.work)
+    return any(isinstance(work, schema.Consumers) and work.library == "spark" for work in one.work)

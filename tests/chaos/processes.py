@@ -62,7 +62,7 @@ class Processes:
         """A process that has ended by itself is in `complaints` from now on."""
         for name, process in list(self._running.items()):
             if process.poll() is not None:
-                self._gone(name, f"ended by itself with exit code {process.returncode}")
+                self._complain(name, f"ended by itself with exit code {process.returncode}")
 
     def forget(self, name: str) -> bool:
         """Whether it has ended by itself; that is no failure then."""
@@ -84,10 +84,10 @@ class Processes:
             try:
                 process.wait(STOP_TIMEOUT_S)
             except subprocess.TimeoutExpired:
-                self._gone(name, f"did not stop within {STOP_TIMEOUT_S:.0f} s")
+                self._complain(name, f"did not stop within {STOP_TIMEOUT_S:.0f} s")
                 continue
             if process.returncode:
-                self._gone(name, f"stopped with exit code {process.returncode}")
+                self._complain(name, f"stopped with exit code {process.returncode}")
             self._running.pop(name, None)
             self.stopped.add(name)
 
@@ -101,7 +101,7 @@ class Processes:
         self._kill(self._running.pop(name))
         self.stopped.add(name)
 
-    def _gone(self, name: str, how: str) -> None:
+    def _complain(self, name: str, how: str) -> None:
         self._kill(self._running.pop(name))
         self.stopped.add(name)
         lines = (self._directory / f"{name}.log").read_text(errors="replace").splitlines()

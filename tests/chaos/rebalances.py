@@ -26,7 +26,7 @@ class Seen:
 
     group: str
     generation: int
-    who: str
+    client: str
     at_s: float
 
 

@@ -263,11 +263,11 @@ class ScenarioError(Exception):
 def parsed(name: str, text: str) -> Scenario:
     """A file's text. Raises `ScenarioError`."""
     try:
-        told = json.loads(text, object_pairs_hook=_without_doubles)
+        document = json.loads(text, object_pairs_hook=_without_doubles)
     except ValueError as error:
         raise ScenarioError(f"{name}: {error}.") from None
     try:
-        return Scenario.model_validate_json(json.dumps(told))
+        return Scenario.model_validate_json(json.dumps(document))
     except ValidationError as error:
         raise ScenarioError(" ".join(f"{name}: {_sentence(one)}." for one in error.errors())) from None
 
@@ -287,8 +287,8 @@ def _sentence(error: Any) -> str:
         return f"nobody knows the key {last!r}{inside}"
     if error["type"] == "missing":
         return f"the key {last!r} is missing{inside}"
-    said = error["msg"].removeprefix("Value error, ")
-    return f"{last}{inside}: {said[0].lower()}{said[1:]}, not {error['input']!r}"[:300]
+    reason = error["msg"].removeprefix("Value error, ")
+    return f"{last}{inside}: {reason[0].lower()}{reason[1:]}, not {error['input']!r}"[:300]
 
 
 def load(name: str, directory: Path = DIRECTORY) -> Scenario:

@@ -110,7 +110,7 @@ class Target:
         self.brokers = self.bootstrap if cluster is None else cluster.bootstrap
 
     @property
-    def asked(self) -> str:
+    def own_addresses(self) -> str:
         """The address that the run itself asks, past all links."""
         return ",".join(node.bootstrap for node in self.nodes.values()) or self.bootstrap
 
@@ -134,7 +134,7 @@ class Target:
 
     def owner(self, group: str) -> int | None:
         """The node that coordinates the group now."""
-        return asking.coordinator(self.asked, group)
+        return asking.coordinator(self.own_addresses, group)
 
     def controller(self) -> int | None:
         """The node that gives out groups to nodes; for Kafka's own coordinator the active controller."""
@@ -172,7 +172,7 @@ class Target:
         if self.cluster is not None:
             count = len(self.cluster.brokers)
             asking.until(lambda: asking.all_in_sync(self.brokers, count), "all replicas in sync")
-        asking.await_groups(self.asked, groups)
+        asking.await_groups(self.own_addresses, groups)
 
     def complaints(self) -> list[str]:
         """Tracebacks in the nodes' logs, each once."""

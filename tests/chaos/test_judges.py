@@ -54,21 +54,21 @@ class Story:
     lines: dict[str, list[Line]] = field(default_factory=dict)
     calls: int = 0
 
-    def saw(self, who: str, at_s: float, did: str, **more: Any) -> Line:
+    def saw(self, client: str, at_s: float, did: str, **more: Any) -> Line:
         line = {"t": at_s, "did": did, **more}
-        self.lines.setdefault(who, []).append(line)
+        self.lines.setdefault(client, []).append(line)
         return line
 
-    def call(self, who: str, what: str, from_s: float, to_s: float, end: str, **asked: Any) -> Line:
+    def call(self, client: str, what: str, from_s: float, to_s: float, end: str, **fields: Any) -> Line:
         """The line that ends it."""
         self.calls += 1
-        self.saw(who, from_s, "asks", call=self.calls, what=what, bound_s=9, **asked)
-        return self.saw(who, to_s, end, call=self.calls)
+        self.saw(client, from_s, "asks", call=self.calls, what=what, bound_s=9, **fields)
+        return self.saw(client, to_s, end, call=self.calls)
 
     def caught(self) -> set[str]:
         """The kinds of violations that the judges found."""
         sentences = {sentence: kind for kind, sentence in SENTENCES.items()}
-        found = verdicts(process(who, sorted(lines, key=at)) for who, lines in self.lines.items())
+        found = verdicts(process(client, sorted(lines, key=at)) for client, lines in self.lines.items())
         assert found.open == []
         return {sentences[check.name] for check in found.checks if check.violations}
 
@@ -111,14 +111,16 @@ def owners(story: Story, sizes: Iterable[int]) -> None:
     """Two members by turns, each with `commits` commits of both partitions."""
     moment_s = 0.0
     for generation, size in enumerate(sizes, 1):
-        who = f"member-{generation % 2}"
-        story.saw(who, moment_s, "assigned", group="g", generation=generation, member=who, partitions=[0, 1])
+        client = f"member-{generation % 2}"
+        story.saw(
+            client, moment_s, "assigned", group="g", generation=generation, member=client, partitions=[0, 1]
+        )
         for _ in range(size):
             moment_s += 2
             offsets = {"records:0": int(moment_s), "records:1": int(moment_s)}
-            story.call(who, "commit", moment_s, moment_s + 1, OK, group="g", offsets=offsets)
+            story.call(client, "commit", moment_s, moment_s + 1, OK, group="g", offsets=offsets)
         moment_s += 2
-        story.saw(who, moment_s, "revoked", group="g", partitions=[0, 1])
+        story.saw(client, moment_s, "revoked", group="g", partitions=[0, 1])
         moment_s += 2
 
 
@@ -176,7 +178,7 @@ def test_a_clean_run_passes(story: Story) -> None:
 
 def left_out(story: Story) -> list[str]:
     """Records that were skipped."""
-    found = [process(who, lines) for who, lines in story.lines.items()]
+    found = [process(client, lines) for client, lines in story.lines.items()]
     return skipped(produced_of(found), processed_of(found, ["g"]))
 
 
@@ -255,19 +257,19 @@ def write_a_record_twice(story: Story) -> None:
 def lose_an_update(story: Story) -> None:
     """One more transaction went on from where the second one did, and wrote elsewhere."""
     second = story.of("asks", name="t1")[0]
-    asked = {key: copy.deepcopy(second[key]) for key in ("group", "reads", "writes")}
+    fields = {key: copy.deepcopy(second[key]) for key in ("group", "reads", "writes")}
     [[start, end]] = second["appends"]["results:0"]
     appends = {"results:7": [[start, end]]}
-    story.call("mover-7", "transaction", 990, 991, OK, name="thief", appends=appends, **asked)
+    story.call("mover-7", "transaction", 990, 991, OK, name="thief", appends=appends, **fields)
 
 
 def go_round(story: Story) -> None:
     """In one log the first stands before the second, in another one behind it."""
     for name, place in (("t1", 0), ("t0", 1)):
-        asked = story.of("asks", name=name)[0]
+        call_line = story.of("asks", name=name)[0]
         start = 100 + place
-        asked["appends"]["others:0"] = [[start, start + 1]]
-        asked["writes"]["records:1"], asked["reads"]["records:1"] = start + 1, start
+        call_line["appends"]["others:0"] = [[start, start + 1]]
+        call_line["writes"]["records:1"], call_line["reads"]["records:1"] = start + 1, start
         story.saw("auditor", 990 + place, "seen", log="others:0", records=[[place, name, start]])
 
 
@@ -297,10 +299,10 @@ def test_a_lie_is_caught_by_its_judge(lie: Callable[[Story], None], story: Story
 @EXAMPLES
 @given(stories(), st.data())
 def test_a_record_that_no_member_processed_is_reported(story: Story, data: st.DataObject) -> None:
-    gone = data.draw(st.sampled_from(story.of("processed")))
-    story.lines["consumer"].remove(gone)
+    missing = data.draw(st.sampled_from(story.of("processed")))
+    story.lines["consumer"].remove(missing)
     [why] = left_out(story)
-    assert f"offsets {gone['start']} to {gone['end'] - 1} of partition 0" in why
+    assert f"offsets {missing['start']} to {missing['end'] - 1} of partition 0" in why
 
 
 def test_files_are_judged_by_themselves(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -308,8 +310,8 @@ def test_files_are_judged_by_themselves(tmp_path: Path, capsys: pytest.CaptureFi
     offsets(story, [OK] * 5, [0] * 5)
 
     def written() -> int:
-        for who, lines in story.lines.items():
-            (tmp_path / f"{who}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        for client, lines in story.lines.items():
+            (tmp_path / f"{client}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
         return main([str(tmp_path)])
 
     assert main([]) == 2
@@ -317,9 +319,9 @@ def test_files_are_judged_by_themselves(tmp_path: Path, capsys: pytest.CaptureFi
     lose_a_commit(story)
     capsys.readouterr()
     assert written() == 1
-    said = capsys.readouterr().out
-    assert "a read of '1 writer#1' from 2" in said
-    assert "has no place in any order" in said
+    output = capsys.readouterr().out
+    assert "a read of '1 writer#1' from 2" in output
+    assert "has no place in any order" in output
 
 
 def test_without_go_one_judge_is_left_out_aloud(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -330,7 +332,7 @@ def test_without_go_one_judge_is_left_out_aloud(monkeypatch: pytest.MonkeyPatch,
     own_twice(own_twice_of)
     story.lines |= own_twice_of.lines
     monkeypatch.setenv("PATH", str(tmp_path))
-    found = verdicts(process(who, sorted(lines, key=at)) for who, lines in story.lines.items())
+    found = verdicts(process(client, sorted(lines, key=at)) for client, lines in story.lines.items())
     [why] = found.open
     assert why.startswith(f"{SENTENCES[REGISTERS]}: Go is needed")
     assert [check.name for check in found.checks if check.violations] == [SENTENCES[OWNERS]]
@@ -384,7 +386,7 @@ def test_a_long_history_is_judged_in_parts() -> None:
 def test_a_question_that_takes_too_long_to_decide_is_reported() -> None:
     """Commits without tokens that all overlap, and reads of them in an order that there is not."""
     commits = [Commit(("g", "t:0"), number % 9, "", f"w{number}", 0, 99, OK) for number in range(60)]
-    asked = [Read(("g", "t:0"), number % 9, "", "r", 10 + number, 10.5 + number) for number in range(80)]
-    illegal, undecided = not_linearizable(commits, asked, decide_s=0.05)
+    reads = [Read(("g", "t:0"), number % 9, "", "r", 10 + number, 10.5 + number) for number in range(80)]
+    illegal, undecided = not_linearizable(commits, reads, decide_s=0.05)
     assert illegal == []
     assert "not decided in 0.05 s" in undecided[0]

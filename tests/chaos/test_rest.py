@@ -96,23 +96,23 @@ def test_the_time_without_an_acknowledged_commit_is_that_of_the_group_which_wait
 def test_a_history_comes_back_as_it_was_written(tmp_path: Path) -> None:
     path = tmp_path / "someone.jsonl"
     with History(path) as history:
-        first, second = history.asks("commit", 5, offsets={"t:0": 1}), history.asks("poll", 5)
+        first, second = history.begin("commit", 5, offsets={"t:0": 1}), history.begin("poll", 5)
         history.saw("assigned", partitions=[1])
         second.unknown("lost")
         first.ok(more=2)
-        history.asks("poll", 5).failed("refused")
-        history.asks("poll", 5)
+        history.begin("poll", 5).failed("refused")
+        history.begin("poll", 5)
     with path.open("a") as file:
         file.write('{"t": 1, "did": "cut o')
     found = read(path)
-    assert found.who == "someone"
+    assert found.client == "someone"
     assert [(call.what, call.end) for call in found.calls] == [
         ("commit", OK),
         ("poll", UNKNOWN),
         ("poll", FAILED),
         ("poll", OPEN),
     ]
-    assert found.calls[0].asked["offsets"] == {"t:0": 1}
+    assert found.calls[0].request["offsets"] == {"t:0": 1}
     assert found.calls[0].answer["more"] == 2
     assert found.calls[0].began_s <= found.calls[1].ended_s <= found.calls[0].ended_s <= found.last_s
     assert [line["partitions"] for line in found.lines] == [[1]]

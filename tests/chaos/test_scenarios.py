@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.chaos import scenario as said
+from tests.chaos import scenario as schema
 from tests.chaos.__main__ import main
 from tests.chaos.mix import Mix, drawn, needs_spark
 from tests.chaos.promises import ALL, sentences
@@ -82,7 +82,7 @@ def test_every_check_is_asked_for_by_some() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "says"),
+    ("document", "says"),
     [
         ({**GOOD, "wrok": []}, "nobody knows the key 'wrok'."),
         ({**GOOD, "work": [{"kind": "commits", "group": 3}]}, "the key 'group' in work.1.commits."),
@@ -112,9 +112,9 @@ def test_every_check_is_asked_for_by_some() -> None:
         ),
     ],
 )  # fmt: skip
-def test_a_file_that_is_wrong_is_refused_with_a_sentence(told: dict[str, Any], says: str) -> None:
+def test_a_file_that_is_wrong_is_refused_with_a_sentence(document: dict[str, Any], says: str) -> None:
     with pytest.raises(ScenarioError) as refused:
-        parsed("one.json", json.dumps(told))
+        parsed("one.json", json.dumps(document))
     assert str(refused.value).startswith("one.json: ")
     assert says in str(refused.value)
     assert "\n" not in str(refused.value)
@@ -137,7 +137,7 @@ def test_a_text_that_is_none_is_refused_with_a_sentence(text: str, says: str) ->
 def test_a_file_that_is_right_is_read(tmp_path: Path) -> None:
     (tmp_path / "one.json").write_text(json.dumps(GOOD))
     [fault] = load("one", tmp_path).faults
-    assert isinstance(fault, said.Process)
+    assert isinstance(fault, schema.Process)
     assert (fault.do, fault.on, fault.at_s, fault.for_s) == ("kill", "owner", 1, 0)
     assert load_all(tmp_path) == {"one": load("one", tmp_path)}
     with pytest.raises(ScenarioError, match="There is no scenario 'two'"):
@@ -183,14 +183,14 @@ def test_a_mix_has_all_work_and_the_promises_of_each() -> None:
 
 
 def test_every_promise_has_a_sentence_of_its_own() -> None:
-    told = [sentence for key in ALL for sentence in sentences([key])]
-    assert len(set(told)) == len(told)
+    listed = [sentence for key in ALL for sentence in sentences([key])]
+    assert len(set(listed)) == len(listed)
 
 
 def test_the_program_lists_and_refuses(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--list"]) == 0
-    said_to_user = capsys.readouterr().out
-    assert "one-link-flaps" in said_to_user
+    output = capsys.readouterr().out
+    assert "one-link-flaps" in output
     assert main(["--scenario", "one-link-flap"]) == 2
     assert "There is no scenario 'one-link-flap'" in capsys.readouterr().out
     assert main(["--scenario", "one-link-flaps", "--scenario", "full-disk-under-commits"]) == 2

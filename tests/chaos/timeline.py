@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from tests.chaos import scenario as said
+from tests.chaos import scenario as schema
 from tests.chaos.deeds import Deeds
 from tests.chaos.director import Director
 from tests.chaos.history import OK, Tail
@@ -24,7 +24,7 @@ class Timeline:
 
     says = "faults"
 
-    def __init__(self, faults: Sequence[Sequence[said.Fault]], calm_s: float, seed: int) -> None:
+    def __init__(self, faults: Sequence[Sequence[schema.Fault]], calm_s: float, seed: int) -> None:
         self._faults = faults
         self._calm_s, self._seed = calm_s, seed
         self._begun: set[tuple[int, int]] = set()
@@ -54,23 +54,23 @@ class Timeline:
                         del waiting[key]
                         self._begun.add(key)
                         under_way.append(pool.submit(self._do, director, deeds, key, fault))
-                director.replace_who_left()
+                director.replace_departed()
                 time.sleep(LOOK_S)
             for key in waiting:
                 director.complain(f"fault {_name(key)} did not come: what it waits for did not happen")
             for outcome in under_way:
                 while not outcome.done():
-                    director.replace_who_left()
+                    director.replace_departed()
                     time.sleep(LOOK_S)
                 outcome.result()
         director.heal()
         until_s = time.monotonic() + self._calm_s
         while time.monotonic() < until_s:
-            director.replace_who_left()
+            director.replace_departed()
             director.cast.check()
             time.sleep(LOOK_S)
 
-    def _holds(self, when: said.When, part: int, seen: _Seen) -> bool:
+    def _holds(self, when: schema.When, part: int, seen: _Seen) -> bool:
         return (
             seen.acknowledged >= when.acknowledged
             and seen.rebalances >= when.rebalances
@@ -78,7 +78,7 @@ class Timeline:
             and (not when.over or (part, when.over) in self._over)
         )
 
-    def _do(self, director: Director, deeds: Deeds, key: tuple[int, int], fault: said.Fault) -> None:
+    def _do(self, director: Director, deeds: Deeds, key: tuple[int, int], fault: schema.Fault) -> None:
         number, began_s = sum(map(len, self._faults[: key[0]])) + key[1], time.monotonic()
         try:
             deed = deeds.of(number, fault)
@@ -113,11 +113,11 @@ class _Seen:
         self._commits: dict[str, set[int]] = defaultdict(set)
         self._generations: set[tuple[str, int]] = set()
         self.acknowledged = self.rebalances = 0
-        self._read(lambda line, who: self._note(line, who, counts=False))
+        self._read(lambda line, client: self._note(line, client, counts=False))
 
     def look(self) -> None:
         """The new lines."""
-        self._read(lambda line, who: self._note(line, who, counts=True))
+        self._read(lambda line, client: self._note(line, client, counts=True))
 
     def _read(self, note: Callable[[dict[str, object], str], None]) -> None:
         for name in self._director.names():
@@ -125,11 +125,11 @@ class _Seen:
             for line in tail.new():
                 note(line, name)
 
-    def _note(self, line: dict[str, object], who: str, *, counts: bool) -> None:
+    def _note(self, line: dict[str, object], client: str, *, counts: bool) -> None:
         call = line.get("call")
         if line["did"] == "asks" and line["what"] in ("commit", "transaction") and isinstance(call, int):
-            self._commits[who].add(call)
-        elif line["did"] == OK and call in self._commits[who]:
+            self._commits[client].add(call)
+        elif line["did"] == OK and call in self._commits[client]:
             self.acknowledged += counts
         elif line["did"] == "assigned":
             generation = (str(line["group"]), int(str(line["generation"])))

@@ -31,7 +31,7 @@ class _Noted(ConsumerRebalanceListener):  # type: ignore[misc]  # its library is
 
     async def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:
         """Write it down."""
-        self._notes.gone(one.partition for one in revoked)
+        self._notes.given_up(one.partition for one in revoked)
 
     async def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
         """Write it down."""
@@ -57,9 +57,9 @@ async def run(place: Place, history: History) -> None:
     due_s = 0.0
     try:
         while not stop.is_set():
-            asked = history.asks("poll", POLL_BOUND_S)
+            call = history.begin("poll", POLL_BOUND_S)
             batches = await consumer.getmany(timeout_ms=int(min(ASK_S, place.every_s) * 1000))
-            asked.ok()
+            call.ok()
             for partition, records in batches.items():
                 notes.processed(partition.partition, [record.offset for record in records])
                 processed[partition] = records[-1].offset + 1

@@ -34,8 +34,8 @@ def run(place: Place, history: History) -> None:
             if (error := one.error()) is not None:
                 history.saw("error", why=str(error))
                 continue
-            told = json.loads(one.value() or b"")
-            seen[int(one.partition() or 0)].append((int(one.offset() or 0), told["of"], told["source"]))
+            content = json.loads(one.value() or b"")
+            seen[int(one.partition() or 0)].append((int(one.offset() or 0), content["of"], content["source"]))
         for partition, records in seen.items():
             history.saw("seen", log=f"{RESULTS}:{partition}", records=records)
             notes.processed(partition, [source for _, _, source in records])

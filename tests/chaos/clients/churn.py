@@ -71,26 +71,26 @@ class Churner:
         self._history.saw("revoked", group=self._group, holder=self._holder)
 
     def _join(self, member: RawMember) -> None:
-        asked = self._history.asks("join", CALL_BOUND_S, group=self._group)
+        call = self._history.begin("join", CALL_BOUND_S, group=self._group)
         try:
             member.join()
         except (LostError, RejoinError) as error:
-            asked.unknown(str(error))
+            call.unknown(str(error))
             raise
-        asked.ok(
+        call.ok(
             group=self._group,
             generation=member.generation,
             member=member.member_id,
             leader=member.leader,
             members=member.members,
         )
-        asked = self._history.asks("sync", CALL_BOUND_S, group=self._group)
+        call = self._history.begin("sync", CALL_BOUND_S, group=self._group)
         try:
             member.sync()
         except (LostError, RejoinError) as error:
-            asked.unknown(str(error))
+            call.unknown(str(error))
             raise
-        asked.ok()
+        call.ok()
         self._history.saw(
             "assigned",
             group=self._group,
@@ -103,14 +103,14 @@ class Churner:
     def _read(self, member: RawMember) -> dict[int, int]:
         if not member.owned:
             return {}
-        asked = self._history.asks("read", CALL_BOUND_S, groups=[self._group])
+        call = self._history.begin("read", CALL_BOUND_S, groups=[self._group])
         try:
             offsets = member.committed(member.owned)
         except LostError as error:
-            asked.unknown(str(error))
+            call.unknown(str(error))
             raise
-        found = {f"{TOPIC}:{partition}": told for partition, told in offsets.items()}
-        asked.ok(offsets={self._group: found})
+        found = {f"{TOPIC}:{partition}": committed for partition, committed in offsets.items()}
+        call.ok(offsets={self._group: found})
         return {partition: offset for partition, (offset, _) in offsets.items()}
 
     def _commit(self, member: RawMember, last: dict[int, int]) -> None:
@@ -122,7 +122,7 @@ class Churner:
         wanted = {
             partition: (offset + 1, f"{self._holder}#{self._tries}") for partition, offset in last.items()
         }
-        asked = self._history.asks(
+        call = self._history.begin(
             "commit",
             CALL_BOUND_S,
             group=self._group,
@@ -133,12 +133,12 @@ class Churner:
         try:
             member.commit(wanted)
         except (RejoinError, UnsentError) as error:
-            asked.failed(str(error))
+            call.failed(str(error))
             raise
         except LostError as error:
-            asked.unknown(str(error))
+            call.unknown(str(error))
             raise
-        asked.ok()
+        call.ok()
         last.update({partition: offset for partition, (offset, _) in wanted.items()})
 
 

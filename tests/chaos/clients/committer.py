@@ -89,7 +89,7 @@ class Committer:
         self._tries += 1
         token = f"{self._name}#{self._tries}"
         words = [f"{TOPIC}:{partition}" for partition in self._places]
-        asked = self._history.asks(
+        call = self._history.begin(
             "commit",
             CALL_BOUND_S,
             group=self._group,
@@ -101,19 +101,19 @@ class Committer:
         try:
             self._member.commit(dict.fromkeys(self._places, (offset, metadata)))
         except RejoinError as error:
-            asked.failed(str(error))
+            call.failed(str(error))
             self._join()
             return False
         except Refused as error:
-            asked.failed(str(error))
+            call.failed(str(error))
             self._history.saw("error", why=f"{self._group}: {error}")
             self._stop.wait(self._rest_s)
             return False
         except LostError as error:
-            (asked.failed if isinstance(error, UnsentError) else asked.unknown)(str(error))
+            (call.failed if isinstance(error, UnsentError) else call.unknown)(str(error))
             self._stop.wait(self._rest_s)
             return False
-        asked.ok()
+        call.ok()
         return True
 
     def _heartbeat(self) -> None:

@@ -154,16 +154,16 @@ async def noted_commit(
     """Wait for a library's commit, and write down how it went. False: try again what is not known to be
     committed. `offsets`: by topic and partition. `refused`, `unknown`: what the library raises."""
     words = {f"{topic}:{partition}": offset for (topic, partition), offset in offsets.items()}
-    asked = history.asks("commit", COMMIT_BOUND_S, group=group, offsets=words)
+    call = history.begin("commit", COMMIT_BOUND_S, group=group, offsets=words)
     try:
         await committing
     except refused as error:
-        asked.failed(str(error))
+        call.failed(str(error))
     except (unknown, TimeoutError) as error:
-        asked.unknown(f"{type(error).__name__}: {error}")
+        call.unknown(f"{type(error).__name__}: {error}")
         return False
     else:
-        asked.ok()
+        call.ok()
     return True
 
 
@@ -202,7 +202,7 @@ class Notes:
         )
         self.generation(generation)
 
-    def gone(self, partitions: Iterable[int], *, lost: bool = False) -> None:
+    def given_up(self, partitions: Iterable[int], *, lost: bool = False) -> None:
         """These it has no more; lost: another member may have had them for a while."""
         did = "lost" if lost else "revoked"
         self.history.saw(did, group=self._group, partitions=sorted(partitions))

@@ -36,11 +36,11 @@ _STRATEGIES = {"eager": "range", "cooperative": "cooperative-sticky"}
 
 def generation_and_member(consumer: confluent_kafka.Consumer) -> tuple[int, str]:
     """Out of the opaque bytes that librdkafka hands to a transactional producer."""
-    told = consumer.consumer_group_metadata()
-    if not told.startswith(_MAGIC):
-        raise RuntimeError(f"this librdkafka writes its group metadata in another way: {told[:16]!r}")
-    (generation,) = struct.unpack_from("<i", told, len(_MAGIC))
-    _group, member, _rest = told[len(_MAGIC) + 4 :].split(b"\0", 2)
+    encoded = consumer.consumer_group_metadata()
+    if not encoded.startswith(_MAGIC):
+        raise RuntimeError(f"this librdkafka writes its group metadata in another way: {encoded[:16]!r}")
+    (generation,) = struct.unpack_from("<i", encoded, len(_MAGIC))
+    _group, member, _rest = encoded[len(_MAGIC) + 4 :].split(b"\0", 2)
     return generation, member.decode()
 
 
@@ -57,11 +57,11 @@ def run(place: Place, history: History) -> None:
 
     def on_revoke(_consumer: confluent_kafka.Consumer, taken: Sequence[Any]) -> None:
         has.difference_update(one.partition for one in taken)
-        notes.gone(one.partition for one in taken)
+        notes.given_up(one.partition for one in taken)
 
     def on_lost(_consumer: confluent_kafka.Consumer, taken: Sequence[Any]) -> None:
         has.difference_update(one.partition for one in taken)
-        notes.gone((one.partition for one in taken), lost=True)
+        notes.given_up((one.partition for one in taken), lost=True)
 
     own: dict[str, Any] = {"group.instance.id": place.identity} if place.static else {}
     if place.protocol == "consumer":
@@ -82,17 +82,17 @@ def run(place: Place, history: History) -> None:
     processed: dict[int, int] = {}
     due_s = 0.0
     while not stop.is_set():
-        asked = history.asks("poll", POLL_BOUND_S)
+        call = history.begin("poll", POLL_BOUND_S)
         messages = consumer.consume(MESSAGES, min(ASK_S, place.every_s))
-        asked.ok()
+        call.ok()
         notes.generation(generation_and_member(consumer)[0])
-        came: dict[int, list[int]] = defaultdict(list)
+        received: dict[int, list[int]] = defaultdict(list)
         for message in messages:
             if (error := message.error()) is not None:
                 history.saw("error", why=str(error))
             else:
-                came[int(message.partition() or 0)].append(int(message.offset() or 0))
-        for partition, offsets in came.items():
+                received[int(message.partition() or 0)].append(int(message.offset() or 0))
+        for partition, offsets in received.items():
             notes.processed(partition, offsets)
             processed[partition] = offsets[-1] + 1
         if processed and time.monotonic() >= due_s:
@@ -105,7 +105,7 @@ def run(place: Place, history: History) -> None:
 def commit(consumer: confluent_kafka.Consumer, history: History, group: str, offsets: dict[int, int]) -> bool:
     """Commit, and write down how it went. False: try again what is not known to be committed."""
     words = {f"{TOPIC}:{partition}": offset for partition, offset in offsets.items()}
-    asked = history.asks("commit", COMMIT_BOUND_S, group=group, offsets=words)
+    call = history.begin("commit", COMMIT_BOUND_S, group=group, offsets=words)
     wanted = [TopicPartition(TOPIC, partition, offset) for partition, offset in offsets.items()]
     try:
         answered = consumer.commit(offsets=wanted, asynchronous=False)
@@ -113,11 +113,11 @@ def commit(consumer: confluent_kafka.Consumer, history: History, group: str, off
     except KafkaException as error:
         errors = [error.args[0]]
     if not errors:
-        asked.ok()
+        call.ok()
     elif all(error.code() in _REFUSED for error in errors):
-        asked.failed(str(errors[0]))
+        call.failed(str(errors[0]))
     else:
-        asked.unknown(str(errors[0]))
+        call.unknown(str(errors[0]))
         return False
     return True
 

@@ -34,7 +34,7 @@ class Misbehaviour:
             self._history.saw("raised", callback=name)
             raise RuntimeError(f"{name} does not like it")
 
-    async def asked(self, asking: Coroutine[Any, Any, Any]) -> Any:
+    async def bounded(self, asking: Coroutine[Any, Any, Any]) -> Any:
         """Ask for records, or give up soon. Raises ``TimeoutError``."""
         if self._way == "cancels" and self._dice.random() < 0.5:
             return await asyncio.wait_for(asking, self._dice.uniform(0, CANCELLED_S))

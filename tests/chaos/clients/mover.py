@@ -23,7 +23,7 @@ from confluent_kafka import KafkaException, TopicPartition
 from tests.chaos.clients.common import ASK_S, TOPIC, Place, arguments, stopped_by_signal
 from tests.chaos.clients.librdkafka import generation_and_member
 from tests.chaos.company import RESULTS
-from tests.chaos.history import Asked, History
+from tests.chaos.history import History, OpenCall
 
 STUCK_S = 60.0
 """So long no call takes, unless it hangs."""
@@ -85,7 +85,9 @@ class Mover:
     def start(self) -> None:
         """Raises ``KafkaException``."""
         self._producer.init_transactions(CALL_S)
-        self._consumer.subscribe([TOPIC], on_assign=self._assigned, on_revoke=self._gone, on_lost=self._gone)
+        self._consumer.subscribe(
+            [TOPIC], on_assign=self._assigned, on_revoke=self._revoked, on_lost=self._revoked
+        )
 
     def _assigned(self, consumer: confluent_kafka.Consumer, given: Sequence[Any]) -> None:
         places = [TopicPartition(TOPIC, one.partition) for one in given]
@@ -103,46 +105,52 @@ class Mover:
         )
         consumer.assign(committed)
 
-    def _gone(self, _consumer: confluent_kafka.Consumer, taken: Sequence[Any]) -> None:
+    def _revoked(self, _consumer: confluent_kafka.Consumer, taken: Sequence[Any]) -> None:
         self._versions = {}
         self._history.saw("revoked", group=self._group, partitions=sorted(one.partition for one in taken))
 
     def move(self) -> bool:
         """One transaction, if there is anything to move. False: begin again. Raises ``KafkaException``."""
         messages = self._consumer.consume(self._place.records, ASK_S)
-        came: dict[int, list[Any]] = {}
+        received: dict[int, list[Any]] = {}
         for one in messages:
             if one.error() is not None:
                 continue
             partition = int(one.partition() or 0)
-            due = came[partition][-1].offset() + 1 if partition in came else self._versions.get(partition)
+            due = (
+                received[partition][-1].offset() + 1
+                if partition in received
+                else self._versions.get(partition)
+            )
             if due != one.offset():
                 return False  # not where it is to go on: the next life asks what is committed
-            came.setdefault(partition, []).append(one)
-        if not came:
+            received.setdefault(partition, []).append(one)
+        if not received:
             return True
         self._count += 1
         name = f"{self._place.name}/{self._life}#{self._count}"
-        ends = {partition: ones[-1].offset() + 1 for partition, ones in came.items()}
-        asked = self._history.asks(
+        ends = {partition: ones[-1].offset() + 1 for partition, ones in received.items()}
+        call = self._history.begin(
             "transaction",
             BOUND_S,
             name=name,
             group=self._group,
-            reads={f"{TOPIC}:{partition}": self._versions[partition] for partition in came},
+            reads={f"{TOPIC}:{partition}": self._versions[partition] for partition in received},
             writes={f"{TOPIC}:{partition}": end for partition, end in ends.items()},
             appends={
                 f"{RESULTS}:{partition}": [(ones[0].offset(), ends[partition])]
-                for partition, ones in came.items()
+                for partition, ones in received.items()
             },
         )
-        return self._transact(asked, name, came, ends)
+        return self._transact(call, name, received, ends)
 
-    def _transact(self, asked: Asked, name: str, came: dict[int, list[Any]], ends: dict[int, int]) -> bool:
+    def _transact(
+        self, call: OpenCall, name: str, received: dict[int, list[Any]], ends: dict[int, int]
+    ) -> bool:
         committing = False
         try:
             self._producer.begin_transaction()
-            for partition, ones in came.items():
+            for partition, ones in received.items():
                 for one in ones:
                     value = json.dumps({"of": name, "source": one.offset()})
                     self._producer.produce(RESULTS, value, partition=partition)
@@ -153,7 +161,7 @@ class Mover:
             )
             if self._dice.randrange(100) < self._place.aborts:
                 self._producer.abort_transaction(CALL_S)
-                asked.failed("on purpose")
+                call.failed("on purpose")
                 return False
             committing = True
             self._producer.commit_transaction(CALL_S)
@@ -163,11 +171,11 @@ class Mover:
                 # Nobody else can commit it: this aborts it, or the next life, or the end of its time.
                 with suppress(KafkaException):
                     self._producer.abort_transaction(CALL_S)
-                asked.failed(why)
+                call.failed(why)
             else:
-                asked.unknown(why)
+                call.unknown(why)
             return False
-        asked.ok()
+        call.ok()
         self._versions.update(ends)
         return True
 

@@ -47,11 +47,11 @@ async def run(place: Place, history: History) -> None:
         await faulty.in_callback("on_assigned")
 
     async def on_revoked(partitions: Partitions) -> None:
-        notes.gone(partition for _, partition in partitions)
+        notes.given_up(partition for _, partition in partitions)
         await faulty.in_callback("on_revoked")
 
     async def on_lost(partitions: Partitions) -> None:
-        notes.gone((partition for _, partition in partitions), lost=True)
+        notes.given_up((partition for _, partition in partitions), lost=True)
         await faulty.in_callback("on_lost")
 
     def note() -> None:
@@ -85,13 +85,13 @@ async def run(place: Place, history: History) -> None:
         due_s = 0.0
         while not stop.is_set():
             faulty.between_polls(consumer)
-            asked = history.asks("poll", POLL_BOUND_S)
+            call = history.begin("poll", POLL_BOUND_S)
             try:
-                batches = await faulty.asked(consumer.getmany(timeout_s=min(ASK_S, place.every_s)))
+                batches = await faulty.bounded(consumer.getmany(timeout_s=min(ASK_S, place.every_s)))
             except (CallbackFailedError, TimeoutError) as error:
-                asked.failed(f"{type(error).__name__}: {error}")
+                call.failed(f"{type(error).__name__}: {error}")
                 continue
-            asked.ok()
+            call.ok()
             note()
             if place.batch_s:
                 batches += await gather(consumer, place.batch_s)

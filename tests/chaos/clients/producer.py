@@ -68,13 +68,13 @@ def run(place: Place, history: History) -> None:
         if time.monotonic() - written_s > NOTED_EVERY_S:
             delivered.write()
             written_s = time.monotonic()
-    asked = history.asks("flush", FLUSH_BOUND_S)
+    call = history.begin("flush", FLUSH_BOUND_S)
     left = producer.flush(FLUSH_BOUND_S)
     delivered.write()
     if left:
-        asked.unknown(f"{left} records are still under way")
+        call.unknown(f"{left} records are still under way")
     else:
-        asked.ok()
+        call.ok()
     history.saw("finished", sent=sent)
 
 

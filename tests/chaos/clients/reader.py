@@ -20,7 +20,7 @@ from ringleader.protocol.messages import (
     OffsetFetchRequestTopics,
 )
 from tests.chaos.clients.common import PARTITIONS, TOPIC, Place, arguments, stopped_by_signal, token_of
-from tests.chaos.history import Asked, History
+from tests.chaos.history import History, OpenCall
 from tests.chaos.raw import wait
 from tests.chaos.schedule import LONGEST_PAUSE_S
 from tests.support.rawclient import ConnectionClosedError, RawConnection
@@ -55,7 +55,7 @@ class Reader:
 
     def _ask(self, connection: RawConnection) -> None:
         """Ask until the connection breaks or it is time to stop; another thread takes the answers."""
-        waiting: deque[Asked] = deque()
+        waiting: deque[OpenCall] = deque()
         many = len(self._place.groups) > MANY
         every_s = EVERY_S * len(self._place.groups) / MANY if many else EVERY_S
         partitions = [0] if many else list(range(PARTITIONS))
@@ -74,7 +74,7 @@ class Reader:
         try:
             while not self._stop.is_set() and taking.is_alive():
                 due_s = time.monotonic() + (every_s if len(waiting) < WAITING else SLOWLY_S)
-                waiting.append(self._history.asks("read", CALL_BOUND_S, groups=self._place.groups))
+                waiting.append(self._history.begin("read", CALL_BOUND_S, groups=self._place.groups))
                 connection.send(request, FETCH_VERSION)
                 wait(self._stop, due_s)
         except OSError:
@@ -82,10 +82,10 @@ class Reader:
         with suppress(OSError):
             connection.socket.shutdown(socket.SHUT_RDWR)
         taking.join()
-        for asked in waiting:
-            asked.unknown("the connection ended")
+        for call in waiting:
+            call.unknown("the connection ended")
 
-    def _take(self, connection: RawConnection, waiting: deque[Asked]) -> None:
+    def _take(self, connection: RawConnection, waiting: deque[OpenCall]) -> None:
         try:
             while True:
                 answer = connection.receive()

@@ -50,9 +50,9 @@ def run(place: Place, history: History, directory: Path) -> None:
                 if not query.isActive:
                     raise RuntimeError(f"the query ended: {query.exception()}")
         finally:
-            asked = history.asks("stop", POLL_BOUND_S)
+            call = history.begin("stop", POLL_BOUND_S)
             query.stop()
-            asked.ok()
+            call.ok()
 
 
 def main() -> None:

@@ -50,27 +50,27 @@ def claims(processes: Iterable[Process]) -> list[Claim]:
     for one in processes:
         events = [(line["t"], line["did"], line) for line in one.lines if line["did"] in _TELL]
         events += [
-            (call.began_s, "commit", call.asked)
+            (call.began_s, "commit", call.request)
             for call in one.calls
             if call.what == "commit" and call.end == OK
         ]
         events.sort(key=lambda event: event[0])
         held: dict[tuple[str, str], dict[str, _Held]] = defaultdict(dict)
-        for at_s, did, told in events:
-            group, holder = told["group"], told.get("holder", one.who)
+        for at_s, did, fields in events:
+            group, holder = fields["group"], fields.get("holder", one.client)
             has = held[group, holder]
             if did == "commit":
-                for place in told["offsets"].keys() & has.keys():
+                for place in fields["offsets"].keys() & has.keys():
                     has[place].confirmed_s = at_s
                 continue
-            topic, named = told.get("topic", "records"), set[str]()
-            if "partitions" in told:
-                named = {f"{topic}:{partition}" for partition in told["partitions"]}
-            gone = has.keys() - named if did == "assigned" else has.keys() & (named or has.keys())
-            found += _ended(group, holder, {place: has.pop(place) for place in sorted(gone)})
+            topic, named = fields.get("topic", "records"), set[str]()
+            if "partitions" in fields:
+                named = {f"{topic}:{partition}" for partition in fields["partitions"]}
+            ended = has.keys() - named if did == "assigned" else has.keys() & (named or has.keys())
+            found += _ended(group, holder, {place: has.pop(place) for place in sorted(ended)})
             if did == "assigned":
                 for place in named - has.keys():
-                    has[place] = _Held(told["generation"], at_s)
+                    has[place] = _Held(fields["generation"], at_s)
         for (group, holder), has in held.items():
             found += _ended(group, holder, has)
     return found

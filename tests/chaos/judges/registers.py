@@ -34,7 +34,7 @@ class Operation:
 
     write: bool
     value: str
-    who: str
+    client: str
     from_s: float
     to_s: float
 
@@ -63,7 +63,7 @@ def histories(commits: Iterable[Commit], reads: Iterable[Read]) -> dict[Place, l
     found: dict[Place, list[Operation]] = defaultdict(list)
     for read in reads:
         found[read.place].append(
-            Operation(False, value(read.offset, read.token), read.who, read.began_s, read.ended_s)
+            Operation(False, value(read.offset, read.token), read.client, read.began_s, read.ended_s)
         )
     answered = {place: _first_answers(operations) for place, operations in found.items()}
     by_place: dict[Place, list[Operation]] = defaultdict(list)
@@ -71,7 +71,7 @@ def histories(commits: Iterable[Commit], reads: Iterable[Read]) -> dict[Place, l
         if commit.end != FAILED:
             until_s = commit.ended_s if commit.end == OK else math.inf
             by_place[commit.place].append(
-                Operation(True, value(commit.offset, commit.token), commit.who, commit.began_s, until_s)
+                Operation(True, value(commit.offset, commit.token), commit.client, commit.began_s, until_s)
             )
     for place, writes in by_place.items():
         counted = Counter(one.value for one in writes)
@@ -142,7 +142,7 @@ def _lines(key: str, part: Part) -> Iterator[dict[str, Any]]:
     for one in part.operations:
         line: dict[str, Any] = {
             "key": key,
-            "client": clients.setdefault(one.who, len(clients)),
+            "client": clients.setdefault(one.client, len(clients)),
             "from": round(one.from_s * 1e9),
             "write" if one.write else "read": one.value,
         }

@@ -27,7 +27,7 @@ class Transaction:
     "unknown" or "open"."""
 
     name: str
-    who: str
+    client: str
     began_s: float
     ended_s: float
     end: str
@@ -53,14 +53,14 @@ def transactions_of(processes: Iterable[Process]) -> list[Transaction]:
     """Calls named "transaction"."""
     return [
         Transaction(
-            call.asked["name"],
-            one.who,
+            call.request["name"],
+            one.client,
             call.began_s,
             call.ended_s,
             call.end,
-            {(call.asked["group"], place): offset for place, offset in call.asked["reads"].items()},
-            {(call.asked["group"], place): offset for place, offset in call.asked["writes"].items()},
-            {log: [(start, end) for start, end in spans] for log, spans in call.asked["appends"].items()},
+            {(call.request["group"], place): offset for place, offset in call.request["reads"].items()},
+            {(call.request["group"], place): offset for place, offset in call.request["writes"].items()},
+            {log: [(start, end) for start, end in spans] for log, spans in call.request["appends"].items()},
         )
         for one in processes
         for call in one.calls
@@ -71,7 +71,7 @@ def transactions_of(processes: Iterable[Process]) -> list[Transaction]:
 def seen_of(processes: Iterable[Process]) -> list[Seen]:
     """Lines "seen"."""
     return [
-        Seen(one.who, line["log"], offset, transaction, source)
+        Seen(one.client, line["log"], offset, transaction, source)
         for one in processes
         for line in one.lines
         if line["did"] == "seen"
@@ -135,7 +135,7 @@ def _aborted_reads(by_name: Mapping[str, Transaction], logs: Mapping[str, _Log])
                 found.append(f"{log}, offset {offset} was seen, of {name!r}, which nobody began")
             elif made.end == FAILED:
                 found.append(
-                    f"{log}, offset {offset} was seen, of {name}, which {made.who} was told to be aborted"
+                    f"{log}, offset {offset} was seen, of {name}, which {made.client} was told to be aborted"
                 )
     return found
 
@@ -245,10 +245,10 @@ def _edges(committed: Sequence[Transaction], logs: Mapping[str, _Log]) -> Iterat
                 yield one_name, other_name, f"stands in {log} before"
     processes: dict[str, list[Transaction]] = defaultdict(list)
     for made in sorted(committed, key=lambda made: made.began_s):
-        processes[made.who].append(made)
-    for who, ones in processes.items():
+        processes[made.client].append(made)
+    for process, ones in processes.items():
         for made, following in pairwise(ones):
-            yield made.name, following.name, f"was made by {who} before"
+            yield made.name, following.name, f"was made by {process} before"
 
 
 def _cycles(committed: Sequence[Transaction], logs: Mapping[str, _Log]) -> list[str]:
@@ -314,6 +314,6 @@ def _components(after: Mapping[str, Mapping[str, str]]) -> Iterator[set[str]]:
                 if lowest[name] == number[name]:
                     names = set()
                     while name not in names:
-                        names.add(gone := stack.pop())
-                        on_stack.discard(gone)
+                        names.add(top := stack.pop())
+                        on_stack.discard(top)
                     yield names

@@ -44,13 +44,13 @@ def verdicts(processes: Iterable[Process]) -> Verdicts:
     untold = {one.place for one in commits if not one.token}
     written = {one.place for one in commits} - untold
     exact = [one for one in commits if one.place in written]
-    asked = [one for one in reads if one.place in written]
+    checked_reads = [one for one in reads if one.place in written]
     try:
-        illegal, undecided = not_linearizable(exact, asked)
+        illegal, undecided = not_linearizable(exact, checked_reads)
     except NoGoError as error:
         found.open.append(f"{SENTENCES[REGISTERS]}: {str(error).splitlines()[0]}")
     else:
-        found.checks.append(Check(SENTENCES[REGISTERS], len(exact) + len(asked), illegal))
+        found.checks.append(Check(SENTENCES[REGISTERS], len(exact) + len(checked_reads), illegal))
         found.open.extend(undecided)
     had = claims(histories)
     found.checks.append(Check(SENTENCES[OWNERS], len(had), two_at_once(had)))
