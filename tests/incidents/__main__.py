@@ -25,11 +25,11 @@ from ringleader.insight.history import History
 from ringleader.insight.model import Confidence
 from tests.incidents import ledger
 from tests.incidents.advised import advised
-from tests.incidents.asked import disagreements
+from tests.incidents.commands import disagreements
+from tests.incidents.conclusions import BROKER_LOG, HISTORY, Conclusions, concluded, from_history
 from tests.incidents.director import KAFKA, TARGETS, direct
 from tests.incidents.drawn import ENDED, drawn, longest_s
 from tests.incidents.judge import CALIBRATED, ENOUGH, Judged, Score, Verdict, calibrated, calibration, judge
-from tests.incidents.said import BROKER_LOG, HISTORY, Said, concluded, from_history
 from tests.incidents.steps import QUICK, SPECS
 from tests.incidents.team import Spec
 from tests.incidents.truth import corrected, logged
@@ -112,10 +112,14 @@ def _calibration(found: Sequence[Judged]) -> None:
         table.add_column(name, justify="right" if name else "left")
     counts = calibration(found)
     for confidence in (one for one in Confidence if one in counts):
-        said, right = counts[confidence]
+        total, right = counts[confidence]
         least = CALIBRATED.get(confidence)
         table.add_row(
-            confidence, str(said), str(right), f"{right / said:.0%}", "-" if least is None else f"{least:.0%}"
+            confidence,
+            str(total),
+            str(right),
+            f"{right / total:.0%}",
+            "-" if least is None else f"{least:.0%}",
         )
     _console.print(table)
 
@@ -128,17 +132,18 @@ def _disagreement(one: Judged) -> None:
     )
     for why in one.why:
         _say(f"    {why}")
-    for said in one.said:
-        members = ", ".join(member.client_id for member in said.members)
+    for rebalance in one.concluded:
+        members = ", ".join(member.client_id for member in rebalance.members)
         _say(
-            f"    said: {said.id} generation {said.generation} at {said.at_ms}"
-            f" (+{said.at_ms - incident.began_ms} ms): {said.cause}, {said.confidence},"
-            f" by {', '.join(said.cause_members) or 'nobody'}; join {said.join_ms}, leader {said.leader_ms};"
+            f"    said: {rebalance.id} generation {rebalance.generation} at {rebalance.at_ms}"
+            f" (+{rebalance.at_ms - incident.began_ms} ms): {rebalance.cause}, {rebalance.confidence},"
+            f" by {', '.join(rebalance.cause_members) or 'nobody'}; join {rebalance.join_ms},"
+            f" leader {rebalance.leader_ms};"
             f" members: {members or 'none'}"
         )
-        for line in said.evidence:
+        for line in rebalance.evidence:
             _say(f"        {line}")
-        for member, how in said.left.items():
+        for member, how in rebalance.left.items():
             _say(f"        {member} gone: {how.why}, {how.confidence}, silent {how.silent_ms}")
             for line in how.evidence:
                 _say(f"            {line}")
@@ -180,16 +185,18 @@ def _advice(directory: Path, incidents: Sequence[ledger.Incident], enough: float
     return hits >= enough * (hits + misses) and not any(one.wrong for one in found.values())
 
 
-def _judged(said: Said, directory: Path, *, exact: bool, of: Collection[str] | None = None) -> int:
+def _judged(
+    conclusions: Conclusions, directory: Path, *, exact: bool, of: Collection[str] | None = None
+) -> int:
     """`of`: these groups alone."""
     incidents = [one for one in ledger.read(directory / "ledger.jsonl") if of is None or one.group in of]
     if exact:
         incidents = [ledger.heard(one) for one in incidents]
     if (directory / BROKER_LOG).exists() and any(one.kind == ENDED for one in incidents):
-        members = [member for one in said.rebalances for member in (*one.before, *one.members)]
+        members = [member for one in conclusions.rebalances for member in (*one.before, *one.members)]
         clients = {member.member_id: member.client_id for member in members}
         incidents = corrected(incidents, logged(directory / BROKER_LOG), clients)
-    found = judge(incidents, said.rebalances, said.events, exact=exact)
+    found = judge(incidents, conclusions.rebalances, conclusions.events, exact=exact)
     unsettled = [one for one in incidents if not one.settled and one.kind != ENDED]
     command = directory / COMMAND
     drawn_by = command.read_text() if command.exists() else ""
@@ -222,8 +229,8 @@ def main(arguments: list[str] | None = None) -> int:
     chosen = _arguments(arguments)
     if chosen.again is not None:
         exact = chosen.target != KAFKA
-        said = from_history(chosen.again) if not chosen.tape else concluded(chosen.again, exact=exact)
-        return _judged(said, chosen.again, exact=exact)
+        conclusions = from_history(chosen.again) if not chosen.tape else concluded(chosen.again, exact=exact)
+        return _judged(conclusions, chosen.again, exact=exact)
     seed = random.randrange(1_000_000) if chosen.seed is None else chosen.seed
     if chosen.drawn:
         specs = [spec for number in range(chosen.drawn) if chosen.only in (spec := drawn(seed, number)).name]

@@ -15,12 +15,12 @@ from ringleader.insight.history import History
 from ringleader.insight.model import Departure
 
 
-def _asked(command: str, group: str, path: Path, *options: str) -> Any:
+def _printed(command: str, group: str, path: Path, *options: str) -> Any:
     """The output of the command, read as JSON. Raises ValueError where it prints something else."""
-    said = io.StringIO()
-    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(io.StringIO()):
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output), contextlib.redirect_stderr(io.StringIO()):
         cli.run([command, group, "--history", str(path), "--json", *options])
-    return json.loads(said.getvalue())
+    return json.loads(output.getvalue())
 
 
 def disagreements(path: Path, groups: Iterable[str]) -> list[str]:
@@ -29,9 +29,9 @@ def disagreements(path: Path, groups: Iterable[str]) -> list[str]:
     with contextlib.closing(History.open(path, read_only=True)) as history:
         for group in groups:
             rebalances = history.rebalances(group, limit=100_000)
-            told = _asked("history", group, path, "--limit", "100000")["rebalances"]
+            printed = _printed("history", group, path, "--limit", "100000")["rebalances"]
             if {(one.id, one.cause, one.confidence) for one in rebalances} != {
-                (one["id"], one["cause"], one["confidence"]) for one in told
+                (one["id"], one["cause"], one["confidence"]) for one in printed
             }:
                 found.append(f"ringleader history {group} does not show the rebalances that the history has")
             went = {
@@ -40,10 +40,10 @@ def disagreements(path: Path, groups: Iterable[str]) -> list[str]:
                 for member, how in one.left.items()
                 if how.why is not Departure.RESTARTED
             }
-            told = _asked("explain", group, path)["incidents"]
+            printed = _printed("explain", group, path)["incidents"]
             explained = {
                 (one["rebalance_id"], one["member"]["member_id"], one["why"], one["confidence"])
-                for one in told
+                for one in printed
             }
             if missing := went - explained:
                 _, member, why, _ = min(missing)
@@ -51,9 +51,9 @@ def disagreements(path: Path, groups: Iterable[str]) -> list[str]:
                     f"ringleader explain {group} tells nothing, or something else, of {len(missing)} of"
                     f" {len(went)} departures, {member} for example: {why}"
                 )
-            told = _asked("advise", group, path, "--no-replay")
-            past = Past.read(history, group, told["since_ms"], told["until_ms"])
+            printed = _printed("advise", group, path, "--no-replay")
+            past = Past.read(history, group, printed["since_ms"], printed["until_ms"])
             wanted = {finding.pattern for finding in advise(past, replay=False).findings}
-            if wanted != {one["pattern"] for one in told["findings"]}:
+            if wanted != {one["pattern"] for one in printed["findings"]}:
                 found.append(f"ringleader advise {group} does not find what the history shows")
     return found

@@ -23,7 +23,7 @@ WORKS = ("record", "tell", "tick")
 
 
 @dataclass(slots=True)
-class Said:
+class Conclusions:
     """All of it."""
 
     rebalances: list[Rebalance] = field(default_factory=list)
@@ -66,10 +66,10 @@ async def watching(bootstrap: str, directory: Path) -> AsyncIterator[Watcher]:
                         break
 
 
-def from_history(directory: Path) -> Said:
+def from_history(directory: Path) -> Conclusions:
     """As it was recorded."""
     with contextlib.closing(History.open(directory / HISTORY, read_only=True)) as history:
-        found = Said(events=history.events())
+        found = Conclusions(events=history.events())
         for group in history.groups():
             found.rebalances += history.rebalances(group.group, limit=100_000)
         return found
@@ -84,7 +84,7 @@ def _played(tape: Path) -> Iterator[tuple[str, tuple[Any, ...]]]:
                 return
 
 
-def concluded(directory: Path, *, exact: bool) -> Said:
+def concluded(directory: Path, *, exact: bool) -> Conclusions:
     """By the inference of this checkout, from the same."""
     inference = Inference(exact=exact)
     rebalances: dict[str, Rebalance] = {}
@@ -96,4 +96,4 @@ def concluded(directory: Path, *, exact: bool) -> Said:
                 rebalances[one.id] = one
             elif isinstance(one, Event):
                 events[one.id] = one
-    return Said(list(rebalances.values()), list(events.values()))
+    return Conclusions(list(rebalances.values()), list(events.values()))

@@ -13,8 +13,8 @@ import confluent_kafka
 
 from ringleader.clients.admin import Admin
 from tests.incidents import drawn, ledger
+from tests.incidents.conclusions import BROKER_LOG, watching
 from tests.incidents.ledger import Incident
-from tests.incidents.said import BROKER_LOG, watching
 from tests.incidents.steps import STEPS, restarted, start
 from tests.incidents.team import SESSION_MS, Hosts, Looker, Spec, Team, World, now_ms
 from tests.interop.kafka import KafkaBroker

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ringleader.insight.model import Cause, Departure
-from tests.incidents.ledger import CAME_BACK, Incident
+from tests.incidents.ledger import RETURNED, Incident
 from tests.incidents.libraries import AIOKAFKA, CONFLUENT, JAVA, KAFKA_PYTHON, OURS
 from tests.incidents.steps import COOPERATIVE, START_S, also, fence, start
 from tests.incidents.team import CONSUMER_SESSION_MS, SETTLE_S, Spec, Team, now_ms
@@ -73,7 +73,7 @@ def drawn(seed: int, number: int) -> Spec:
     )
 
 
-def told_apart(spec: Spec, why: Departure) -> bool:
+def distinguishable(spec: Spec, why: Departure) -> bool:
     """Whether commits distinguish such a departure from the others: how long a member may have been silent
     for this reason is no length that fits another one."""
     often_ms = spec.commit_ms
@@ -97,10 +97,10 @@ class Deed:
     """A thing that is done, with what may be said of it (as `Incident`)."""
 
     what: str
-    who: list[str]
+    client_ids: list[str]
     causes: list[Cause]
     do: Callable[[], Awaitable[Any]]
-    gone: dict[str, list[Departure]] = field(default_factory=dict)
+    departures: dict[str, list[Departure]] = field(default_factory=dict)
     shown: bool = True
     quiet: bool = False
     after: Callable[[], Awaitable[None]] | None = None
@@ -108,9 +108,9 @@ class Deed:
 
 
 def _went(team: Team, name: str, why: Departure, cause: Cause) -> dict[str, Any]:
-    who = team.client_id(name)
-    shown = told_apart(team.spec, why)
-    return {"who": [who], "causes": [cause], "gone": {who: [why]}, "shown": shown}
+    client_id = team.client_id(name)
+    shown = distinguishable(team.spec, why)
+    return {"client_ids": [client_id], "causes": [cause], "departures": {client_id: [why]}, "shown": shown}
 
 
 async def _join(team: Team, order: random.Random) -> Deed:
@@ -138,8 +138,8 @@ async def _stop(team: Team, order: random.Random) -> Deed:
 
 
 def _starting(team: Team, name: str) -> Deed:
-    who = team.client_id(name)
-    return Deed(f"{who} starts", [who], list(CAME_BACK), lambda: team.start(name))
+    client_id = team.client_id(name)
+    return Deed(f"{client_id} starts", [client_id], list(RETURNED), lambda: team.start(name))
 
 
 async def _victim(team: Team) -> None:
@@ -175,8 +175,8 @@ async def _freeze(team: Team, order: random.Random) -> Deed:
         os.kill(client.host.pid, signal.SIGCONT)
 
     async def after() -> None:
-        who = client.client_id
-        await _deed(team, "wake", [Deed(f"{who} goes on", [who], list(CAME_BACK), wake)])
+        client_id = client.client_id
+        await _deed(team, "wake", [Deed(f"{client_id} goes on", [client_id], list(RETURNED), wake)])
         await _deed(team, "stop", [_stopping(team, "v")])
 
     went = _went(team, "v", Departure.SESSION_EXPIRED, Cause.SESSION_EXPIRED)
@@ -202,8 +202,8 @@ async def _busy(team: Team, order: random.Random) -> Deed:
         await working[0]
 
     async def after() -> None:
-        who = client.client_id
-        await _deed(team, "back", [Deed(f"{who} polls again", [who], list(CAME_BACK), back)])
+        client_id = client.client_id
+        await _deed(team, "back", [Deed(f"{client_id} polls again", [client_id], list(RETURNED), back)])
 
     deed = Deed(
         f"{client.client_id} does not poll for {busy_s:.1f} s",
@@ -215,10 +215,10 @@ async def _busy(team: Team, order: random.Random) -> Deed:
     # application before it leaves.
     if spec.static or spec.library == CONFLUENT:
         deed.causes.append(Cause.SESSION_EXPIRED)
-        deed.gone[client.client_id].append(Departure.SESSION_EXPIRED)
+        deed.departures[client.client_id].append(Departure.SESSION_EXPIRED)
     if spec.library == AIOKAFKA:  # it commits while it is busy, and then leaves
         deed.causes.append(Cause.MEMBER_LEFT)
-        deed.gone[client.client_id].append(Departure.LEFT)
+        deed.departures[client.client_id].append(Departure.LEFT)
         deed.shown = False
     return deed
 
@@ -234,13 +234,13 @@ def _restarting(team: Team, name: str, pause_s: float, what: str) -> Deed:
         await asyncio.sleep(pause_s)
         await team.start(name)
 
-    who = team.client_id(name)
+    client_id = team.client_id(name)
     causes = [Cause.MEMBER_RESTARTED, Cause.MEMBER_LEFT, Cause.MEMBER_JOINED]
     if team.spec.static:
         causes.append(Cause.STATIC_MEMBER_REPLACED)
-    gone = {} if team.spec.static else {who: [Departure.LEFT, Departure.RESTARTED]}
-    shown = told_apart(team.spec, Departure.LEFT)
-    return Deed(f"{who} {what}", [who], causes, do, gone, shown, quiet=team.spec.static)
+    departures = {} if team.spec.static else {client_id: [Departure.LEFT, Departure.RESTARTED]}
+    shown = distinguishable(team.spec, Departure.LEFT)
+    return Deed(f"{client_id} {what}", [client_id], causes, do, departures, shown, quiet=team.spec.static)
 
 
 async def _deploy(team: Team, order: random.Random) -> Deed:
@@ -290,11 +290,16 @@ async def _reset(team: Team, order: random.Random) -> Deed:
         for name in names:
             await team.start(name)
 
-    who = [client.client_id for client in team.members.values()]
-    causes = [Cause.MEMBER_LEFT, *CAME_BACK]
-    left = {one: [Departure.LEFT, Departure.RESTARTED] for one in who}
+    client_ids = [client.client_id for client in team.members.values()]
+    causes = [Cause.MEMBER_LEFT, *RETURNED]
+    left = {one: [Departure.LEFT, Departure.RESTARTED] for one in client_ids}
     return Deed(
-        "all stop, offsets are set, all start", who, causes, do, left, told_apart(team.spec, Departure.LEFT)
+        "all stop, offsets are set, all start",
+        client_ids,
+        causes,
+        do,
+        left,
+        distinguishable(team.spec, Departure.LEFT),
     )
 
 
@@ -337,21 +342,23 @@ GOES = {"stop", "kill", "busy", "restart", "deploy", "reset"}
 
 
 async def _deed(team: Team, kind: str, deeds: list[Deed], between_s: float = 0.0) -> None:
-    gone: dict[str, list[Departure]] = {}
+    departures: dict[str, list[Departure]] = {}
     for one in deeds:
-        gone |= one.gone
+        departures |= one.departures
     if len(deeds) > 1 and team.spec.protocol != CONSUMER:
         # The rebalance of the other deed waits for the member, and may be over before its session.
-        for whys in gone.values():
+        for whys in departures.values():
             if Departure.SESSION_EXPIRED in whys:
                 whys.append(Departure.NOT_REJOINED)
     async with team.incident(
         kind,
         ", and ".join(one.what for one in deeds),
-        [who for one in deeds for who in one.who] if all(one.who for one in deeds) else [],
+        [client_id for one in deeds for client_id in one.client_ids]
+        if all(one.client_ids for one in deeds)
+        else [],
         causes=list(dict.fromkeys(cause for one in deeds for cause in one.causes)),
-        also=[*also(team), *(CAME_BACK if len(deeds) > 1 else ())],
-        gone=gone,
+        also=[*also(team), *(RETURNED if len(deeds) > 1 else ())],
+        departures=departures,
         shown=all(one.shown for one in deeds),
         quiet=all(one.quiet for one in deeds),
     ):

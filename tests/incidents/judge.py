@@ -31,7 +31,7 @@ class Judged:
     """An incident, what was said, and the verdict with its reasons."""
 
     incident: Incident
-    said: Sequence[Rebalance]
+    concluded: Sequence[Rebalance]
     verdict: Verdict
     why: Sequence[str] = ()
 
@@ -61,14 +61,14 @@ def judge(
         lists.setdefault(incident.group, []).append(incident)
     found = []
     for group, done in lists.items():
-        said = by_group.get(group, [])
+        concluded = by_group.get(group, [])
         clients = {
-            member.member_id: member.client_id for one in said for member in (*one.before, *one.members)
+            member.member_id: member.client_id for one in concluded for member in (*one.before, *one.members)
         }
         ends_ms = [later.began_ms for later in done[1:]] + [1 << 62]
         for incident, end_ms in zip(done, ends_ms, strict=True):
             if incident.settled:
-                window = [one for one in said if incident.began_ms <= one.at_ms < end_ms]
+                window = [one for one in concluded if incident.began_ms <= one.at_ms < end_ms]
                 around = [one for one in seen if incident.began_ms <= one.at_ms < end_ms]
                 found.append(_Case(incident, window, around, clients, exact).judged())
     return found
@@ -77,7 +77,7 @@ def judge(
 @dataclass(slots=True)
 class _Case:
     incident: Incident
-    said: Sequence[Rebalance]
+    concluded: Sequence[Rebalance]
     events: Sequence[Event]
     clients: Mapping[str, str]
     """Member id -> client id."""
@@ -86,10 +86,10 @@ class _Case:
     worst: Verdict = Verdict.RIGHT
 
     def judged(self) -> Judged:
-        told = [self._rebalance(one) for one in self.said]
-        if not any(told):
+        verdicts = [self._rebalance(one) for one in self.concluded]
+        if not any(verdicts):
             if not self.incident.quiet and self.incident.causes:
-                if not self.said:
+                if not self.concluded:
                     self._is(Verdict.MISSED, "no rebalance is known")
                 else:
                     self._is(Verdict.HEDGED, f"nobody says {' or '.join(self.incident.causes)}")
@@ -99,7 +99,7 @@ class _Case:
         self._departures()
         if self.incident.phases:
             self._phases()
-        return Judged(self.incident, self.said, self.worst, self.why)
+        return Judged(self.incident, self.concluded, self.worst, self.why)
 
     def _is(self, verdict: Verdict, why: str) -> None:
         order = list(Verdict)
@@ -111,7 +111,7 @@ class _Case:
         name = f"generation {one.generation}"
         if one.cause in self.incident.causes:
             named = {self.clients.get(member, member) for member in one.cause_members}
-            if not self.incident.who or named & set(self.incident.who):
+            if not self.incident.client_ids or named & set(self.incident.client_ids):
                 return True
             if one.cause in self.incident.also:
                 return False
@@ -126,34 +126,40 @@ class _Case:
         return False
 
     def _departures(self) -> None:
-        gone = {
-            self.clients.get(member, member): how for one in self.said for member, how in one.left.items()
+        departed = {
+            self.clients.get(member, member): how
+            for one in self.concluded
+            for member, how in one.left.items()
         }
-        for who, right in self.incident.gone.items():
-            how = gone.pop(who, None)
+        for client, right in self.incident.departures.items():
+            how = departed.pop(client, None)
             if how is None:
-                self._is(Verdict.MISSED, f"{who} is not said to be gone")
+                self._is(Verdict.MISSED, f"{client} is not said to be gone")
             elif how.why not in right:
                 sure = how.confidence in SURE and how.why is not Departure.UNKNOWN
                 self._is(
                     Verdict.WRONG if sure else Verdict.HEDGED,
-                    f"{who} is said to be gone: {how.why}, {how.confidence}",
+                    f"{client} is said to be gone: {how.why}, {how.confidence}",
                 )
-        if not self.incident.gone:
+        if not self.incident.departures:
             return
-        for who, how in gone.items():
-            if how.confidence in SURE and who not in self.incident.who:
-                self._is(Verdict.WRONG, f"{who} is said to be gone: {how.why}, {how.confidence}")
+        for client, how in departed.items():
+            if how.confidence in SURE and client not in self.incident.client_ids:
+                self._is(Verdict.WRONG, f"{client} is said to be gone: {how.why}, {how.confidence}")
 
     def _phases(self) -> None:
         for phase, least_ms in self.incident.phases.items():
-            longest = max((getattr(one, phase) for one in self.said if getattr(one, phase)), default=None)
+            longest = max(
+                (getattr(one, phase) for one in self.concluded if getattr(one, phase)), default=None
+            )
             if longest is None:
                 self._is(Verdict.HEDGED, f"{phase} is not known")
             elif longest < least_ms:
                 self._is(Verdict.HEDGED, f"{phase} was {longest}, not {least_ms} or more")
         if self.incident.slowest:
-            waited = {self.clients.get(one.join_last_member, "") for one in self.said if one.join_last_member}
+            waited = {
+                self.clients.get(one.join_last_member, "") for one in self.concluded if one.join_last_member
+            }
             if waited and self.incident.slowest not in waited:
                 self._is(Verdict.HEDGED, f"the join phase is said to have waited for {', '.join(waited)}")
 
@@ -168,20 +174,20 @@ def calibration(found: Iterable[Judged]) -> dict[Confidence, tuple[int, int]]:
     counts: dict[Confidence, tuple[int, int]] = {}
 
     def count(confidence: Confidence, is_right: bool) -> None:
-        said, right = counts.get(confidence, (0, 0))
-        counts[confidence] = said + 1, right + is_right
+        total, right = counts.get(confidence, (0, 0))
+        counts[confidence] = total + 1, right + is_right
 
     for one in found:
         clients = {
             member.member_id: member.client_id
-            for told in one.said
-            for member in (*told.before, *told.members)
+            for rebalance in one.concluded
+            for member in (*rebalance.before, *rebalance.members)
         }
-        for told in one.said:
-            if told.cause is not Cause.UNKNOWN:
-                count(told.confidence, told.cause in (*one.incident.causes, *one.incident.also))
-            for member_id, how in told.left.items():
-                right = one.incident.gone.get(clients.get(member_id, ""))
+        for rebalance in one.concluded:
+            if rebalance.cause is not Cause.UNKNOWN:
+                count(rebalance.confidence, rebalance.cause in (*one.incident.causes, *one.incident.also))
+            for member_id, how in rebalance.left.items():
+                right = one.incident.departures.get(clients.get(member_id, ""))
                 if right is not None and how.why is not Departure.UNKNOWN:
                     count(how.confidence, how.why in right)
     return counts
@@ -191,7 +197,7 @@ def calibrated(found: Iterable[Judged]) -> bool:
     """Whether each confidence is right as often as it has to be."""
     counts = calibration(found)
     return all(
-        right >= CALIBRATED.get(confidence, 0.0) * said for confidence, (said, right) in counts.items()
+        right >= CALIBRATED.get(confidence, 0.0) * total for confidence, (total, right) in counts.items()
     )
 
 

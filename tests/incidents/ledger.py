@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ringleader.insight.model import Cause, Departure
 
-CAME_BACK = (Cause.MEMBER_JOINED, Cause.MEMBER_RESTARTED)
+RETURNED = (Cause.MEMBER_JOINED, Cause.MEMBER_RESTARTED)
 """A member that was put out and joins again: under the name that it had."""
 
 
@@ -27,7 +27,7 @@ class Incident:
     """range, cooperative-sticky, or consumer."""
     commits: str
     """How often the members commit."""
-    who: list[str]
+    client_ids: list[str]
     """Client ids of those who caused it; empty: no member did."""
     began_ms: int
     ended_ms: int = 0
@@ -38,7 +38,7 @@ class Incident:
     """Causes that may be reported of further rebalances that followed from it."""
     quiet: bool = False
     """It may pass without a rebalance."""
-    gone: dict[str, list[Departure]] = field(default_factory=dict)
+    departures: dict[str, list[Departure]] = field(default_factory=dict)
     """Client id -> how it went; each of them is right."""
     phases: dict[str, int] = field(default_factory=dict)
     """Phase of the rebalance (`leader_ms`, `join_ms`) -> how long it was at least."""
@@ -63,15 +63,15 @@ HEARD: dict[Cause, tuple[Cause, ...]] = {
 def heard(incident: Incident) -> Incident:
     """The same for a cluster whose coordinator writes down what it knows: nothing is hidden from that."""
     causes = [*incident.causes, *(heard for cause in incident.causes for heard in HEARD.get(cause, ()))]
-    gone = {
-        who: [*whys, Departure.LEFT] if Departure.POLL_INTERVAL_EXCEEDED in whys else whys
-        for who, whys in incident.gone.items()
+    departures = {
+        name: [*whys, Departure.LEFT] if Departure.POLL_INTERVAL_EXCEEDED in whys else whys
+        for name, whys in incident.departures.items()
     }
     # Two that take an instance id from each other, and a restart, need no rebalance.
     quiet = incident.quiet or Cause.INSTANCE_FENCED in causes
     # A member that joins again sends its current metadata, so the member's protocols change.
     also = [*incident.also, Cause.REBALANCE_CONTINUED, Cause.LEADER_REJOINED, Cause.MEMBER_CHANGED]
-    return replace(incident, causes=causes, gone=gone, quiet=quiet, also=also, shown=True)
+    return replace(incident, causes=causes, departures=departures, quiet=quiet, also=also, shown=True)
 
 
 def write(path: Path, incidents: Iterable[Incident]) -> None:
@@ -86,6 +86,6 @@ def read(path: Path) -> list[Incident]:
         one = Incident(**json.loads(line))
         one.causes = [Cause(cause) for cause in one.causes]
         one.also = [Cause(cause) for cause in one.also]
-        one.gone = {who: [Departure(why) for why in whys] for who, whys in one.gone.items()}
+        one.departures = {name: [Departure(why) for why in whys] for name, whys in one.departures.items()}
         found.append(one)
     return found

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from ringleader.insight.model import Cause, Departure
-from tests.incidents.ledger import CAME_BACK, Incident
+from tests.incidents.ledger import RETURNED, Incident
 from tests.incidents.libraries import AIOKAFKA, CONFLUENT, JAVA, KAFKA_PYTHON, OURS
 from tests.incidents.team import MAX_POLL_MS, SESSION_MS, Client, Spec, Team, now_ms
 
@@ -44,20 +44,20 @@ def _why_shown(team: Team, *, rare: bool) -> bool:
 
 async def start(team: Team) -> None:
     """Members 1 and 2."""
-    who = [team.client_id("1"), team.client_id("2")]
+    client_ids = [team.client_id("1"), team.client_id("2")]
     async with team.incident(
-        "start", "two members start", who, causes=[Cause.MEMBER_JOINED], also=also(team)
+        "start", "two members start", client_ids, causes=[Cause.MEMBER_JOINED], also=also(team)
     ):
         await team.start("1")
         await team.start("2")
 
 
 async def _joins(team: Team, name: str, what: str, **options: Any) -> None:
-    who = team.client_id(name)
+    client_id = team.client_id(name)
     async with team.incident(
         "scale up",
-        f"{who} {what}",
-        [who],
+        f"{client_id} {what}",
+        [client_id],
         causes=[Cause.MEMBER_JOINED],
         also=also(team),
         # Of those that share a client id, one that comes may be one that went.
@@ -68,14 +68,14 @@ async def _joins(team: Team, name: str, what: str, **options: Any) -> None:
 
 async def _leaves(team: Team, name: str) -> None:
     await team.works()
-    who = team.client_id(name)
+    client_id = team.client_id(name)
     async with team.incident(
         "clean stop",
-        f"{who} stops as it should",
-        [who],
+        f"{client_id} stops as it should",
+        [client_id],
         causes=[Cause.MEMBER_LEFT],
         also=also(team),
-        gone={who: [Departure.LEFT]},
+        departures={client_id: [Departure.LEFT]},
         shown=_why_shown(team, rare=True),
     ):
         await team.stop(name)
@@ -93,11 +93,11 @@ async def two_applications(team: Team) -> None:
     await _leaves(team, "b")
 
 
-def _expires(team: Team, who: str) -> dict[str, Any]:
+def _expires(team: Team, client_id: str) -> dict[str, Any]:
     return {
         "causes": [Cause.SESSION_EXPIRED],
         "also": also(team),
-        "gone": {who: [Departure.SESSION_EXPIRED]},
+        "departures": {client_id: [Departure.SESSION_EXPIRED]},
         "shown": _why_shown(team, rare=False),
     }
 
@@ -105,17 +105,21 @@ def _expires(team: Team, who: str) -> dict[str, Any]:
 async def victim(team: Team) -> None:
     """One member more, which is frozen past its session, wakes, and is killed."""
     host = await asyncio.to_thread(team.world.hosts.own, team.spec.library, f"{team.group}-v")
-    who = team.client_id("v")
+    client_id = team.client_id("v")
     await _joins(team, "v", "joins", host=host)
     await team.works()
-    async with team.incident("SIGSTOP", f"{who} is stopped past its session", [who], **_expires(team, who)):
+    async with team.incident(
+        "SIGSTOP", f"{client_id} is stopped past its session", [client_id], **_expires(team, client_id)
+    ):
         client = team.members.pop("v")
         os.kill(host.pid, signal.SIGSTOP)
-    async with team.incident("SIGCONT", f"{who} goes on", [who], causes=list(CAME_BACK), also=also(team)):
+    async with team.incident(
+        "SIGCONT", f"{client_id} goes on", [client_id], causes=list(RETURNED), also=also(team)
+    ):
         team.members["v"] = client
         os.kill(host.pid, signal.SIGCONT)
     await team.works()
-    async with team.incident("SIGKILL", f"{who} is killed", [who], **_expires(team, who)):
+    async with team.incident("SIGKILL", f"{client_id} is killed", [client_id], **_expires(team, client_id)):
         del team.members["v"]
         await asyncio.to_thread(host.kill)
 
@@ -124,20 +128,22 @@ async def busy(team: Team) -> None:
     """The poll loop of member 2 is slower than its poll interval."""
     await team.works()
     client = team.members.pop("2")
-    who = client.client_id
+    client_id = client.client_id
     # This library commits while the application is busy, and then leaves: that is all that can be seen.
     commits = team.spec.library == AIOKAFKA
     async with team.incident(
         "slow poll loop",
-        f"{who} does not poll for {BUSY_S:.0f} s",
-        [who],
+        f"{client_id} does not poll for {BUSY_S:.0f} s",
+        [client_id],
         causes=[Cause.POLL_INTERVAL_EXCEEDED, *([Cause.MEMBER_LEFT] if commits else [])],
         also=also(team),
-        gone={who: [Departure.POLL_INTERVAL_EXCEEDED, *([Departure.LEFT] if commits else [])]},
+        departures={client_id: [Departure.POLL_INTERVAL_EXCEEDED, *([Departure.LEFT] if commits else [])]},
         shown=_why_shown(team, rare=False) and not commits,
     ):
         working = asyncio.create_task(client.call("busy", seconds=BUSY_S))
-    async with team.incident("back", f"{who} polls again", [who], causes=list(CAME_BACK), also=also(team)):
+    async with team.incident(
+        "back", f"{client_id} polls again", [client_id], causes=list(RETURNED), also=also(team)
+    ):
         team.members["2"] = client
         await working
 
@@ -177,14 +183,16 @@ async def deploy(team: Team) -> None:
     """One member after the other stops and starts again; each is an incident."""
     for name in ("1", "2"):
         await team.works()
-        who = team.client_id(name)
+        client_id = team.client_id(name)
         async with team.incident(
             "rolling deploy",
-            f"{who} stops and starts again",
-            [who],
+            f"{client_id} stops and starts again",
+            [client_id],
             causes=[Cause.MEMBER_RESTARTED, Cause.MEMBER_LEFT, Cause.MEMBER_JOINED],
             also=also(team),
-            gone={who: [Departure.LEFT, Departure.RESTARTED]} if _why_shown(team, rare=True) else {},
+            departures={client_id: [Departure.LEFT, Departure.RESTARTED]}
+            if _why_shown(team, rare=True)
+            else {},
         ):
             await team.stop(name)
             await asyncio.sleep(START_S)
@@ -197,11 +205,11 @@ async def slow_leader(team: Team) -> None:
         ("joins", lambda: team.start("3"), Cause.MEMBER_JOINED),
         ("stops", lambda: team.stop("3"), Cause.MEMBER_LEFT),
     ):
-        who = team.client_id("3")
+        client_id = team.client_id("3")
         async with team.incident(
             "slow leader",
-            f"{who} {what}, and the leader computes for {team.spec.slow_ms / 1000:g} s",
-            [who],
+            f"{client_id} {what}, and the leader computes for {team.spec.slow_ms / 1000:g} s",
+            [client_id],
             causes=[cause],
             also=also(team),
             phases={"leader_ms": int(AT_LEAST * team.spec.slow_ms)},
@@ -211,11 +219,11 @@ async def slow_leader(team: Team) -> None:
 
 async def slow_joiner(team: Team) -> None:
     """Everybody waits until member 1 polls again."""
-    slow, who = team.members["1"], team.client_id("4")
+    slow, client_id = team.members["1"], team.client_id("4")
     async with team.incident(
         "slow joiner",
-        f"{who} joins while {slow.client_id} does not poll for {SHORT_BUSY_S:g} s",
-        [who],
+        f"{client_id} joins while {slow.client_id} does not poll for {SHORT_BUSY_S:g} s",
+        [client_id],
         causes=[Cause.MEMBER_JOINED],
         also=also(team),
         phases={"join_ms": int(AT_LEAST * 1000 * (SHORT_BUSY_S - 2))},
@@ -233,11 +241,11 @@ async def slow_joiner(team: Team) -> None:
 async def static_deploy(team: Team) -> None:
     """One member after the other stops and comes back as the same instance."""
     for name in ("1", "2"):
-        who = team.client_id(name)
+        client_id = team.client_id(name)
         async with team.incident(
             "static deploy",
-            f"static {who} stops and starts again",
-            [who],
+            f"static {client_id} stops and starts again",
+            [client_id],
             causes=[Cause.STATIC_MEMBER_REPLACED],
             also=also(team),
             quiet=True,
@@ -250,12 +258,12 @@ async def static_deploy(team: Team) -> None:
 async def static_crash(team: Team) -> None:
     """A static member is killed, comes back in time, and then stops for good: that is no leave."""
     host = await asyncio.to_thread(team.world.hosts.own, team.spec.library, f"{team.group}-v")
-    who = team.client_id("v")
+    client_id = team.client_id("v")
     await _joins(team, "v", "joins", host=host)
     async with team.incident(
         "static crash",
-        f"static {who} is killed and starts again",
-        [who],
+        f"static {client_id} is killed and starts again",
+        [client_id],
         causes=[Cause.STATIC_MEMBER_REPLACED],
         also=also(team),
         quiet=True,
@@ -263,7 +271,10 @@ async def static_crash(team: Team) -> None:
         await asyncio.to_thread(host.kill)
         await team.start("v")
     async with team.incident(
-        "static gone", f"static {who} stops and does not come back", [who], **_expires(team, who)
+        "static gone",
+        f"static {client_id} stops and does not come back",
+        [client_id],
+        **_expires(team, client_id),
     ):
         await team.stop("v")
 
@@ -272,11 +283,11 @@ async def fence(team: Team) -> None:
     """Two processes with one instance id take it from each other, as often as somebody starts them again."""
     instance = team.members["2"].instance_id
     holder: Client = team.members.pop("2")
-    who = [team.client_id("2"), team.client_id("x")]
+    client_ids = [team.client_id("2"), team.client_id("x")]
     async with team.incident(
         "instance id twice",
-        f"{' and '.join(who)} have the instance id {instance}",
-        who,
+        f"{' and '.join(client_ids)} have the instance id {instance}",
+        client_ids,
         causes=[Cause.INSTANCE_FENCED],
         also=[Cause.STATIC_MEMBER_REPLACED, *also(team)],
     ) as one:
@@ -376,7 +387,7 @@ def restarted(team: Team, began_ms: int) -> Incident:
         client=spec.library,
         protocol=spec.protocol,
         commits=f"{spec.commit_ms / 1000:g} s" if spec.commit_ms else "never",
-        who=[],
+        client_ids=[],
         began_ms=began_ms,
         causes=[Cause.COORDINATOR_CHANGED],
         also=also(team),

@@ -309,7 +309,7 @@ class Team:
 
     @contextlib.asynccontextmanager
     async def incident(
-        self, kind: str, what: str, who: list[str], **expected: Any
+        self, kind: str, what: str, client_ids: list[str], **expected: Any
     ) -> AsyncIterator[Incident]:
         """Write down what is done inside, until the group rests."""
         spec = self.spec
@@ -321,7 +321,7 @@ class Team:
             client=spec.library,
             protocol=spec.protocol,
             commits=commits,
-            who=who,
+            client_ids=client_ids,
             began_ms=now_ms(),
             **expected,
         )

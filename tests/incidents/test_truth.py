@@ -13,9 +13,9 @@ from ringleader.insight.history import History
 from ringleader.insight.model import Cause, Departure
 from tests.incidents import __main__ as command
 from tests.incidents import ledger
-from tests.incidents.drawn import ACTS, ENDED, WAITS, drawn, longest_s, told_apart
+from tests.incidents.conclusions import HISTORY
+from tests.incidents.drawn import ACTS, ENDED, WAITS, distinguishable, drawn, longest_s
 from tests.incidents.ledger import Incident
-from tests.incidents.said import HISTORY
 from tests.incidents.team import SETTLE_S, Spec
 from tests.incidents.truth import Went, corrected, logged
 
@@ -45,8 +45,8 @@ def test_a_log_says_how_each_member_went(tmp_path: Path) -> None:
     assert found[0].at_ms == datetime(2026, 11, 27, 6, 0, 1, 250_000).timestamp() * 1000
 
 
-def _incident(gone: dict[str, list[Departure]], causes: list[Cause]) -> Incident:
-    return Incident("g", "x", "x", "java", "range", "1 s", ["a"], 1_000, causes=causes, gone=gone)
+def _incident(departures: dict[str, list[Departure]], causes: list[Cause]) -> Incident:
+    return Incident("g", "x", "x", "java", "range", "1 s", ["a"], 1_000, causes=causes, departures=departures)
 
 
 def test_what_the_broker_saw_goes_over_what_was_meant() -> None:
@@ -57,17 +57,17 @@ def test_what_the_broker_saw_goes_over_what_was_meant() -> None:
         Went(3_000, "other", "a-1", Departure.LEFT),
     ]
     [found] = corrected([meant], went, {"a-1": "a", "b-1": "b"})
-    assert found.gone == {"a": [Departure.NOT_REJOINED], "b": [Departure.SESSION_EXPIRED]}
+    assert found.departures == {"a": [Departure.NOT_REJOINED], "b": [Departure.SESSION_EXPIRED]}
     assert Cause.POLL_INTERVAL_EXCEEDED in found.causes
     # Nobody ended its process: it joins again.
     assert {*found.also} == {Cause.SESSION_EXPIRED, Cause.MEMBER_JOINED, Cause.MEMBER_RESTARTED}
-    assert found.who == ["a", "b"]
+    assert found.client_ids == ["a", "b"]
 
 
 def test_a_busy_member_that_left_was_busy() -> None:
     meant = _incident({"a": [Departure.POLL_INTERVAL_EXCEEDED]}, [Cause.POLL_INTERVAL_EXCEEDED])
     [found] = corrected([meant], [Went(2_000, "g", "a-1", Departure.LEFT)], {"a-1": "a"})
-    assert found.gone["a"] == [Departure.LEFT, Departure.POLL_INTERVAL_EXCEEDED]
+    assert found.departures["a"] == [Departure.LEFT, Departure.POLL_INTERVAL_EXCEEDED]
 
 
 def test_a_number_draws_the_same_whatever_else_is_drawn(seed: int) -> None:
@@ -99,16 +99,16 @@ def test_a_run_that_is_cut_off_says_what_was_not_judged(
     monkeypatch.setattr(command, "LONGEST_S", 0.01)
     monkeypatch.setattr(command, "disagreements", lambda *_: [])  # the history has no group
     assert command.main(["--drawn", "3", "--seed", "7", "--out", str(tmp_path / "out")]) == 2
-    said = " ".join(capsys.readouterr().out.split())
-    assert "not judged: 2 of 3 groups" in said
-    assert [drawn(7, number).name in said for number in range(3)] == [False, True, True]
-    assert "0 incidents; of 0 that something shows" in said
+    output = " ".join(capsys.readouterr().out.split())
+    assert "not judged: 2 of 3 groups" in output
+    assert [drawn(7, number).name in output for number in range(3)] == [False, True, True]
+    assert "0 incidents; of 0 that something shows" in output
 
 
 def test_commits_tell_departures_apart_where_their_silences_differ() -> None:
     rare = Spec("g", "java", session_ms=6_000, max_poll_ms=6_500, commit_ms=500)
     often = Spec("g", "java", session_ms=6_000, max_poll_ms=16_000, commit_ms=500)
-    assert told_apart(often, Departure.SESSION_EXPIRED)
-    assert not told_apart(rare, Departure.SESSION_EXPIRED)
-    assert told_apart(rare, Departure.LEFT)
-    assert not told_apart(Spec("g", "java", commit_ms=0), Departure.LEFT)
+    assert distinguishable(often, Departure.SESSION_EXPIRED)
+    assert not distinguishable(rare, Departure.SESSION_EXPIRED)
+    assert distinguishable(rare, Departure.LEFT)
+    assert not distinguishable(Spec("g", "java", commit_ms=0), Departure.LEFT)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ringleader.insight.model import Cause, Departure
-from tests.incidents.ledger import CAME_BACK, Incident
+from tests.incidents.ledger import RETURNED, Incident
 
 _LEFT, _EXPIRED, _LATE = Departure.LEFT, Departure.SESSION_EXPIRED, Departure.NOT_REJOINED
 _LINES = (
@@ -79,18 +79,24 @@ def corrected(
 
 
 def _corrected(incident: Incident, seen: Iterable[Went], clients: Mapping[str, str]) -> Incident:
-    gone, causes = dict(incident.gone), list(incident.causes)
-    also, who = list(incident.also), list(incident.who)
+    departures, causes = dict(incident.departures), list(incident.causes)
+    also, client_ids = list(incident.also), list(incident.client_ids)
     for one in seen:
         client = clients.get(one.member_id)
         if client is None:
             continue  # it came and went between two records
-        meant = incident.gone.get(client, ())
-        gone[client] = [one.why, *(why for why in meant if why in _ALSO[one.why])]
+        meant = incident.departures.get(client, ())
+        departures[client] = [one.why, *(why for why in meant if why in _ALSO[one.why])]
         if meant and one.why not in meant:
             causes.append(_CAUSES[one.why])
         if not meant:
             # Nobody did that: a busy machine, or what a client does by itself; its process goes on.
-            also += [_CAUSES[one.why], *CAME_BACK]
-            who.append(client)
-    return replace(incident, causes=causes, gone=gone, also=also, who=who if incident.who else [])
+            also += [_CAUSES[one.why], *RETURNED]
+            client_ids.append(client)
+    return replace(
+        incident,
+        causes=causes,
+        departures=departures,
+        also=also,
+        client_ids=client_ids if incident.client_ids else [],
+    )
