@@ -286,10 +286,10 @@ class Answers:
         request: LeaveGroupRequest = call.request
         if not call.facts.emptied or response.error_code:
             return
-        gone = {one.member_id for one in response.members if not one.error_code}
+        removed = {one.member_id for one in response.members if not one.error_code}
         value = self.memory.world.store.durable.get(records.group_key(request.group_id))
         stored = {one.member_id for one in records.decode_group_value(value).members} if value else set()
-        named = (gone if response.members else {request.member_id}) & stored
+        named = (removed if response.members else {request.member_id}) & stored
         self.must(not named, "O2", f"{named} left {request.group_id}, the last to go, and is in its record")
 
     # ---- the journal, and descriptions ----

@@ -95,8 +95,8 @@ class Members:
             if not self.memory.world.partition(group_id).serving:
                 continue
             if group_id not in groups or before.life is not self.memory.life(group_id):
-                gone = [one for one, seen in before.members.items() if not seen.is_new]
-                self.must(not gone, "O8", f"{group_id} is gone with its members {gone}")
+                removed = [one for one, seen in before.members.items() if not seen.is_new]
+                self.must(not removed, "O8", f"{group_id} is gone with its members {removed}")
         after = {}
         for group in groups.values():
             known = self.memory.seen.get(group.group_id)
@@ -138,7 +138,7 @@ class Members:
     def _check_group(self, group: Group, before: GroupSeen, now: GroupSeen) -> None:
         for member_id, seen in before.members.items():
             if member_id not in now.members:
-                self._gone(group, before, now, member_id, seen)
+                self._removed(group, before, now, member_id, seen)
             elif seen.awaiting_join or seen.awaiting_sync:
                 self.heard[member_id] = self.memory.world.now_ms
         come = [member_id for member_id in now.members if member_id not in before.members]
@@ -157,8 +157,8 @@ class Members:
         if changed and now.state in _AT_WORK and self._is_new_generation(group):
             self._completed(group, before)
         elif before.state in _AT_WORK and now.state in _AT_WORK:
-            who = [sorted(map(self.memory.person, one.members)) for one in (before, now)]
-            self.must(who[0] == who[1], "G2", f"{group.group_id} {now.generation}: {who[0]}, then {who[1]}")
+            had, has = (sorted(map(self.memory.person, one.members)) for one in (before, now))
+            self.must(had == has, "G2", f"{group.group_id} {now.generation}: {had}, then {has}")
         elif now.generation != before.generation:
             self._passed(group)
         self._check_instances(group)
@@ -168,16 +168,16 @@ class Members:
 
     # ---- who went ----
 
-    def _gone(self, group: Group, before: GroupSeen, now: GroupSeen, member_id: str, seen: Seen) -> None:
+    def _removed(self, group: Group, before: GroupSeen, now: GroupSeen, member_id: str, seen: Seen) -> None:
         static = seen.instance_id is not None
         if static and any(one.instance_id == seen.instance_id for one in now.members.values()):
-            asked = any(
+            was_requested = any(
                 isinstance(call.request, JoinGroupRequest)
                 and not call.request.member_id
                 and call.request.group_instance_id == seen.instance_id
                 for call in self.memory.open_calls
             )
-            self.must(asked, "G9", f"{member_id} was replaced, and nobody asked for it")
+            self.must(was_requested, "G9", f"{member_id} was replaced, and nobody asked for it")
             return
         self.memory.life(group.group_id).disturbed += 1
         now_ms = self.memory.world.now_ms
@@ -292,10 +292,10 @@ class Members:
         life.crashed_since = False
         self.synced[group.group_id] = (number, now_ms, _rebalance_timeout_ms(group))
         joined = 0
-        asked = {call.request.member_id for call in memory.open_calls}
+        joining = {call.request.member_id for call in memory.open_calls}
         for member_id, member in group.members.items():
             seen = before.members.get(member_id)
-            here = seen is None or seen.awaiting_join or member_id in asked
+            here = seen is None or seen.awaiting_join or member_id in joining
             static = member.group_instance_id is not None
             joined += here
             self.must(here or static, "G11", f"{member_id} did not rejoin and is in generation {number}")

@@ -64,9 +64,9 @@ def _check_deadlines(memory: Memory, partition: Partition) -> None:
     for _, _, deadline in entries:
         if isinstance(deadline, Member):
             group = core.groups.get(deadline.group_id or "")
-            gone = group is None or group.members.get(deadline.member_id) is not deadline
+            obsolete = group is None or group.members.get(deadline.member_id) is not deadline
             kept = deadline.protocols or deadline.assignment or deadline.client_id
-            memory.must(not (gone and kept), "M1", f"{deadline.member_id} is gone, its bytes are not")
+            memory.must(not (obsolete and kept), "M1", f"{deadline.member_id} is gone, its bytes are not")
 
 
 def _check_tickets(memory: Memory, partition: Partition) -> None:

@@ -109,14 +109,14 @@ class Offsets:
         """Unix time, as far as the shard can know it: it may not have been informed yet of a change, or only
         have what a clock shows that has jumped."""
         world = self.memory.world
-        return min(world.true_ms(), world.now_ms + max(world.partition(group_id).told_ms))
+        return min(world.true_ms(), world.now_ms + max(world.partition(group_id).wall_ahead_ms))
 
     def topic_goes(self, topic: str) -> None:
         """O9: its offsets go."""
         places = [place for place in self.history if place[1] == topic]
         self._topics[topic] = {place: self._note(place, None) for place in places}
 
-    def topic_is_gone(self, topic: str) -> None:
+    def topic_deleted(self, topic: str) -> None:
         """O9: all machines say so, and nobody may have committed meanwhile."""
         for place, position in self._topics.pop(topic).items():
             self._acknowledge(place, position)
@@ -205,9 +205,9 @@ class Offsets:
             for one in topic.partitions:
                 place = (request.group_id, topic.name, one.partition_index)
                 if request.stable:
-                    told = one.error_code == _UNSTABLE
-                    right = told == (place in call.facts.open)
-                    self.must(right, "O7", f"{place} was called unstable: {told}")
+                    unstable = one.error_code == _UNSTABLE
+                    right = unstable == (place in call.facts.open)
+                    self.must(right, "O7", f"{place} was called unstable: {unstable}")
                 if not one.error_code:
                     found = None if one.committed_offset == -1 else one.committed_offset
                     self._check(place, found, "O1")
@@ -253,18 +253,18 @@ class Offsets:
                 offset = records.decode_offset_value(value).offset
                 self.must(offset in self.history.get(place, ()), "O6", f"{place}: nobody may commit {offset}")
             elif kind == records.OFFSET:
-                if not self._is_asked_for(place):
+                if not self._is_being_deleted(place):
                     self._check_expiry(place)
                 if not self._is_deleted_now(place):
                     self._note(place, None)
             elif kind == records.UNCOMMITTED_OFFSET:
-                right = producer_id in self.ending or self._is_asked_for(place)
+                right = producer_id in self.ending or self._is_being_deleted(place)
                 self.must(right, "O7", f"{place}: the offset of an open transaction is dropped")
 
     def _is_deleted_now(self, place: Place) -> bool:
         return any(place in call.facts.places for call in self._deleting)
 
-    def _is_asked_for(self, place: Place) -> bool:
+    def _is_being_deleted(self, place: Place) -> bool:
         """Whether somebody deletes this, or its topic."""
         return self._is_deleted_now(place) or place[1] in self._topics
 
@@ -293,7 +293,7 @@ class Offsets:
         self.must(not in_use, "O5", f"{place} expires in an open transaction")
         # A clock that was set back for good counts when the shard has been informed since of all that it
         # still counts.
-        true_ms = max(world.true_ms(), world.now_ms + min(world.partition(place[0]).told_ms))
+        true_ms = max(world.true_ms(), world.now_ms + min(world.partition(place[0]).wall_ahead_ms))
         age_ms = true_ms - starts_ms
         whole_ms = world.settings.offsets_retention_minutes * _MS_PER_MINUTE
         over = true_ms >= expires_ms if expires_ms >= 0 else age_ms >= whole_ms

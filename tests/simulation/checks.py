@@ -28,9 +28,9 @@ G8   A commit succeeds only for a current member, or from outside into an empty 
 G9   One member id for each instance id. A replaced one never comes back and succeeds with nothing; the new
      one is durable before an answer has it. [check_members._check_instances, check_durable._check_join,
      check_answers._check_fenced]
-G10  A static member goes by session, leave, removal or sync timer only. [check_members._gone]
+G10  A static member goes by session, leave, removal or sync timer only. [check_members._removed]
 G11  Who does not rejoin in time is out; nobody goes before its session ends, nobody who waits for us goes;
-     sessions do end. [check_members._gone, _completed, _check_phases, _check_silence]
+     sessions do end. [check_members._removed, _completed, _check_phases, _check_silence]
 G12  Every parked request is answered or closed in time. [check_members._check_parked]
 G13  The sync phase ends with the rebalance timeout, heartbeats or not. [check_members._check_phases]
 G14  Given-out member ids are bounded, expire in time and not before, and are waited for until then.
@@ -53,7 +53,7 @@ O6   A refused partition of a commit leaves no trace. [check_offsets.emitted, _c
 O7   Offsets of a transaction are seen after its commit only, never after its abort, and are called unstable
      until then. [check_offsets._check, transaction_ended, _fetch_answered]
 O8   What was deleted stays deleted. [check_offsets._delete_answered, check_members.after_step]
-O9   Offsets of a deleted topic go. [check_offsets.topic_is_gone]
+O9   Offsets of a deleted topic go. [check_offsets.topic_deleted]
 D2   A shard that stops does and says nothing more. [unloaded, check_answers._check_unloaded]
 D3   Nothing is served before the load ends. [check_answers._check_loading]
 D6   No timer follows the wall clock. [wall_clock_set; world.check_clocks compares two whole runs]
@@ -172,9 +172,9 @@ class Checks:
         """A topic is about to be deleted."""
         self.offsets.topic_goes(topic)
 
-    def topic_is_gone(self, topic: str) -> None:
+    def topic_deleted(self, topic: str) -> None:
         """Its offsets are gone."""
-        self.offsets.topic_is_gone(topic)
+        self.offsets.topic_deleted(topic)
 
     # ---- time ----
 
@@ -276,7 +276,7 @@ class Checks:
             complaint = check_end.complaint(memory, group_id)
             memory.must(not complaint, "G18", f"{group_id} did not settle: {complaint}")
             life, group = memory.life(group_id), memory.group(group_id)
-            told = life.crashed_since or (group is not None and life.last_row == group.generation)
-            memory.must(told, "J1", f"no row for the last generation of {group_id}")
+            recorded = life.crashed_since or (group is not None and life.last_row == group.generation)
+            memory.must(recorded, "J1", f"no row for the last generation of {group_id}")
         memory.must(not self.world.deleting, "O9", f"{self.world.deleting} are not gone yet")
         memory.must(self.has_settled(), "G18", f"generations go on: {self._settled}")

@@ -85,7 +85,7 @@ def main() -> int:
     proof.add_option(parser)
     given = parser.parse_args()
     os.environ["PYTHONHASHSEED"] = "0"  # the command that runs a seed again has it, too
-    began_s = told_s = time.monotonic()
+    began_s = printed_s = time.monotonic()
     failed, done, steps = Counter[str](), Counter[str](), Counter[str]()
     cpu_s: defaultdict[str, float] = defaultdict(float)
     worlds = given.world or [*WORLDS]
@@ -105,8 +105,8 @@ def main() -> int:
             if result.violated:
                 failed[world] += 1
                 print(result.violated, flush=True)
-            if time.monotonic() - told_s > _TELLS_S:
-                told_s = time.monotonic()
+            if time.monotonic() - printed_s > _TELLS_S:
+                printed_s = time.monotonic()
                 print(f"{done.total():,} of {len(drawn):,} seeds, {failed.total()} failed", flush=True)
     took_s = time.monotonic() - began_s
     for world in worlds:

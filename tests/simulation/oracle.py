@@ -91,11 +91,11 @@ def _sync(request: SyncGroupRequest, group: Group | None, full: bool) -> int:
         return code
     if request.generation_id != group.generation:
         return int(ErrorCode.ILLEGAL_GENERATION)
-    for said, known in (
+    for reported, known in (
         (request.protocol_type, group.protocol_type),
         (request.protocol_name, group.protocol),
     ):
-        if said is not None and known is not None and said != known:
+        if reported is not None and known is not None and reported != known:
             return int(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
     if group.state is GroupState.PREPARING:
         return int(ErrorCode.REBALANCE_IN_PROGRESS)

@@ -39,7 +39,7 @@ class Partition:
         self.being = Being.LOADING
         self.life = 0
         """Unix time as it was, less the monotonic clock, when this shard was last informed."""
-        self._told = [(0, 0)]  # when, and how far Unix time is ahead of the steady clock
+        self._wall_clocks = [(0, 0)]  # when, and how far Unix time is ahead of the steady clock
         """The most that Unix time was ahead of the monotonic clock, as far as this shard was informed."""
         self.calls: dict[Call, None] = {}  # handed over and not answered, in order
         self._waits_since_ms: int | None = None
@@ -112,14 +112,14 @@ class Partition:
 
     def set_wall_clock(self) -> None:
         """Tell its shard what Unix time is."""
-        self._told.append((self.world.now_ms, self.world.wall_ms() - self.world.now_ms))
+        self._wall_clocks.append((self.world.now_ms, self.world.wall_ms() - self.world.now_ms))
         self._call(self.shard.set_wall_clock, self.world.now_ms, self.world.wall_ms())
 
     @property
-    def told_ms(self) -> list[int]:
+    def wall_ahead_ms(self) -> list[int]:
         """How far Unix time was ahead of the steady clock, as far as this shard was informed and counts."""
-        since_ms = self._told[-1][0] - self.world.settings.offsets_retention_check_interval_ms
-        return [ahead_ms for when_ms, ahead_ms in self._told if when_ms >= since_ms]
+        since_ms = self._wall_clocks[-1][0] - self.world.settings.offsets_retention_check_interval_ms
+        return [ahead_ms for when_ms, ahead_ms in self._wall_clocks if when_ms >= since_ms]
 
     def drain(self) -> None:
         """Do what the shard wants done."""
@@ -197,8 +197,8 @@ class Partition:
         """The process is gone; only their connections let others know."""
         world = self.world
         self._end(Being.DOWN)
-        gone, self.calls = self.calls, {}
-        for call in gone:
+        lost, self.calls = self.calls, {}
+        for call in lost:
             world.later(world.rng.randint(0, 2_000), partial(call.reply, None))
         world.checks.ended(self)
 
@@ -241,6 +241,6 @@ class Partition:
         if self._call(self.shard.loaded, world.now_ms, world.wall_ms()) is _FAILED:
             return
         self.being = Being.SERVING
-        self._told = [(world.now_ms, world.wall_ms() - world.now_ms)]
+        self._wall_clocks = [(world.now_ms, world.wall_ms() - world.now_ms)]
         world.say("loaded", self.number)
         world.checks.loaded(self)

@@ -85,9 +85,9 @@ class Producer:
         left = {one.number for one in world.partitions}
 
         def ask(number: int) -> None:
-            world.ask(self.world, EndTransaction(number, self.producer_id, committed), partial(told, number))
+            world.ask(self.world, EndTransaction(number, self.producer_id, committed), partial(ended, number))
 
-        def told(number: int, code: int | None) -> None:
+        def ended(number: int, code: int | None) -> None:
             if code is None or code:  # until it is done, other shards and processes included
                 world.later(300, partial(ask, number))
                 return

@@ -141,11 +141,11 @@ class Reached:
 
     @staticmethod
     def _telling(function: Callable[..., Any], tell: Callable[..., None]) -> Callable[..., Any]:
-        def told(*arguments: Any) -> Any:
+        def telling(*arguments: Any) -> Any:
             tell(*arguments)
             return function(*arguments)
 
-        return told
+        return telling
 
     def _moves(self, group: Group, state: Any, _unix_ms: int) -> None:
         self.transitions[str(group.state), str(state)] += 1

@@ -123,10 +123,10 @@ class Store:
     def _fail(self, batch: list[_Entry], failure: Failure) -> None:
         """The batch is not in the log, and nothing later of the same shards will be."""
         world = self.world
-        gone = {one.partition for one in batch}
+        failed = {one.partition for one in batch}
         for later in self._under_way:
-            later[:] = [one for one in later if one.partition not in gone]
-        self._gathered = [one for one in self._gathered if one.partition not in gone]
+            later[:] = [one for one in later if one.partition not in failed]
+        self._gathered = [one for one in self._gathered if one.partition not in failed]
         self._promise_again()
         lives = {one.partition: one.life for one in batch}
         for partition in world.partitions:

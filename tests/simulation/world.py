@@ -39,7 +39,7 @@ STALL_MAX_MS = 8_000
 SETTLE_MS = 150_000
 """G18: within this time after the last fault every group with live members is stable, and stays so; longer
 than any parked request, session and retry of the runs here."""
-WALL_TOLD_EVERY_MS = 5_000
+WALL_CLOCK_EVERY_MS = 5_000
 _LOOK_MS = 2_000
 _PROBE_MS = 1_000
 NOT_COORDINATOR = int(ErrorCode.NOT_COORDINATOR)
@@ -120,7 +120,7 @@ class World:
         self.partitions += [Partition(self, number) for number in range(PARTITIONS)]
         for one in self.partitions:
             one.start(0)
-        self.later(WALL_TOLD_EVERY_MS, self._tell_wall_clock)
+        self.later(WALL_CLOCK_EVERY_MS, self._tell_wall_clock)
         self._populate()
 
     def _populate(self) -> None:
@@ -153,7 +153,7 @@ class World:
         at_times(4, self.sabotage.arm)
         if rng.random() < 0.2:
             self.later(rng.randint(1_000, self.faulty_ms), self.stall)
-        moment_ms = self.settings.offsets_retention_check_interval_ms // 2 - WALL_TOLD_EVERY_MS // 10
+        moment_ms = self.settings.offsets_retention_check_interval_ms // 2 - WALL_CLOCK_EVERY_MS // 10
         quiet_until_ms = 0
         for _ in range(rng.randint(0, 3)):
             at_ms, jump_ms = rng.randint(1_000, self.faulty_ms), rng.randint(-3_600_000, 3_600_000)
@@ -163,7 +163,7 @@ class World:
                 self.later(at_ms, partial(self.wall_jump, by_ms, True))
             elif at_ms > quiet_until_ms:  # moments that follow each other at once would be no moments
                 back_ms = at_ms + rng.randint(0, min(moment_ms, 30_000))
-                quiet_until_ms = back_ms + 2 * WALL_TOLD_EVERY_MS
+                quiet_until_ms = back_ms + 2 * WALL_CLOCK_EVERY_MS
                 self.later(at_ms, partial(self.wall_jump, by_ms, False))
                 self.later(back_ms, partial(self.wall_jump, -by_ms, False))
 
@@ -311,9 +311,9 @@ class World:
         left = set(range(PARTITIONS))
 
         def ask(number: int) -> None:
-            self.ask(self, ForgetTopic(number, topic), partial(told, number))
+            self.ask(self, ForgetTopic(number, topic), partial(answered, number))
 
-        def told(number: int, code: int | None) -> None:
+        def answered(number: int, code: int | None) -> None:
             if code:
                 self.later(200, partial(ask, number))
             elif code is None:
@@ -322,7 +322,7 @@ class World:
                 left.discard(number)
                 if not left:
                     self.deleting.discard(topic)
-                    self.checks.topic_is_gone(topic)
+                    self.checks.topic_deleted(topic)
 
         for number in tuple(left):
             ask(number)
@@ -358,9 +358,9 @@ class World:
 
     def _deliver(self, call: Call, response: Any) -> None:
         self.say("<-", (call.client_id, type(call.request).__name__, response))
-        said = f"{self.now_ms} {response!r}\n".encode()
-        self.trace.update(said)
-        self.answers.update(said)
+        line = f"{self.now_ms} {response!r}\n".encode()
+        self.trace.update(line)
+        self.answers.update(line)
         if isinstance(call.request, EndTransaction | ForgetTopic):
             self.later(0, lambda: call.reply(response))
             return
@@ -443,7 +443,7 @@ class World:
             one.start(0)
 
     def _tell_wall_clock(self) -> None:
-        self.later(WALL_TOLD_EVERY_MS, self._tell_wall_clock)
+        self.later(WALL_CLOCK_EVERY_MS, self._tell_wall_clock)
         for one in self.partitions:
             if one.serving:
                 before = self.checks.timers(one)
@@ -455,13 +455,13 @@ class World:
     def wall_jump(self, by_ms: int, for_good: bool) -> None:
         """Somebody sets the wall clock, for a moment or for good; the machines learn of it at once, or with
         the next turn. No timer may notice."""
-        told = self.rng.random() < 0.5
-        self.say("wall clock", (by_ms, for_good, told))
+        announced = self.rng.random() < 0.5
+        self.say("wall clock", (by_ms, for_good, announced))
         if for_good:
             self.true_shift_ms += by_ms
         else:
             self.wrong_by_ms += by_ms
-        if told:
+        if announced:
             self.later(0, self._tell_once)
 
     def _tell_once(self) -> None:

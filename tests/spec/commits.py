@@ -35,7 +35,7 @@ class Reader:
 
     owned: set[str] = field(default_factory=set)
     positions: dict[str, int] = field(default_factory=dict)
-    asked: dict[tuple[str, int], str] = field(default_factory=dict)
+    awaited: dict[tuple[str, int], str] = field(default_factory=dict)
     """Those of which the offsets are on their way, by topic and number."""
     commits: bool = False
     """Whether a commit is on its way."""
@@ -44,7 +44,7 @@ class Reader:
         """The member has these now: it knows nothing of those that it did not have before."""
         kept = places & self.owned
         self.owned = set(places)
-        self.asked = {name: one for name, one in self.asked.items() if one in kept}
+        self.awaited = {name: one for name, one in self.awaited.items() if one in kept}
         self.positions = {one: offset for one, offset in self.positions.items() if one in kept}
 
 
@@ -68,7 +68,7 @@ class Offsets:
     def died(self) -> None:
         """The shard is loaded anew: no answer comes."""
         for reader in self._readers.values():
-            reader.asked, reader.commits = {}, False
+            reader.awaited, reader.commits = {}, False
 
     def step(self, able: list[AnyMember]) -> None:
         """One of the members fetches what it has no offset of, or commits one record more."""
@@ -84,7 +84,7 @@ class Offsets:
         }
         blind = {place: found for place, found in places.items() if place not in reader.positions}
         known = [place for place in places if place in reader.positions]
-        if blind and not reader.asked:
+        if blind and not reader.awaited:
             self._fetch(member, reader, blind)
         elif known and not reader.commits:
             place = rng.choice(known)
@@ -92,12 +92,12 @@ class Offsets:
 
     def _fetch(self, member: AnyMember, reader: Reader, places: dict[str, tuple[Topic, int]]) -> None:
         world = self._world
-        reader.asked = {(topic.name, number): place for place, (topic, number) in places.items()}
+        reader.awaited = {(topic.name, number): place for place, (topic, number) in places.items()}
         ids = {topic.name: topic.topic_id for topic, _ in places.values()}
         is_classic = isinstance(member, ClassicMember)  # as Java's: its fetches name no member
         answer = world.shard.fetch_offsets(
             world.group_id,
-            [(name, [number]) for name, number in reader.asked],
+            [(name, [number]) for name, number in reader.awaited],
             False,
             self._ticket(member, None),
             None if is_classic else member.member_id,
@@ -140,14 +140,14 @@ class Offsets:
             is_lost = self._world.rng.random() < ANSWERS_LOST
             self._acknowledged(member, reader, "losecommit" if is_lost else "acknowledged")
             return
-        for topic in response.topics if not member.gone else ():
+        for topic in response.topics if not member.departed else ():
             for one in topic.partitions:
-                place = reader.asked.pop((topic.name, one.partition_index), None)
+                place = reader.awaited.pop((topic.name, one.partition_index), None)
                 if place is not None:
                     shows = max(0, one.committed_offset)
                     self._line("fetch", member, p=place, shows=shows)
                     reader.positions[place] = shows
-        reader.asked = {}  # it asks again for what is missing
+        reader.awaited = {}  # it asks again for what is missing
 
     def _acknowledged(self, member: AnyMember, reader: Reader, kind: str) -> None:
         reader.commits = False

@@ -69,7 +69,7 @@ class RecordedWorld(World):
         self._tells: deque[bool] = deque()
         """Of each append on its way, whether it changes what a line has of the log: the bytes by which a
         classic member joins again may be all that is new."""
-        self._told: Line = {}
+        self._reported: Line = {}
         self._former: dict[ClassicMember, str] = {}
         """The name of a classic one that was told that it has no place, and has no id since then."""
         self._asking: AnyMember | None = None
@@ -157,17 +157,17 @@ class RecordedWorld(World):
         self._asking = member if member.member_id else None
         super()._ask(member, request)
         self._drain()
-        if self._asking is not None and member.gone:  # refused: it goes without a word
+        if self._asking is not None and member.departed:  # refused: it goes without a word
             self._crashed(member)
         self._handled(member)
         self._asking = None
 
     def _beat(self) -> None:
-        if self.calm and all(one.gone or isinstance(one, ClassicMember) for one in self.members):
+        if self.calm and all(one.departed or isinstance(one, ClassicMember) for one in self.members):
             self._ids += 1
             self._add(False, None, self._some_topics())
         if not self.calm and self.rng.random() < OFFSETS_SHARE:
-            able = [one for one in self.members if not one.gone and one.epoch > 0]
+            able = [one for one in self.members if not one.departed and one.epoch > 0]
             for one in able:
                 self._revoked(one)
             self._offsets.step(able)
@@ -196,16 +196,16 @@ class RecordedWorld(World):
         self._drain()
 
     def _sent(self, member: AnyMember, request: Any) -> None:
-        if member.gone or not member.member_id:  # it leaves, or asks for an id: see `_ask`
+        if member.departed or not member.member_id:  # it leaves, or asks for an id: see `_ask`
             return
         name = self._name(member)
         life = self._life_of[member.member_id] = self._lives.setdefault(name, 0)
         self._revoked(member)
         if isinstance(member, ClassicMember):
             self._former[member] = name
-            ask = asked_by_classic(member, life, self._places(member.owned) & self._there)
+            ask = request_by_classic(member, life, self._places(member.owned) & self._there)
         else:
-            ask = asked(member, request, life, self._places)
+            ask = request_line(member, request, life, self._places)
         self._line("send", member, id=member.member_id, ask=ask)
 
     def _revoked(self, member: AnyMember) -> None:
@@ -230,12 +230,12 @@ class RecordedWorld(World):
         self._apply(rows)
         state = self._state()
         now = {one: state[one] for one in state if one != "rows"}
-        self._tells.append(bool(state["rows"]) or now != self._told)
-        self._told = now
+        self._tells.append(bool(state["rows"]) or now != self._reported)
+        self._reported = now
         asking, self._asking = self._asking, None
-        gone = {self._names_of[one] for one in before - self._log.members.keys()}
-        if asking is None or not asking.gone:
-            name = min(gone - {self._name(one) for one in (asking,) if one}, default="")
+        removed = {self._names_of[one] for one in before - self._log.members.keys()}
+        if asking is None or not asking.departed:
+            name = min(removed - {self._name(one) for one in (asking,) if one}, default="")
             if asking is not None and not name:
                 self._line("handle", asking, **state)
             else:
@@ -278,7 +278,7 @@ class RecordedWorld(World):
         state = self._state()
         for name in set(self._names_of.values()) - state["rows"].keys():
             state["rows"][name] = _row(None, 0, self._place_names)
-        self._told = {one: state[one] for one in state if one != "rows"}
+        self._reported = {one: state[one] for one in state if one != "rows"}
         self._line("failover", off=self.committed(), **state)
 
     def committed(self) -> dict[str, int]:
@@ -307,8 +307,8 @@ class RecordedWorld(World):
             self._names_of[one]: _row(member, self._life_of[one], self._place_names)
             for one, member in members.items()
         }
-        gone = {one: _row(None, 0, self._place_names) for one in self._rows.keys() - rows.keys()}
-        changed = {one: row for one, row in {**rows, **gone}.items() if row != self._rows.get(one)}
+        removed = {one: _row(None, 0, self._place_names) for one in self._rows.keys() - rows.keys()}
+        changed = {one: row for one, row in {**rows, **removed}.items() if row != self._rows.get(one)}
         self._rows = rows
         return {
             "epoch": self._log.epoch,
@@ -332,7 +332,7 @@ class RecordedWorld(World):
             return self._former[member]
         name = self._names_of.get(member.member_id) or member.instance_id
         if name is None:
-            known = {one.member_id for one in self.members if not one.gone} | self._log.members.keys()
+            known = {one.member_id for one in self.members if not one.departed} | self._log.members.keys()
             taken = {place for one, place in self._names_of.items() if one in known or self._in_flight}
             letter = CLASSIC if isinstance(member, ClassicMember) else "d"
             name = next(one for number in count() if (one := f"{letter}{number}") not in taken)
@@ -366,7 +366,9 @@ Places = Callable[[Any], set[str]]
 """The names of some partitions, each a topic id and a number."""
 
 
-def asked(member: ModelMember, request: ConsumerGroupHeartbeatRequest, life: int, places: Places) -> Line:
+def request_line(
+    member: ModelMember, request: ConsumerGroupHeartbeatRequest, life: int, places: Places
+) -> Line:
     """A request as a trace has it. `life`: of which process it is."""
     return {
         "epoch": request.member_epoch,
@@ -394,7 +396,7 @@ def heard(member: ModelMember, response: ConsumerGroupHeartbeatResponse, places:
     return {"answer": answer, "client": client}
 
 
-def asked_by_classic(member: ClassicMember, life: int, owned: set[str]) -> Line:
+def request_by_classic(member: ClassicMember, life: int, owned: set[str]) -> Line:
     """Likewise, of a classic member. `owned`: what it reports, when it joins."""
     epoch = max(0, member.epoch)
     return {"does": member.does, "epoch": epoch, "owned": owned, "says": True, "full": False, "life": life}

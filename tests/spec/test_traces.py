@@ -109,7 +109,7 @@ def _synced_with_anothers(lines: list[Line]) -> int:
     raise AssertionError("no classic member got an assignment")
 
 
-def _not_asked_to_join_again(lines: list[Line]) -> int:
+def _never_called_to_rejoin(lines: list[Line]) -> int:
     """A classic member is not told that there is something to give up, or to receive."""
     for place, line in enumerate(lines):
         if line["kind"] == "receive" and line["answer"].get("again"):
@@ -130,7 +130,7 @@ PLANTED = (
     *(_wrong_epoch, _given_twice, _revocation_lost),
     *(_refused_commit_counts, _another_offset, _commit_answered_before_it_is_durable),
     _topics_not_noticed,
-    *(_synced_with_anothers, _not_asked_to_join_again),
+    *(_synced_with_anothers, _never_called_to_rejoin),
 )
 
 

@@ -112,8 +112,8 @@ def _check(traces: Sequence[Trace], spec: Path, result: Result) -> None:
 
 def _refuse(result: Result, trace: Trace, done: int, why: str) -> None:
     line = trace.lines[done]
-    who = f"{line['m']} ({line['id']})" if "id" in line else line.get("m", "")
-    name = f"{who} {line['kind']}".strip()
+    member = f"{line['m']} ({line['id']})" if "id" in line else line.get("m", "")
+    name = f"{member} {line['kind']}".strip()
     seen = {key: value for key, value in line.items() if key not in ("kind", "m", "id")}
     text = json.dumps(seen, default=sorted)
     where = f"{trace.title}: step {done + 1} of {len(trace.lines)}, {name}: {text}"

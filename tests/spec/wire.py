@@ -34,7 +34,7 @@ from tests.simulation.consumer.member import FENCED, ModelMember, Owned
 from tests.simulation.consumer.world import VERSIONS as CLASSIC_VERSIONS
 from tests.simulation.consumer.world import AnyMember
 from tests.spec.commits import Reader
-from tests.spec.recorder import asked, asked_by_classic, heard, heard_by_classic
+from tests.spec.recorder import heard, heard_by_classic, request_by_classic, request_line
 from tests.spec.traces import Line, Trace, check
 from tests.support.rawclient import RawConnection
 
@@ -136,7 +136,7 @@ class WireWorld:
         if member.instance_id is not None and not member.epoch:
             fate = 0.5  # Kafka would refuse its next join: `static-rejoin` of docs/kafka-differences.md
         request = member.request()
-        self._line("send", name, id=member.member_id, ask=asked(member, request, 0, self._places))
+        self._line("send", name, id=member.member_id, ask=request_line(member, request, 0, self._places))
         response = None
         if fate > 0.05:
             response = self._ask(request)
@@ -160,7 +160,7 @@ class WireWorld:
         if not member.member_id:  # it is told one, and asks again
             member.answered(self._call(request), self._ids)
             request = member.request()
-        ask = asked_by_classic(member, 0, self._places(member.owned))
+        ask = request_by_classic(member, 0, self._places(member.owned))
         self._line("send", name, id=member.member_id, ask=ask)
         response = None
         if fate > 0.05:

@@ -37,7 +37,7 @@ class ClassicMember:
     def __init__(self, world: World, instance_id: str | None, topics: frozenset[str]) -> None:
         self.world = world
         self.instance_id = instance_id
-        self.topics = self._said = topics
+        self.topics = self._joined_with = topics
         self.session_timeout_ms = SESSION_TIMEOUT_MS
         self.principal = "User:ANONYMOUS"
         self.serial = 0
@@ -46,7 +46,7 @@ class ClassicMember:
         """Its generation; -1: none."""
         self.owned: Owned = frozenset()
         self.waits = False
-        self.gone = False
+        self.departed = False
         self._joins = True
         self._syncs = False
         self._plan: list[SyncGroupRequestAssignment] = []
@@ -60,7 +60,7 @@ class ClassicMember:
     @property
     def is_settled(self) -> bool:
         """Whether it has nothing to do but heartbeats."""
-        return self.does == "stay" and self.topics == self._said
+        return self.does == "stay" and self.topics == self._joined_with
 
     @property
     def does(self) -> str:
@@ -73,7 +73,7 @@ class ClassicMember:
 
     def leave(self) -> LeaveGroupRequest:
         """It goes."""
-        self.gone, self.owned = True, frozenset()
+        self.departed, self.owned = True, frozenset()
         leaving = LeaveGroupRequestMemberIdentity(self.member_id)
         return LeaveGroupRequest(self.world.group_id, members=[leaving])
 
@@ -81,7 +81,7 @@ class ClassicMember:
         """Its next request."""
         # A leader watches the topics, too.
         stale = self.leads and self.seen_version != self.world.topics.version
-        if self._joins or (not self._syncs and (stale or self.topics != self._said)):
+        if self._joins or (not self._syncs and (stale or self.topics != self._joined_with)):
             return self._join()
         if self._syncs:
             request = SyncGroupRequest(self.world.group_id, self.epoch, self.member_id, self.instance_id)
@@ -92,7 +92,7 @@ class ClassicMember:
     def _join(self) -> JoinGroupRequest:
         if not self.world.cooperative:
             self.owned = frozenset()
-        self._joins, self._said = True, self.topics
+        self._joins, self._joined_with = True, self.topics
         metadata = Subscription(sorted(self.topics), None, self._named(self.owned), self.epoch).encode()
         return JoinGroupRequest(
             self.world.group_id,
@@ -124,7 +124,7 @@ class ClassicMember:
             if code == ErrorCode.UNKNOWN_MEMBER_ID:
                 self.member_id = ""
         elif code == ErrorCode.FENCED_INSTANCE_ID:
-            self.gone, self.owned = True, frozenset()
+            self.departed, self.owned = True, frozenset()
         elif code == ErrorCode.MEMBER_ID_REQUIRED:
             self.member_id = response.member_id
         elif code == ErrorCode.REBALANCE_IN_PROGRESS:
@@ -162,19 +162,21 @@ class ClassicMember:
 
     def _assign(self, members: list[JoinGroupResponseMember]) -> list[SyncGroupRequestAssignment]:
         """As the cooperative assignors do: what a member has to give up goes to nobody before it did."""
-        said = {one.member_id: Subscription.decode(one.metadata) for one in members}
-        shares: dict[str, dict[str, list[int]]] = {member_id: {} for member_id in said}
-        latest = sorted(said, key=lambda one: said[one].generation)
-        for name in sorted({name for one in said.values() for name in one.topics}):
+        subscriptions = {one.member_id: Subscription.decode(one.metadata) for one in members}
+        shares: dict[str, dict[str, list[int]]] = {member_id: {} for member_id in subscriptions}
+        latest = sorted(subscriptions, key=lambda one: subscriptions[one].generation)
+        for name in sorted({name for one in subscriptions.values() for name in one.topics}):
             topic = self.world.topics.named(name)
             if topic is None:
                 continue
             owners = {
                 partition: member_id
                 for member_id in latest
-                for partition in said[member_id].owned_partitions.get(name, ())
+                for partition in subscriptions[member_id].owned_partitions.get(name, ())
             }
-            subscribers = [member_id for member_id in sorted(said) if name in said[member_id].topics]
+            subscribers = [
+                member_id for member_id in sorted(subscriptions) if name in subscriptions[member_id].topics
+            ]
             most = -(-topic.partitions // len(subscribers))
             shared: dict[str, list[int]] = {member_id: [] for member_id in subscribers}
             for partition, owner in sorted(owners.items()):

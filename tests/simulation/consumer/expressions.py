@@ -47,9 +47,9 @@ class Answer:
     """One that is being made, and what may be in it."""
 
     def __init__(
-        self, asked: PatternsAsked, steps: Generator[None, None, Any], rights: Rights | None
+        self, request: PatternsAsked, steps: Generator[None, None, Any], rights: Rights | None
     ) -> None:
-        self.asked, self.steps = asked, steps
+        self.request, self.steps = request, steps
         self.hidden = set() if rights is None else set(rights.hidden)
         """Principals and topics that were hidden all the time since."""
 
@@ -108,7 +108,7 @@ class Expressions:
         self.world.say(f"{place} changes")
         self.world.count("rights changed")
 
-    def asked(self, events: list[Any]) -> None:
+    def requested(self, events: list[Any]) -> None:
         """Questions among what the shard tells."""
         for event in events:
             if isinstance(event, PatternsAsked):
@@ -117,14 +117,14 @@ class Expressions:
                 self.world.count("expressions asked for")
 
     def _done(self, answer: Answer, found: Any) -> None:
-        world, group_id, number = self.world, answer.asked.group_id, answer.asked.number
+        world, group_id, number = self.world, answer.request.group_id, answer.request.number
         if not world.calm and self.rng.random() < 0.05:
             found = {}  # it failed
         group = world.shard._groups.get(group_id)
         current = None if group is None else group.resolution
         if current is not None and current.waits and current.number == number:
             self._hidden |= dict.fromkeys(found, answer.hidden)
-        world.say(f"{answer.asked} is answered {found}")
+        world.say(f"{answer.request} is answered {found}")
         world.shard.resolved(group_id, number, found, world.now_ms)
         world.count("expressions answered")
 

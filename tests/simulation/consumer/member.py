@@ -47,7 +47,7 @@ class ModelMember:
         self.waits = False
         self.says_all = True
         self.reported: Owned | None = None
-        self.gone = False
+        self.departed = False
         self.assignor: str | None = None
         """The server assignor that it names."""
         self.leads = False
@@ -98,7 +98,7 @@ class ModelMember:
 
     def leave(self, epoch: int) -> ConsumerGroupHeartbeatRequest:
         """It goes."""
-        self.gone, self.owned, self.to_revoke = True, frozenset(), frozenset()
+        self.departed, self.owned, self.to_revoke = True, frozenset(), frozenset()
         return ConsumerGroupHeartbeatRequest(
             self.world.group_id, self.member_id, epoch, instance_id=self.instance_id
         )

@@ -83,7 +83,7 @@ class Ticket:
         self.is_leave = isinstance(request, LeaveGroupRequest) or getattr(request, "member_epoch", 0) < 0
         self.waits_for_others = isinstance(request, JoinGroupRequest | SyncGroupRequest)
         self.api_version = VERSIONS.get(type(request), 1)
-        self.ids, self.asked_ms = ids, now_ms
+        self.ids, self.begun_ms = ids, now_ms
         self.serial = member.serial
         self.connection = object()
 
@@ -142,7 +142,7 @@ class World:
         if self.settings.group_consumer_migration_policy in ("downgrade", "disabled"):
             for one in self.members:
                 if isinstance(one, ModelMember):  # a classic group may keep it out for ever
-                    one.gone, one.owned = True, frozenset()
+                    one.departed, one.owned = True, frozenset()
                     one.serial += 1
         until_ms = self.now_ms + SETTLE_MS
         while self.now_ms < until_ms and not self._has_settled():
@@ -151,7 +151,7 @@ class World:
         self._beat_without_news()
 
     def _beat_without_news(self) -> None:
-        present = [one for one in self.members if not one.gone]
+        present = [one for one in self.members if not one.departed]
         for member in present:
             self._ask(member, member.request())
         self._advance()
@@ -193,7 +193,7 @@ class World:
     def _drain(self) -> None:
         while self.shard.dirty:
             box = self.shard.drain()
-            self.expressions.asked(box.events)
+            self.expressions.requested(box.events)
             self._in_flight += box.appends
             for append in box.appends:
                 self.note("wrote", append.records)
@@ -242,7 +242,7 @@ class World:
 
     def _idle(self) -> list[AnyMember]:
         """Members that may send their next request."""
-        return [one for one in self.members if not one.waits and not one.gone]
+        return [one for one in self.members if not one.waits and not one.departed]
 
     def _failed(self, member: AnyMember) -> None:
         member.failed()
@@ -304,11 +304,11 @@ class World:
         return last_of(request, response, ticket.client_id, ticket.client_host)
 
     def _join(self) -> None:
-        if len([one for one in self.members if not one.gone]) >= 5:
+        if len([one for one in self.members if not one.departed]) >= 5:
             return
         self._ids += 1
         instance_id = f"i{self.rng.randint(0, 2)}" if self.rng.random() < 0.4 else None
-        if instance_id and any(one.instance_id == instance_id and not one.gone for one in self.members):
+        if instance_id and any(one.instance_id == instance_id and not one.departed for one in self.members):
             return
         # A classic group does not rebalance when a static member comes back, even with other topics.
         topics = self._some_topics()
@@ -331,7 +331,7 @@ class World:
         return frozenset(self.rng.sample(NAMES, self.rng.randint(0, 3)))
 
     def _leave(self) -> None:
-        present = [one for one in self.members if not one.gone and one.epoch > 0 and not one.waits]
+        present = [one for one in self.members if not one.departed and one.epoch > 0 and not one.waits]
         if present:
             self._end(self.rng.choice(present))
 
@@ -340,13 +340,13 @@ class World:
         if isinstance(member, ModelMember):
             self._ask(member, member.leave(AWAY_EPOCH if away else LEFT_EPOCH))
         elif away:
-            member.gone, member.owned = True, frozenset()
+            member.departed, member.owned = True, frozenset()
         else:
             self._ask(member, member.leave())
 
     def _switch(self) -> None:
         """A member is rolled to the other protocol."""
-        present = [one for one in self.members if not one.gone and one.epoch > 0 and not one.waits]
+        present = [one for one in self.members if not one.departed and one.epoch > 0 and not one.waits]
         if not present or not self.classic_share:
             return
         member = self.rng.choice(present)
@@ -357,22 +357,24 @@ class World:
 
     def _give_up(self) -> None:
         """A client stops to wait for an answer, and asks again."""
-        if waiting := [one for one in self.members if one.waits and not one.gone]:
+        if waiting := [one for one in self.members if one.waits and not one.departed]:
             member = self.rng.choice(waiting)
             member.serial += 1
             member.waits = False
             self._failed(member)
 
     def _crash(self) -> None:
-        if present := [one for one in self.members if not one.gone]:
+        if present := [one for one in self.members if not one.departed]:
             member = self.rng.choice(present)
-            member.gone, member.owned = True, frozenset()
+            member.departed, member.owned = True, frozenset()
             member.serial += 1
             self.note("crashed", member)
             self.count("crashes")
 
     def _subscribe(self) -> None:
-        present = [one for one in self.members if not one.gone and one.instance_id not in self._static_topics]
+        present = [
+            one for one in self.members if not one.departed and one.instance_id not in self._static_topics
+        ]
         if present:
             member = self.rng.choice(present)
             member.subscribe(self._some_topics())
@@ -443,7 +445,7 @@ class World:
     def _check(self) -> None:
         if not self._in_flight:
             for ticket in self.waiting:
-                waits = self.now_ms - ticket.asked_ms
+                waits = self.now_ms - ticket.begun_ms
                 late = waits > WAIT_MS or not (self._classic_group() and ticket.waits_for_others)
                 self.must(not late, "C6", f"{ticket.member} waits for {waits} ms")
         if self.steps % 16 == 0:
@@ -474,7 +476,7 @@ class World:
                 self.must(had == wanted, "C4", f"{member.member_id} has {had} of {wanted}")
         for one in self.members:
             known = group.members.get(one.member_id)
-            if one.gone or known is None or one.epoch <= 0 or known.current.epoch < 0:
+            if one.departed or known is None or one.epoch <= 0 or known.current.epoch < 0:
                 continue
             if known.current.epoch < one.epoch:
                 continue  # it was made again after a death that lost its epoch, and will be fenced
@@ -498,7 +500,7 @@ class World:
         owners: dict[tuple[bytes, int], AnyMember] = {}
         for one in self.members:
             known = group.members.get(one.member_id)
-            if one.gone or known is None or one.epoch != group.generation:
+            if one.departed or known is None or one.epoch != group.generation:
                 continue
             for place in one.owned:
                 other = owners.setdefault(place, one)
@@ -551,7 +553,7 @@ class World:
         self.must(same, "C5", "the log gives another group")
 
     def _has_settled(self) -> bool:
-        present = [one for one in self.members if not one.gone]
+        present = [one for one in self.members if not one.departed]
         if self._in_flight or any(one.waits for one in present):
             return False
         if any(isinstance(one, ModelMember) and one.says_all for one in present):

@@ -60,17 +60,17 @@ class Checks(logging.Handler):
 
     # ---- what clients tell ----
 
-    def calls_offsets(self, who: str) -> None:
+    def calls_offsets(self, client: str) -> None:
         """An application asks for offsets, or commits."""
-        self.calls[who, self.world.turns.now_us // 1_000_000] += 1
+        self.calls[client, self.world.turns.now_us // 1_000_000] += 1
 
-    def owns(self, group: str, who: str, generation: int, partitions: Iterable[TopicPartition]) -> None:
+    def owns(self, group: str, client: str, generation: int, partitions: Iterable[TopicPartition]) -> None:
         """A client was informed that these are its own."""
         self.counts["assigned"] += 1
         for partition in partitions:
-            owner = self._owners.setdefault((group, generation, partition), who)
-            if owner != who:
-                text = f"{partition} of generation {generation} of {group}: {owner} and {who}"
+            owner = self._owners.setdefault((group, generation, partition), client)
+            if owner != client:
+                text = f"{partition} of generation {generation} of {group}: {owner} and {client}"
                 self.wrong("one owner", text)
 
     def committed(self, group: str, offsets: dict[TopicPartition, int]) -> None:
@@ -94,18 +94,18 @@ class Checks(logging.Handler):
 
     def fetched(
         self,
-        asked: str,
+        group_id: str,
         known: dict[tuple[str, str, int], int],
         found: dict[TopicPartition, int],
-        who: str,
+        client: str,
     ) -> None:
-        """A client got the committed offsets of the group `asked`; what was `known` when it asked."""
+        """A client got the committed offsets of the group `group_id`; what was `known` when it asked."""
         self.counts["fetched"] += 1
-        self._learn(asked, found)
+        self._learn(group_id, found)
         for (group, topic, partition), offset in known.items():
             there = found.get((topic, partition), 0)
             if there < offset:
-                text = f"{who} finds {there} for {topic}-{partition} of {group}, {offset} was acknowledged"
+                text = f"{client} finds {there} for {topic}-{partition} of {group}, {offset} was acknowledged"
                 self.wrong("commits never go back", text)
 
     def handed(self, tp: TopicPartition, offset: int, value: bytes) -> None:
@@ -139,21 +139,21 @@ class Checks(logging.Handler):
 
     def rates(self) -> None:
         """Nobody asks, or turns, without end."""
-        for (who, api, second), count in self.world.net.requests.items():
+        for (client, api, second), count in self.world.net.requests.items():
             if api in ("OffsetCommit", "OffsetFetch"):  # as many as its application wants, and some again
-                count -= 2 * (self.calls[who, second] + self.calls[who, second - 1])
+                count -= 2 * (self.calls[client, second] + self.calls[client, second - 1])
             self.counts[f"most {api}"] = max(count, self.counts[f"most {api}"])
             if count > REQUESTS_MAX.get(api, OTHER_REQUESTS_MAX):
-                self.wrong("requests have a bound", f"{who}: {count} {api} in second {second}")
+                self.wrong("requests have a bound", f"{client}: {count} {api} in second {second}")
         self.world.net.requests.clear()
 
     def turns(self, before: dict[str, int], now: dict[str, int]) -> None:
         """Within one second."""
-        for who, count in now.items():
-            more = count - before.get(who, 0)
+        for client, count in now.items():
+            more = count - before.get(client, 0)
             self.counts["most turns"] = max(more, self.counts["most turns"])
             if more > TURNS_MAX:
-                self.wrong("turns have a bound", f"{who}: {more} turns in a second")
+                self.wrong("turns have a bound", f"{client}: {more} turns in a second")
 
     # ---- log lines ----
 

@@ -230,7 +230,7 @@ class Worker(Client):
         super().__init__(world, name)
         self._work_s = random.Random(f"{world.seed} {name}").choice((0.2, 0.5, 1.0))
 
-    def _told(self, assigned: Assigned) -> None:
+    def _note_assigned(self, assigned: Assigned) -> None:
         if not self.process.dead:
             shards = [(PROGRESS, shard) for shard in assigned.assignment]
             self.world.checks.owns(JOBS, self.name, assigned.generation, shards)
@@ -243,7 +243,7 @@ class Worker(Client):
             protocol_type="sharding",
             protocols=[MemberProtocol("deal")],
             assign=deal,
-            on_assigned=self._told,
+            on_assigned=self._note_assigned,
             session_timeout_ms=SESSION_MS,
             rebalance_timeout_ms=MAX_POLL_MS,
             heartbeat_interval_ms=500,
@@ -267,8 +267,8 @@ class Worker(Client):
             shards = [(PROGRESS, shard) for shard in assigned.assignment]
             known = {place: offset for place, offset in checks.known(JOBS).items() if place[1:] in shards}
             checks.calls_offsets(self.name)
-            asked = member.committed(shards, timeout_s=6) if shards else asyncio.sleep(0, {})
-            found = {tp: one.offset for tp, one in (await self.bounded("committed", 6, asked)).items()}
+            lookup = member.committed(shards, timeout_s=6) if shards else asyncio.sleep(0, {})
+            found = {tp: one.offset for tp, one in (await self.bounded("committed", 6, lookup)).items()}
             if self.process.dead:
                 return
             checks.fetched(JOBS, known, found, self.name)

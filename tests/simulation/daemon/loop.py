@@ -24,7 +24,7 @@ class Transport(asyncio.Transport):
     def __init__(self, loop: SimulatedLoop, connection: Connection, side: str, protocol: Any) -> None:
         super().__init__({"peername": (HOST, 40_000), "sockname": (HOST, PORT)})
         self._loop, self._connection, self._side, self._protocol = loop, connection, side, protocol
-        self._closing = self._told = self._reads = False
+        self._closing = self._ended = self._reads = False
         self._unread: list[bytes] = []
         self._out, back = (
             (connection.there, connection.back) if side == "client" else (connection.back, connection.there)
@@ -60,13 +60,13 @@ class Transport(asyncio.Transport):
                 data = data[count:]
 
     def _lost(self, error: Exception | None) -> None:
-        if not self._told:
-            self._told = self._closing = True
+        if not self._ended:
+            self._ended = self._closing = True
             self._protocol.connection_lost(error)
 
     def write(self, data: Any) -> None:
         """See `asyncio.WriteTransport`."""
-        if not self._closing and not self._told and data:
+        if not self._closing and not self._ended and data:
             send = self._connection.ask if self._side == "client" else self._connection.answer
             send(bytes(data))
 

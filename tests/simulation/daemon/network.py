@@ -28,7 +28,7 @@ class Pipe:
         self.deliver: Callable[[bytes], None]
         self._last_us = 0
         self.in_flight = 0
-        self.gone = False
+        self.severed = False
         """Nothing of what is on its way arrives any more."""
 
     def send(self, data: bytes, single: bool, late_ms: int, not_before_us: int) -> None:
@@ -48,10 +48,10 @@ class Pipe:
 
     def _then(self, delay_us: int, not_before_us: int, what: Callable[[], None]) -> None:
         self._last_us = max(self._last_us, self._net.turns.now_us + delay_us, not_before_us)
-        self._net.turns.at(self._last_us, partial(self._unless_gone, what))
+        self._net.turns.at(self._last_us, partial(self._unless_severed, what))
 
-    def _unless_gone(self, what: Callable[[], None]) -> None:
-        if not self.gone:
+    def _unless_severed(self, what: Callable[[], None]) -> None:
+        if not self.severed:
             what()
 
     def _arrive(self, piece: bytes) -> None:
@@ -60,7 +60,7 @@ class Pipe:
 
 
 class Connection:
-    """Two pipes. `asked` counts what its client asked, by API."""
+    """Two pipes. The requests of its client are counted, by API."""
 
     def __init__(self, net: Network, client: Process, number: int) -> None:
         rng = random.Random(f"{net.seed} connection {number} of {client.name}")
@@ -82,7 +82,7 @@ class Connection:
             message = request_class(key)
             name = str(key) if message is None else message.NAME.removesuffix("Request")
             self._apis[int.from_bytes(correlation, "big")] = name
-            self.net.asked(self.client, name)
+            self.net.count_request(self.client, name)
             del self._request[:end]
         self._send(self.there, data)
 
@@ -110,7 +110,7 @@ class Connection:
 
     def reset(self) -> None:
         """Both sides hear of it; what is on its way is lost."""
-        self.there.gone = self.back.gone = True
+        self.there.severed = self.back.severed = True
         self._over()
         for end in list(self.ended.values()):
             end(ConnectionResetError(_RESET, "Connection reset by peer"))
@@ -125,7 +125,7 @@ class Connection:
         if self.ended.pop(side, None) is None:
             return
         pipe, other = (self.there, "server") if side == "client" else (self.back, "client")
-        (self.back if side == "client" else self.there).gone = True
+        (self.back if side == "client" else self.there).severed = True
         if other not in self.ended:
             self._over()
 
@@ -165,7 +165,7 @@ class Network:
         """By client, API and simulated second."""
         self._numbers: Counter[str] = Counter()
 
-    def asked(self, client: Process, api: str) -> None:
+    def count_request(self, client: Process, api: str) -> None:
         """A request leaves its client."""
         self.counts[api] += 1
         self.requests[client.name, api, self.turns.now_us // 1_000_000] += 1
@@ -173,7 +173,7 @@ class Network:
     def connect(self, client: Process, port: int) -> Connection:
         """Raises ConnectionRefusedError."""
         listener = self.listeners.get(port)
-        self.asked(client, "connect")
+        self.count_request(client, "connect")
         if listener is None or client.dead:
             raise ConnectionRefusedError(errno.ECONNREFUSED, "Connection refused")
         self._numbers[client.name] += 1
@@ -199,5 +199,5 @@ class Network:
         """As if a router had forgotten a client's connections: nothing comes through, and neither side learns
         of it."""
         for one in [one for one in self.connections if one.client.name == client]:
-            one.there.gone = one.back.gone = True
+            one.there.severed = one.back.severed = True
             self.connections.remove(one)

@@ -14,16 +14,16 @@ FAULTY_MS = 40_000
 CONSUMERS = 4
 WORKERS = 3
 _LOST = ("*", "JoinGroup", "SyncGroup", "OffsetCommit", "OffsetCommit", "Produce", "CreatePartitions")
-_ASKS = {"Produce": "producer", "CreatePartitions": "operator"}
+_CLIENT_OF = {"Produce": "producer", "CreatePartitions": "operator"}
 
 
 @dataclass(frozen=True)
 class Event:
-    """`do` to `who`, if it is about somebody, for `ms`, if it lasts; `what` and `count` say more."""
+    """`do` to `client`, if it is about one, for `ms`, if it lasts; `what` and `count` say more."""
 
     at_ms: int
     do: str
-    who: str = ""
+    client: str = ""
     ms: int = 0
     what: str = ""
     count: int = 0
@@ -49,7 +49,7 @@ def draw(seed: int) -> Plan:
     workers = [f"worker-{n}" for n in range(rng.randint(1, WORKERS))]
     members = consumers + workers
     clients = [*members, "producer", "operator"]
-    plan = [Event(rng.randint(1_000, 8_000), "join", who) for who in members]
+    plan = [Event(rng.randint(1_000, 8_000), "join", name) for name in members]
     plan += [
         Event(rng.randint(1_000, FAULTY_MS), "produce", count=rng.randint(1, 60))
         for _ in range(rng.randint(4, 10))
@@ -63,7 +63,7 @@ def draw(seed: int) -> Plan:
         return int(rng.choice(choices) * rng.uniform(0.5, 1.0))
 
     def lost(at: int, api: str) -> Event:
-        return Event(at, "lose", _ASKS.get(api) or rng.choice(members), what=api)
+        return Event(at, "lose", _CLIENT_OF.get(api) or rng.choice(members), what=api)
 
     def full(at: int) -> Event:
         plan.append(Event(at + rng.randint(0, 400), "produce", count=rng.randint(1, 20)))

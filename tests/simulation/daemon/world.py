@@ -208,35 +208,35 @@ class DaemonWorld:
         """One event of the plan. Nothing happens if the client is not there."""
         turns, net, now_us = self.turns, self.net, self.turns.now_us
         self.say("do", event)
-        who, until_us = event.who, now_us + event.ms * 1000
-        client = self.present.get(who)
+        name, until_us = event.client, now_us + event.ms * 1000
+        client = self.present.get(name)
         self.checks.counts[event.do] += 1
         match event.do:
             case "join":
-                self._join(who)
+                self._join(name)
             case "produce":
                 self._produce(event.count)
             case "create" | "grow":
                 self.operator.wants.append((event.do, event.count))
             case "stop" | "kill" if client is not None:
-                del self.present[who]
+                del self.present[name]
                 client.stop() if event.do == "stop" else client.kill()
             case "stall" if client is not None:
                 client.stalled_until_us = until_us
             case "pause" if client is not None:
                 turns.pause(client.process, event.ms)
             case "reset":
-                net.reset(who)
+                net.reset(name)
             case "mute":
-                net.mute(who)
+                net.mute(name)
             case "lose":
-                net.losing[who] = event.what
+                net.losing[name] = event.what
             case "late":
-                net.late[who] = event.count, until_us
+                net.late[name] = event.count, until_us
             case "single":
-                net.single_until_us[who] = until_us
+                net.single_until_us[name] = until_us
             case "hole":
-                net.hole_until_us[who] = until_us
+                net.hole_until_us[name] = until_us
             case "restart":
                 self.daemon.life.stop()
             case "crash":
@@ -285,10 +285,10 @@ class DaemonWorld:
             gc.disable()  # it would end what it finds whenever it comes
             yield
 
-    def _unraisable(self, told: Any) -> None:
+    def _unraisable(self, report: Any) -> None:
         """A coroutine that is left when the run ends early could not end in order."""
         if not self.turns.over:
-            self.wrong("nothing is raised where nobody hears it", f"{told.object!r}: {told.exc_value!r}")
+            self.wrong("nothing is raised where nobody hears it", f"{report.object!r}: {report.exc_value!r}")
 
     def _new_loop(self) -> Any:
         return SimulatedLoop(self.turns, self.net, self.wrong)

@@ -84,7 +84,7 @@ class Checks:
         """The number of each event."""
         self.acknowledged: dict[Place, int] = {}
         """The highest offset in the log of what was acknowledged."""
-        self.told: dict[str, tuple[int, float]] = {}
+        self.settled_since: dict[str, tuple[int, float]] = {}
         self._wrong: tuple[str, str] | None = None
         self._offset = 0
         self._tick = 0
@@ -189,18 +189,18 @@ class Checks:
         if response is None or refused:
             self.counts["refused"] += refused
             return
-        told = codes(response)
+        answer_codes = codes(response)
         if call.away or call.loading:
             name, allowed = ("D2", _NOT_HERE) if call.away else ("D3", _LOADING)
-            beat = isinstance(call.request, HeartbeatRequest) and call.loading and told == {0}
+            beat = isinstance(call.request, HeartbeatRequest) and call.loading and answer_codes == {0}
             nothing = isinstance(call.request, ListGroups) and not response
-            fine = beat or nothing or told <= allowed | _NEEDS_NO_PROOF
+            fine = beat or nothing or answer_codes <= allowed | _NEEDS_NO_PROOF
             self.must(fine, name, f"{call.node} does not serve, and answers {call.request!r}: {response!r}")
             return
         if isinstance(call.request, ConsumerGroupHeartbeatRequest) and self.world.consumers is not None:
             self.world.consumers.answered(call, response)
-        quiet = isinstance(call.request, HeartbeatRequest) and told == {0}
-        if told <= _NEEDS_NO_PROOF or quiet or is_plain(call.request, response):
+        quiet = isinstance(call.request, HeartbeatRequest) and answer_codes == {0}
+        if answer_codes <= _NEEDS_NO_PROOF or quiet or is_plain(call.request, response):
             return
         partition = self.world.partition_of(call.request)
         proven = self._proofs.get((call.node.number, partition), -1) > arrived
@@ -236,7 +236,7 @@ class Checks:
                 self.counts["read"] += found != -1
 
     def _committed(self, request: OffsetCommitRequest, response: Any) -> None:
-        asked = {
+        commits = {
             (topic.name, one.partition_index): one.committed_offset
             for topic in request.topics
             for one in topic.partitions
@@ -246,8 +246,10 @@ class Checks:
                 if one.error_code:
                     continue
                 place = (request.group_id, topic.name, one.partition_index)
-                position = self._positions.get((place, asked[place[1:]]), -1)
-                self.must(position >= 0, "O2", f"{place}: {asked[place[1:]]} is acknowledged, not in the log")
+                position = self._positions.get((place, commits[place[1:]]), -1)
+                self.must(
+                    position >= 0, "O2", f"{place}: {commits[place[1:]]} is acknowledged, not in the log"
+                )
                 self.acknowledged[place] = max(position, self.acknowledged.get(place, -1))
                 self.counts["committed"] += 1
 
@@ -296,8 +298,8 @@ class Checks:
 
     def opened(self, node: Node, partition: int) -> None:
         """A node's store is asked to fence the owner of a partition."""
-        asked = partition in node.acquiring
-        self.must(asked, "D2", f"{node} takes partition {partition}, and nobody told it to")
+        requested = partition in node.acquiring
+        self.must(requested, "D2", f"{node} takes partition {partition}, and nobody told it to")
 
     def acquired(self, node: Node, partition: int) -> None:
         """A node has taken a partition over."""
@@ -389,16 +391,19 @@ class Checks:
         for group_id in self._groups():
             group = self.group(group_id)
             if group is None or self._complaint(group_id):
-                self.told.pop(group_id, None)
+                self.settled_since.pop(group_id, None)
                 continue
-            known = self.told.get(group_id)
+            known = self.settled_since.get(group_id)
             if known is None or known[0] != group.generation:
-                self.told[group_id] = (group.generation, self.world.now_ms)
+                self.settled_since[group_id] = (group.generation, self.world.now_ms)
         now_ms = self.world.now_ms
         return (
             not self._misplaced()
             and not self._consumers_complaint()
-            and all(one in self.told and now_ms - self.told[one][1] >= STAY_MS for one in self._groups())
+            and all(
+                one in self.settled_since and now_ms - self.settled_since[one][1] >= STAY_MS
+                for one in self._groups()
+            )
         )
 
     def _groups(self) -> list[str]:
@@ -427,7 +432,7 @@ class Checks:
         for group_id in self._groups():
             complaint = self._complaint(group_id)
             self.must(not complaint, "G18", f"{group_id} did not settle: {complaint}")
-        self.must(self.has_settled(), "G18", f"generations go on: {self.told}")
+        self.must(self.has_settled(), "G18", f"generations go on: {self.settled_since}")
         if self.world.calm:
             self.must(set(self._stable) == set(self._groups()), "D4", "a group was never stable")
         self.raise_if_wrong()

@@ -139,7 +139,7 @@ class Consumers:
         self._epochs = epochs
         for one in self.members:
             known = self.log.members.get(one.model.member_id)
-            if one.gone or known is None or one.model.epoch <= 0 or known.current.epoch < one.model.epoch:
+            if one.departed or known is None or one.model.epoch <= 0 or known.current.epoch < one.model.epoch:
                 continue
             for topic_id, partition in one.model.owned:
                 holds = known.current.assignment_epoch(topic_id, partition) is not None
@@ -152,8 +152,8 @@ class Consumers:
         self.world.checks.counts["beats"] += 1
         known = self.log.members.get(response.member_id)
         if known is not None and known.current.epoch >= 0:
-            told = f"{call.node} tells {response!r}, and the log has {known.current}"
-            self.world.checks.must(known.current.epoch >= response.member_epoch, "K3", told)
+            text = f"{call.node} tells {response!r}, and the log has {known.current}"
+            self.world.checks.must(known.current.epoch >= response.member_epoch, "K3", text)
 
     def after_step(self) -> None:
         """Calm runs."""
@@ -167,7 +167,7 @@ class Consumers:
 
     def complaint(self) -> str:
         """The first condition that does not hold yet; "" if all is well."""
-        group, present = self.log, [one for one in self.members if not one.gone]
+        group, present = self.log, [one for one in self.members if not one.departed]
         if set(group.members) != {one.model.member_id for one in present}:
             return f"members {list(group.members)} of {present}"
         if group.state not in (ConsumerGroupState.STABLE, ConsumerGroupState.EMPTY):
@@ -195,14 +195,14 @@ class Consumer:
         return repr(self.model)
 
     @property
-    def gone(self) -> bool:
+    def departed(self) -> bool:
         """Whether it has crashed or left."""
-        return self.model.gone
+        return self.model.departed
 
     def beat(self) -> None:
         """The next heartbeat, unless the answer to the last one may still come."""
         world, model, rng = self._world, self.model, self._world.rng
-        if model.gone:
+        if model.departed:
             return
         world.later(rng.choice([200, 500, 1_000]), self.beat)
         if self._call is not None:
@@ -229,7 +229,7 @@ class Consumer:
         if number != self._requests:
             return  # it had closed that connection, and asked again
         self._call = None
-        if self.model.gone:
+        if self.model.departed:
             return
         if response is None:
             self.model.failed()
@@ -254,8 +254,8 @@ class Consumer:
             away = instance_id is not None and world.rng.random() < 0.7
             request = model.leave(AWAY_EPOCH if away else LEFT_EPOCH)
             world.send(self, request, _VERSION, self.name, _nothing)
-        model.gone, model.owned = True, frozenset()
-        present = [one for one in self._group.members if not one.gone]
+        model.departed, model.owned = True, frozenset()
+        present = [one for one in self._group.members if not one.departed]
         if not present or (len(present) < MEMBERS_MAX and world.rng.random() < 0.8):
             self._group.join(world.rng.randint(0, 5_000), instance_id)
 

@@ -90,7 +90,7 @@ class Group:
         self._joined = None
         controller = min(node.number for node in joined)
         cluster = self._map = next_map(joined.values(), controller, self._world.partition_count)
-        self._world.owners_told(cluster)
+        self._world.new_map(cluster)
         for node in joined:
             self._world.later(self._world.rng.randint(1, 50), partial(self._tell, node, cluster))
 
@@ -273,7 +273,7 @@ class CutWorld(NodesWorld):
         """All that are there."""
         return cast("list[CutNode]", self.nodes)
 
-    def owners_told(self, cluster: ClusterMap) -> None:
+    def new_map(self, cluster: ClusterMap) -> None:
         """There is a new map."""
         self.say("map", (cluster.generation, cluster.owners, cluster.moving))
 

@@ -64,11 +64,11 @@ def test_behind_an_append_to_a_broker_that_is_gone_members_wait_only_where_nobod
     seed: int, coordinates: bool
 ) -> None:
     """`coordinates`: the broker has the nodes' group, so nobody says that the partitions are still theirs."""
-    asked: list[Waiting] = []
+    waiting: list[Waiting] = []
 
     def ask(node: CutNode, partition: int) -> None:
-        asked.append(Waiting())
-        node.runtime.list_groups(partition, (), (), asked[-1])
+        waiting.append(Waiting())
+        node.runtime.list_groups(partition, (), (), waiting[-1])
 
     def play(world: CutWorld) -> None:
         world.group.broker = 1
@@ -86,9 +86,9 @@ def test_behind_an_append_to_a_broker_that_is_gone_members_wait_only_where_nobod
         for node, partitions in behind.items():
             assert node.runtime.serving >= partitions
             assert node.runtime.late == (set() if coordinates else partitions)
-        codes = [one.answered.result() for one in asked if one.answered.done()]
-        assert codes == ([] if coordinates else [ErrorCode.COORDINATOR_NOT_AVAILABLE] * len(asked))
-        assert asked
+        codes = [one.answered.result() for one in waiting if one.answered.done()]
+        assert codes == ([] if coordinates else [ErrorCode.COORDINATOR_NOT_AVAILABLE] * len(waiting))
+        assert waiting
         world.run(world.now_ms + int(4000 * LATE_S))
         assert not any(node.runtime.late for node in world.cut_nodes)
         assert coordinates or [world.claims(one) for one in world.partitions] == before

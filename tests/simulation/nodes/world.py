@@ -353,11 +353,11 @@ class NodesWorld:
         self.owners[partition] = heir
         planned = self.rng.random() < 0.5
         tell_s = 0.0 if planned or not self.trouble else self.rng.choice([0.1, 2.0, 60.0])
-        self.at(self.time_s + tell_s, partial(self._told, former, partition))
+        self.at(self.time_s + tell_s, partial(self._tell_owner, former, partition))
         heir_s = self.rng.choice([0.0, 0.02, 0.3]) if self.trouble else 0.05
-        self.at(self.time_s + heir_s, partial(self._told, heir, partition))
+        self.at(self.time_s + heir_s, partial(self._tell_owner, heir, partition))
 
-    def _told(self, node: Node, partition: int) -> None:
+    def _tell_owner(self, node: Node, partition: int) -> None:
         if node.alive:
             node.tell(lambda: node.want(partition, self.owners[partition] is node))
 
@@ -402,7 +402,7 @@ class NodesWorld:
     def _join_again(self, node: Node) -> None:
         node.cut = False
         for partition in range(PARTITIONS):
-            self._told(node, partition)
+            self._tell_owner(node, partition)
 
     def _give_up(self, node: Node) -> None:
         if node.cut:
@@ -456,7 +456,7 @@ class NodesWorld:
                 self.give(partition, self.rng.choice(alive))
         for node in alive:
             for partition in range(PARTITIONS):
-                self.later(100, partial(self._told, node, partition))
+                self.later(100, partial(self._tell_owner, node, partition))
         for one in self.others:
             one.stop()
         if not self.calm:

@@ -57,7 +57,7 @@ class Client(NamedTuple):
     wanted: Owned | None = None
     says_all: bool = True
     reported: Owned | None = None
-    gone: bool = True
+    departed: bool = True
     answer: bytes | None = None
 
 
@@ -114,7 +114,7 @@ class SmallWorld:
         self._names = [f"m{number}" for number in range(members)]
         self._instances = [f"i{n}" if n >= members - statics else None for n in range(members)]
         self._settles_every = settles_every
-        self._came: dict[State, tuple[State | None, str, tuple[Row, ...]]] = {}
+        self._predecessors: dict[State, tuple[State | None, str, tuple[Row, ...]]] = {}
         """How each state was first reached: from where, by which step, and what that step wrote."""
 
     def search(self, depth: int, seconds: float | None = None) -> Found:
@@ -126,7 +126,7 @@ class SmallWorld:
             clients = tuple(self._freeze(member, None) for member in members)
             first = self._after(first, 0, clients[0], begun)._replace(clients=clients)
         found = Found(states=1)
-        self._came = {first: (None, "", tuple(begun))}
+        self._predecessors = {first: (None, "", tuple(begun))}
         layer = [first]
         end_s = None if seconds is None else time.monotonic() + seconds
         for number in range(depth):
@@ -139,8 +139,8 @@ class SmallWorld:
                     found.steps += 1
                     kind = what.split()[-1]
                     found.kinds[kind] = found.kinds.get(kind, 0) + 1
-                    if after not in self._came:
-                        self._came[after] = (state, what, written)
+                    if after not in self._predecessors:
+                        self._predecessors[after] = (state, what, written)
                         found.states += 1
                         self._check(state, after)
                         if not found.states % self._settles_every:
@@ -156,18 +156,18 @@ class SmallWorld:
         fresh = True
         for place, client in enumerate(state.clients):
             name = self._names[place]
-            if client.gone:
+            if client.departed:
                 # Members are alike until they have joined: the next one is the one that joins.
                 if client != Client() or fresh:
-                    yield f"{name} comes", self._with(state, place, client._replace(gone=False)), ()
+                    yield f"{name} comes", self._with(state, place, client._replace(departed=False)), ()
                 fresh = fresh and client != Client()
                 continue
             if client.answer is not None:
                 yield f"{name} is answered", self._answered(state, place), ()
                 yield f"{name} answer-lost", self._changed(state, place, _failed), ()
                 continue
-            yield from self._asks(state, place)
-            yield f"{name} request-lost", self._changed(state, place, _asked_in_vain), ()
+            yield from self._requests(state, place)
+            yield f"{name} request-lost", self._changed(state, place, _unanswered), ()
             if client.to_revoke:
                 yield f"{name} revokes", self._changed(state, place, ModelMember.revoke), ()
         yield from self._removals(state)
@@ -182,7 +182,7 @@ class SmallWorld:
             )
             yield "shard fails-over", state._replace(clients=lost, may_fail_over=False), ()
 
-    def _asks(self, state: State, place: int) -> Iterator[tuple[str, State, tuple[Row, ...]]]:
+    def _requests(self, state: State, place: int) -> Iterator[tuple[str, State, tuple[Row, ...]]]:
         name, client = self._names[place], state.clients[place]
         member = self._thaw(place, client)
         request = member.request()
@@ -190,8 +190,8 @@ class SmallWorld:
             shard = self._shard(state)
             written: list[Row] = []
             answers = [_handle(shard, request, written) for _ in range(times)]
-            asked = self._freeze(member, answers[0])
-            yield f"{name} {what}", self._after(state, place, asked, written), (*written,)
+            member_after = self._freeze(member, answers[0])
+            yield f"{name} {what}", self._after(state, place, member_after, written), (*written,)
         kinds = [LEFT_EPOCH] if self._instances[place] is None else [LEFT_EPOCH, AWAY_EPOCH]
         for epoch in kinds if client.epoch > 0 else ():
             leaving = self._thaw(place, client)
@@ -199,8 +199,8 @@ class SmallWorld:
             _handle(shard, leaving.leave(epoch), written)
             leaving.rejoin()
             what = "leaves" if epoch == LEFT_EPOCH else "goes-away"
-            gone = self._freeze(leaving, None)
-            yield f"{name} {what}", self._after(state, place, gone, written), (*written,)
+            left = self._freeze(leaving, None)
+            yield f"{name} {what}", self._after(state, place, left, written), (*written,)
 
     def _removals(self, state: State) -> Iterator[tuple[str, State, tuple[Row, ...]]]:
         for place, name in enumerate(self._names):
@@ -258,7 +258,7 @@ class SmallWorld:
         world: Any = _Group
         member = ModelMember(world, place, self._instances[place], frozenset((TOPIC.name,)))
         member.epoch, member.owned, member.to_revoke, member.wanted = client[:4]
-        member.says_all, member.reported, member.gone = client[4:7]
+        member.says_all, member.reported, member.departed = client[4:7]
         return member
 
     @staticmethod
@@ -270,7 +270,7 @@ class SmallWorld:
             member.wanted,
             member.says_all,
             member.reported,
-            member.gone,
+            member.departed,
             answer,
         )
 
@@ -312,7 +312,7 @@ class SmallWorld:
 
     def _check_compacted(self, state: State, group: ConsumerGroup) -> None:
         """Cleaners that stood in what earlier steps wrote were tried when those were taken."""
-        *earlier, last_step = (self._came[one][2] for one in self._path(state))
+        *earlier, last_step = (self._predecessors[one][2] for one in self._path(state))
         log = [row for written in (*earlier, last_step) for row in written]
         wanted = sorted(records.all_records(group))
         for known in range(len(log) - len(last_step) + 1, len(log) + 1):
@@ -334,7 +334,7 @@ class SmallWorld:
         shard, members, written = self._shard(state), [], list[Row]()
         for place, client in enumerate(state.clients):
             member = self._thaw(place, client)
-            member.gone = False
+            member.departed = False
             if client.answer is not None:
                 member.answered(ConsumerGroupHeartbeatResponse.decode(client.answer, 1))
             members.append(member)
@@ -347,13 +347,13 @@ class SmallWorld:
 
     def _path(self, state: State) -> list[State]:
         path = [state]
-        while (before := self._came[path[-1]][0]) is not None:
+        while (before := self._predecessors[path[-1]][0]) is not None:
             path.append(before)
         return path[::-1]
 
     def _must(self, condition: bool, state: State, text: str) -> None:
         if not condition:
-            steps = "; ".join(self._came[one][1] for one in self._path(state)[1:])
+            steps = "; ".join(self._predecessors[one][1] for one in self._path(state)[1:])
             raise SmallWorldError(f"{text}\nafter: {steps}")
 
 
@@ -362,7 +362,7 @@ def _failed(member: ModelMember) -> ModelMember:
     return member
 
 
-def _asked_in_vain(member: ModelMember) -> None:
+def _unanswered(member: ModelMember) -> None:
     member.request()
     member.failed()
 

@@ -60,19 +60,19 @@ class Log(Partition):
                 if record.offset < known:
                     last[record.key] = record.offset
         kept: list[tuple[int, bytes]] = []
-        gone = 0
+        removed = 0
         for (end, data), view in zip(self.batches, views, strict=True):
             if end > done or view.header.is_control:
                 kept.append((end, data))
                 continue
             left = [record for record in view.records() if last[record.key] == record.offset]
-            gone += view.header.record_count - len(left)
+            removed += view.header.record_count - len(left)
             if len(left) == view.header.record_count:
                 kept.append((end, data))
             elif left:
                 kept.append((end, _thinned(view, left)))
         self.batches = kept
-        return gone
+        return removed
 
 
 def _thinned(view: BatchView, left: list[Any]) -> bytes:
@@ -148,18 +148,20 @@ class TxnKafka(Kafka):
     def _metadata(self, node: Node, request: kafka.MetadataRequest) -> Any:
         names = self.names()
         topics = []
-        for asked in request.topics or ():
-            if asked.name is None or asked.name not in names:
+        for wanted in request.topics or ():
+            if wanted.name is None or wanted.name not in names:
                 code = int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-                topics.append(kafka.MetadataResponseTopic(code, asked.name or "", asked.topic_id))
+                topics.append(kafka.MetadataResponseTopic(code, wanted.name or "", wanted.topic_id))
                 continue
             parts = [
                 kafka.MetadataResponsePartition(
                     partition_index=number, leader_id=leader, replica_nodes=[leader], isr_nodes=[leader]
                 )
-                for number, leader in names[asked.name].items()
+                for number, leader in names[wanted.name].items()
             ]
-            topics.append(kafka.MetadataResponseTopic(0, asked.name, _topic_id(asked.name), partitions=parts))
+            topics.append(
+                kafka.MetadataResponseTopic(0, wanted.name, _topic_id(wanted.name), partitions=parts)
+            )
         brokers = [kafka.MetadataResponseBroker(*broker) for broker in self.brokers.values()]
         return kafka.MetadataResponse(brokers=brokers, controller_id=1, topics=topics)
 

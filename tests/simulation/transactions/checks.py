@@ -194,7 +194,7 @@ class TxnChecks(Checks):
 
     # ---- requests and answers ----
 
-    def asked(self, wire: Wire, request: Any) -> None:
+    def request_left(self, wire: Wire, request: Any) -> None:
         """A request leaves its client."""
         if isinstance(request, kafka.OffsetFetchRequest):
             wire.begun = dict(self._floor(request)), list(self._unsure(request))
@@ -236,16 +236,16 @@ class TxnChecks(Checks):
         elif isinstance(request, kafka.OffsetCommitRequest | kafka.TxnOffsetCommitRequest):
             self._check_committed(node, request, response)
         elif isinstance(request, kafka.CreateAclsRequest):
-            for asked, result in zip(request.creations, response.results, strict=True):
+            for creation, result in zip(request.creations, response.results, strict=True):
                 if not result.error_code:
-                    self._check_changed(node, wire.begun, _acl(asked), True)
+                    self._check_changed(node, wire.begun, _acl(creation), True)
         elif isinstance(request, kafka.DeleteAclsRequest):
             for result in response.filter_results:
                 for one in result.matching_acls if not result.error_code else ():
                     self._check_changed(node, wire.begun, _acl(one), False)
 
     def _check_committed(self, node: Node, request: Any, response: Any) -> None:
-        asked = {
+        commits = {
             (topic.name, one.partition_index): one for topic in request.topics for one in topic.partitions
         }
         for topic in response.topics:
@@ -253,7 +253,7 @@ class TxnChecks(Checks):
                 if one.error_code:
                     self.counts[f"refused {one.error_code}"] += 1
                     continue
-                write = self._writes[asked[topic.name, one.partition_index].committed_offset]
+                write = self._writes[commits[topic.name, one.partition_index].committed_offset]
                 self.must(write.position is not None, "T3", f"{node} acknowledges {write}, not in the log")
                 write.acknowledged = True
 
@@ -286,12 +286,12 @@ class TxnChecks(Checks):
         """The ACLs as of an offset of their topic."""
         found: dict[str, bool] = {}
         for row in self.world.brokers.security.rows:
-            said = entry_of(row.key, row.value) if row.offset < until else None
-            if isinstance(said, Entry) and said.section == "acls":
-                found[said.key] = said.value is not None
+            entry = entry_of(row.key, row.value) if row.offset < until else None
+            if isinstance(entry, Entry) and entry.section == "acls":
+                found[entry.key] = entry.value is not None
         return {key for key, there in found.items() if there}
 
-    def is_gone(self, place: tuple[Any, ...]) -> bool:
+    def is_deleted(self, place: tuple[Any, ...]) -> bool:
         """Whether there is no such ACL."""
         key = to_key(AclBinding(*place))
         return key not in self._entries(self.world.brokers.security.end)
@@ -301,8 +301,10 @@ class TxnChecks(Checks):
         key, read = to_key(acl), node.store._next_offset
         made = False
         for row in self.world.brokers.security.rows:
-            said = entry_of(row.key, row.value) if since <= row.offset < read else None
-            made = made or (isinstance(said, Entry) and said.key == key and (said.value is not None) == there)
+            entry = entry_of(row.key, row.value) if since <= row.offset < read else None
+            made = made or (
+                isinstance(entry, Entry) and entry.key == key and (entry.value is not None) == there
+            )
         made = made or (key in self._entries(read)) == there
         self.must(made, "S1", f"{node} acknowledges {acl}, and has read up to {read} only")
         self.counts["changes"] += 1
@@ -329,10 +331,10 @@ class TxnChecks(Checks):
         name = name or getattr(message, "v3_and_below_transactional_id", None)
         if name is None:
             return
-        who = Principal("User", f"p{name.rpartition('-')[2]}")
+        principal = Principal("User", f"p{name.rpartition('-')[2]}")
         kind = ResourceType.TRANSACTIONAL_ID
-        allowed = node.authorizer.authorize(who, "127.0.0.1", Operation.WRITE, kind, name)
-        self.must(allowed, "S4", f"{node} passes on {message!r}, which {who} may not do any more")
+        allowed = node.authorizer.authorize(principal, "127.0.0.1", Operation.WRITE, kind, name)
+        self.must(allowed, "S4", f"{node} passes on {message!r}, which {principal} may not do any more")
         self.counts["passed"] += 1
 
     # ---- nodes ----

@@ -47,7 +47,7 @@ _OVER_S = 12.0
 """Nothing that was asked amid the faults is done later than this after their end."""
 
 
-class GoneError(Exception):
+class NoAnswerError(Exception):
     """No answer: nobody knows what became of it."""
 
 
@@ -68,22 +68,22 @@ class Client:
         self._wires: dict[TxnNode, Wire] = {}
 
     async def ask(self, node: TxnNode, request: Any, version: int, patience_s: float = _PATIENCE_S) -> Any:
-        """The answer. Raises GoneError."""
+        """The answer. Raises NoAnswerError."""
         wire = self._wires.get(node)
         if wire is None or wire.closed:
             wire = self._wires[node] = Wire(self.world, node, self.principal)
-        asked = wire.asked = asyncio.get_running_loop().create_future()
+        pending = wire.pending = asyncio.get_running_loop().create_future()
         self.world.send_to(wire, request, version)
         try:
             async with asyncio.timeout(patience_s):
-                answer = await asked
+                answer = await pending
         except TimeoutError:
             answer = None
         finally:
-            wire.asked = None
+            wire.pending = None
         if answer is None:
             self.world.leave(wire)
-            raise GoneError
+            raise NoAnswerError
         return answer
 
     async def pause(self) -> None:
@@ -118,7 +118,7 @@ class Producer(Client):
                 while self.world.faults:
                     await self._transaction()
                 self.is_over = True
-            except (FencedError, GoneError):
+            except (FencedError, NoAnswerError):
                 continue
 
     async def _until(self, asking: Callable[[], Awaitable[int]], tries: int = _TRIES) -> None:
@@ -138,7 +138,7 @@ class Producer(Client):
             request = kafka.InitProducerIdRequest(self.name, self.world.rng.choice([4_000, 15_000, 30_000]))
             try:
                 answer = await self.ask(self.world.any_node(), request, 4)
-            except GoneError:
+            except NoAnswerError:
                 continue
             if not answer.error_code:
                 self._producer = answer.producer_id, answer.producer_epoch
@@ -170,7 +170,7 @@ class Producer(Client):
         """The answer to what may be asked again."""
         try:
             answer = await self.ask(self.world.any_node(), request, 3, _PATIENCE_S / 4)
-        except GoneError:
+        except NoAnswerError:
             return int(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         return int(answer.error_code)
 
@@ -189,7 +189,7 @@ class Producer(Client):
             patience_s = self.world.rng.choice(_IMPATIENCE_S) if hurries else _PATIENCE_S
             try:
                 answer = await self.ask(self.world.coordinator(group), request, 3, patience_s)
-            except GoneError:
+            except NoAnswerError:
                 if self.world.rng.random() < 0.5:
                     raise AbortError from None
                 return int(ErrorCode.COORDINATOR_NOT_AVAILABLE)
@@ -229,7 +229,7 @@ class Committer(Client):
                 await self.ask(
                     self.world.coordinator(group), kafka.OffsetCommitRequest(group, topics=topics), 8
                 )
-            except GoneError:
+            except NoAnswerError:
                 continue
 
 
@@ -251,7 +251,7 @@ class Reader(Client):
             request = kafka.OffsetFetchRequest(group, topics, require_stable=rng.random() < 0.6)
             try:
                 await self.ask(node, request, 7)
-            except GoneError:
+            except NoAnswerError:
                 continue
 
 
@@ -297,8 +297,8 @@ class Officer(Client):
         self.is_done = True
 
     async def _make(self, row: Any, there: bool) -> None:
-        kind, name, who, operation, permission = row
-        place = kind, name, PatternType.LITERAL, who, "*", operation, permission
+        kind, name, principal, operation, permission = row
+        place = kind, name, PatternType.LITERAL, principal, "*", operation, permission
         while True:
             request: Any
             if there:
@@ -307,11 +307,11 @@ class Officer(Client):
                 request = kafka.DeleteAclsRequest([kafka.DeleteAclsRequestDeleteAclsFilter(*place)])
             try:
                 answer = await self.ask(self.world.any_node(), request, 3)
-            except GoneError:
+            except NoAnswerError:
                 continue
             results = answer.results if there else answer.filter_results
             # A node that lags finds nothing to delete, and says so truly.
-            made = there or results[0].matching_acls or self.world.checks.is_gone(place)
+            made = there or results[0].matching_acls or self.world.checks.is_deleted(place)
             if made and not any(one.error_code for one in results):
                 return
             await self.pause()

@@ -56,7 +56,7 @@ class Wire:
         self.call: Call | None = None
         """The call that the node has."""
         self.since_s = 0.0
-        self.asked: asyncio.Future[Any] | None = None
+        self.pending: asyncio.Future[Any] | None = None
         """The client waits for it."""
         self.begun: Any = None
         """The state that was known when the request was sent."""

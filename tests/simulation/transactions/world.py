@@ -200,7 +200,7 @@ class TxnWorld(NodesWorld):
                 self.give(partition, self.rng.choice(alive))
         for node in alive:
             for partition in range(PARTITIONS):
-                self.later(100, partial(self._told, node, partition))
+                self.later(100, partial(self._tell_owner, node, partition))
 
     # ---- requests and answers ----
 
@@ -220,7 +220,7 @@ class TxnWorld(NodesWorld):
 
     def send_to(self, wire: Wire, request: Any, version: int) -> None:
         """A request leaves its client; it arrives while that waits for it, or never."""
-        self.checks.asked(wire, request)
+        self.checks.request_left(wire, request)
         if self.trouble and self.rng.random() < 0.005:
             return
         delay_ms = self.rng.choice([0, 0, 1, 5, 10, 10, 20, 400 if self.trouble else 5])
@@ -243,18 +243,18 @@ class TxnWorld(NodesWorld):
         if self.trouble and self.rng.random() < 0.01:
             return  # lost on its way; its effect is there
         delay_ms = self.rng.choice([0, 0, 1, 5, 10, 10, 20, 400] if self.trouble else [0, 1, 5])
-        self.later(delay_ms, partial(self._settle, wire, wire.asked, response))
+        self.later(delay_ms, partial(self._settle, wire, wire.pending, response))
 
     def hung_up(self, wire: Wire) -> None:
         """The node, or what is left of it, closes the connection."""
         if not wire.closed:
             wire.closed = True
             wire.node.wires.pop(wire, None)
-            self.later(self.rng.randint(0, 50), partial(self._settle, wire, wire.asked, None))
+            self.later(self.rng.randint(0, 50), partial(self._settle, wire, wire.pending, None))
 
-    def _settle(self, wire: Wire, asked: Any, response: Any) -> None:
-        if asked is not None and asked is wire.asked:
-            self.clients.tell(partial(_set, asked, response))
+    def _settle(self, wire: Wire, pending: Any, response: Any) -> None:
+        if pending is not None and pending is wire.pending:
+            self.clients.tell(partial(_set, pending, response))
 
     def leave(self, wire: Wire) -> None:
         """The client closes the connection."""
@@ -273,9 +273,9 @@ class TxnWorld(NodesWorld):
         self.clients.loop.bury()
 
 
-def _set(asked: Any, response: Any) -> None:
-    if not asked.done():
-        asked.set_result(response)
+def _set(pending: Any, response: Any) -> None:
+    if not pending.done():
+        pending.set_result(response)
 
 
 def simulate(seed: int, *, quiet: bool = False, tell: Callable[[str], None] | None = None) -> TxnWorld:
