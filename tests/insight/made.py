@@ -145,15 +145,15 @@ def incidents(path: Path | str, *, start_ms: int = START_MS, exact: bool = False
         audit.subscribe("audit-2", "orders", "refunds")
         made.wait(30)
         orders.coordinator_restarts()
-        orders.leader_asks()
+        orders.leader_rejoins()
         orders.leave("app-1")
         orders.puzzle()
         billing.remove("bill-2")
         audit.reset()
         made.event(EventKind.TOPIC_CREATED, "topic shipments was created with 3 partitions")
-        gone = made.group("console-consumer-4711", {"orders": 12}, ["console"])
+        deleted = made.group("console-consumer-4711", {"orders": 12}, ["console"])
         made.wait(30)
-        gone.delete()
+        deleted.delete()
         made.wait(60)
     return Path(path)
 
@@ -195,7 +195,7 @@ def _something(draw: random.Random, group: Group, number: int) -> None:
             lambda: group.leave(one),
             lambda: group.crash(one),
             lambda: group.stall(one),
-            group.leader_asks,
+            group.leader_rejoins,
             group.puzzle,
             group.coordinator_restarts,
         ]

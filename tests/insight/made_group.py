@@ -81,19 +81,21 @@ class Group:
 
     def leave(self, *names: str) -> Rebalance:
         """They say good-bye."""
-        gone = self._go(names, Departure.LEFT, 400, "its last commit was 0.4 s before it was gone")
-        return self._rebalance(Cause.MEMBER_LEFT, tuple(gone), ["its partitions stood still for 0.4 s"], gone)
+        departed = self._go(names, Departure.LEFT, 400, "its last commit was 0.4 s before it was gone")
+        return self._rebalance(
+            Cause.MEMBER_LEFT, tuple(departed), ["its partitions stood still for 0.4 s"], departed
+        )
 
     def crash(self, *names: str) -> Rebalance:
         """They are silent until their sessions end."""
         says = "its partitions stood still for 45.3 s, its session timeout is 45.0 s"
-        gone = self._go(names, Departure.SESSION_EXPIRED, SESSION_MS + 300, says)
+        departed = self._go(names, Departure.SESSION_EXPIRED, SESSION_MS + 300, says)
         self._made.now_ms += SESSION_MS
         return self._rebalance(
             Cause.SESSION_EXPIRED,
-            tuple(gone),
+            tuple(departed),
             [says],
-            gone,
+            departed,
             confidence=Confidence.CERTAIN,
             idle_ms=SESSION_MS,
         )
@@ -101,21 +103,23 @@ class Group:
     def stall(self, *names: str) -> Rebalance:
         """Their poll loops take longer than max.poll.interval.ms."""
         says = "its partitions stood still for 300.5 s, its rebalance timeout is 300.0 s"
-        gone = self._go(names, Departure.POLL_INTERVAL_EXCEEDED, POLL_MS + 500, says)
+        departed = self._go(names, Departure.POLL_INTERVAL_EXCEEDED, POLL_MS + 500, says)
         self._made.now_ms += POLL_MS
-        return self._rebalance(Cause.POLL_INTERVAL_EXCEEDED, tuple(gone), [says], gone, idle_ms=POLL_MS)
+        return self._rebalance(
+            Cause.POLL_INTERVAL_EXCEEDED, tuple(departed), [says], departed, idle_ms=POLL_MS
+        )
 
     def restart(self, name: str) -> Rebalance:
         """A pod is replaced: its old id goes, and a new one comes from the same host."""
         old = self.members[name]
-        gone = self._go(
+        departed = self._go(
             [name], Departure.RESTARTED, 1_200, "the same client id came again from the same host"
         )
         self._arrives(name, old.host)
         new = self.members[name].member_id
         cause = Cause.STATIC_MEMBER_REPLACED if self._static else Cause.MEMBER_RESTARTED
         says = f"{old.member_id} went and {new} came, both {old.name}"
-        return self._rebalance(cause, (old.member_id, new), [says], gone)
+        return self._rebalance(cause, (old.member_id, new), [says], departed)
 
     def deploy(self, *, pause_s: float = 5) -> list[Rebalance]:
         """All members restart, one after the other."""
@@ -142,12 +146,14 @@ class Group:
     def fence(self, name: str) -> Rebalance:
         """Another process comes with the same instance id."""
         old = self.members[name]
-        gone = self._go([name], Departure.FENCED, None, "another process came with its instance id")
+        departed = self._go([name], Departure.FENCED, None, "another process came with its instance id")
         self._arrives(name, "/10.0.9.9")
         ids = (old.member_id, self.members[name].member_id)
-        return self._rebalance(Cause.INSTANCE_FENCED, ids, ["two hosts use one instance id in turn"], gone)
+        return self._rebalance(
+            Cause.INSTANCE_FENCED, ids, ["two hosts use one instance id in turn"], departed
+        )
 
-    def leader_asks(self, *, leader_s: float = 0.02) -> Rebalance:
+    def leader_rejoins(self, *, leader_s: float = 0.02) -> Rebalance:
         """The leader joins again; nothing shows why."""
         says = "the same members with the same subscriptions: the leader asked; the log does not show why"
         return self._rebalance(
@@ -165,8 +171,10 @@ class Group:
 
     def remove(self, name: str) -> Rebalance:
         """An operator takes a member out."""
-        gone = self._go([name], Departure.REMOVED, 200, "the reason of its LeaveGroup says so")
-        return self._rebalance(Cause.MEMBER_REMOVED, tuple(gone), ["an admin client sent LeaveGroup"], gone)
+        departed = self._go([name], Departure.REMOVED, 200, "the reason of its LeaveGroup says so")
+        return self._rebalance(
+            Cause.MEMBER_REMOVED, tuple(departed), ["an admin client sent LeaveGroup"], departed
+        )
 
     def puzzle(self) -> Rebalance:
         """Nothing shows why."""
@@ -262,7 +270,7 @@ class Group:
         cause: Cause,
         cause_members: tuple[str, ...],
         evidence: list[str],
-        gone: Mapping[str, DepartureFinding] | None = None,
+        departed: Mapping[str, DepartureFinding] | None = None,
         *,
         join_s: float = 0.2,
         leader_s: float = 0.02,
@@ -270,7 +278,7 @@ class Group:
         confidence: Confidence = Confidence.LIKELY,
         idle_ms: int = 0,
     ) -> Rebalance:
-        made, gone = self._made, gone or {}
+        made, departed = self._made, departed or {}
         before = self._last
         began_ms = made.now_ms
         sync_ms = 12
@@ -290,7 +298,7 @@ class Group:
                 *tp,
                 held.get(tp),
                 heirs.get(tp),
-                (lasted_ms + (idle_ms if held.get(tp) in gone else 0)) if tp in held else None,
+                (lasted_ms + (idle_ms if held.get(tp) in departed else 0)) if tp in held else None,
             )
             for tp in sorted({*held, *heirs})
             if held.get(tp) != heirs.get(tp)
@@ -313,7 +321,7 @@ class Group:
             leader=self.leader,
             members=tuple(after.values()),
             joined=joined,
-            left=gone,
+            left=departed,
             before=before,
             began_ms=began_ms,
             join_ms=round(join_s * 1000),
@@ -321,10 +329,11 @@ class Group:
             leader_ms=round(leader_s * 1000),
             sync_ms=sync_ms if made.exact else None,
             moves=moves,
-            unowned_ms=lasted_ms * len(idle) + idle_ms * sum(held[tp] in gone and tp in heirs for tp in held),
+            unowned_ms=lasted_ms * len(idle)
+            + idle_ms * sum(held[tp] in departed and tp in heirs for tp in held),
             first_commit_ms=made.now_ms + 900 if heirs else None,
             last_commit_ms=began_ms - idle_ms - 400 if before else None,
-            principals=dict.fromkeys((*after, *gone), "User:app") if made.exact else {},
+            principals=dict.fromkeys((*after, *departed), "User:app") if made.exact else {},
         )
         made.add(rebalance)
         self._spans(rebalance, before)
@@ -345,9 +354,9 @@ class Group:
         for one in before:
             if one.member_id in rebalance.left:
                 since_ms = self._since_ms.pop(one.member_id)
-                gone = rebalance.left[one.member_id]
+                departure = rebalance.left[one.member_id]
                 member = one._replace(assigned=())
-                made.add(MemberSpan(self.name, member, since_ms, at_ms, gone, rebalance.id))
+                made.add(MemberSpan(self.name, member, since_ms, at_ms, departure, rebalance.id))
         for member_id in rebalance.joined:
             self._since_ms[member_id] = at_ms
         heirs = {tp: one.member_id for one in rebalance.members for tp in one.assigned}

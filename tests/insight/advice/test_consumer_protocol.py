@@ -98,17 +98,17 @@ def test_drawn_groups_move_as_advised(seed: int) -> None:
             desk.leaves(now.members[0].member_id)
             code = desk.beat("new", 0).error_code
         accepted = code == 0
-        told = f"{policy}, at most {most}, {now}: {move}"
-        assert accepted is (move.way is Way.ONLINE or not names), told
+        context = f"{policy}, at most {most}, {now}: {move}"
+        assert accepted is (move.way is Way.ONLINE or not names), context
         if move.way is Way.WITHOUT_MEMBERS and names:
             for one in now.members:
                 desk.leaves(one.member_id)
-            assert desk.beat("new", 0).error_code == 0, told
+            assert desk.beat("new", 0).error_code == 0, context
         if accepted:
             found = desk.shard.describe_consumer("g", Ticket())
             again = consumer_protocol("g", NOTHING, Server(True, {}), described_consumer_group(found, NODE))
             assert again.way is Way.SPEAKS_IT
-            assert bool(again.points) is bool(names), told
+            assert bool(again.points) is bool(names), context
     assert min(seen[way] for way in (Way.ONLINE, Way.WITHOUT_MEMBERS, Way.NO)) > 5, seen
 
 
@@ -194,7 +194,7 @@ def test_racks_a_rebalance_and_eager_members() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked_ms", "settings", "own"),
+    ("requested_ms", "settings", "own"),
     [
         (45_000, {}, None),
         (10_000, {}, None),
@@ -204,15 +204,15 @@ def test_racks_a_rebalance_and_eager_members() -> None:
     ],
 )
 def test_the_session_that_members_ask_for_becomes_a_setting_of_the_group(
-    asked_ms: int, settings: dict[str, str], own: str | None
+    requested_ms: int, settings: dict[str, str], own: str | None
 ) -> None:
-    pod = Member("a-1", "a", "/10.0.0.1", None, ("orders",), (("orders", 0),), asked_ms, 300_000)
+    pod = Member("a-1", "a", "/10.0.0.1", None, ("orders",), (("orders", 0),), requested_ms, 300_000)
     state = GroupState("g", Kind.CLASSIC, "Stable", 3, "consumer", "range", "a-1", (pod,), 0)
     past = replace(NOTHING, state=state)
     move = consumer_protocol("g", past, Server(True, KAFKA | settings), group(member("a")))
     changes = {one.setting: one.value for one in about(move, "timeouts").changes}
     assert changes.get("consumer.session.timeout.ms") == own
-    assert ("is not to be had" in about(move, "timeouts").text) is (asked_ms == 10_000 and own is None)
+    assert ("is not to be had" in about(move, "timeouts").text) is (requested_ms == 10_000 and own is None)
 
 
 def test_what_was_not_asked_is_said() -> None:

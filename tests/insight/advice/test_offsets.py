@@ -199,11 +199,11 @@ def test_a_static_member_that_must_wait_for_its_former_session_is_found(
 
 def test_the_journal_of_the_daemon_tells_of_the_refusal(tmp_path: Path) -> None:
     """In the fields that the finding is made from."""
-    told = Incident(
+    incident = Incident(
         "orders", IncidentKind.JOIN_REFUSED, 1_000, client_host="/h", group_instance_id="app-1",
         error=ErrorCode.UNRELEASED_INSTANCE_ID, principal="User:app",
     )  # fmt: skip
-    decoded = journal.decode(0, 7, *JournalRecords().row(told, 3))
+    decoded = journal.decode(0, 7, *JournalRecords().row(incident, 3))
     assert decoded is not None
     assert isinstance(decoded.entry, Event)
     found = found_in(Past("orders", 0, 2_000, events=[decoded.entry]))
@@ -227,10 +227,10 @@ def test_a_static_member_that_stood_still_and_was_replaced_is_found(
 
     past = past_of(tmp_path, script)
     *before, fenced = past.rebalances
-    gone = {
+    departed = {
         one: DepartureFinding(Departure.FENCED, Confidence.EXACT, silent_ms, ("x",)) for one in fenced.left
     }
-    found = found_in(replace(past, rebalances=[*before, replace(fenced, left=gone)]))
+    found = found_in(replace(past, rebalances=[*before, replace(fenced, left=departed)]))
     assert (found is not None) == is_found
     if found is not None:
         assert (found.pattern, found.confidence) == (Pattern.STATIC_REFUSED, Confidence.CERTAIN)

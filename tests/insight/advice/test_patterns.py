@@ -38,8 +38,8 @@ def orders(made: Made, partitions: int = 12, *, static: bool = False) -> Group:
 def comes_back(made: Made, group: Group, name: str, host: str, after_s: float = 30) -> None:
     made.wait(after_s)
     group._arrives(name, host)
-    came = group.members[name].member_id
-    group._rebalance(Cause.MEMBER_JOINED, (came,), ["a new member id"])
+    returned = group.members[name].member_id
+    group._rebalance(Cause.MEMBER_JOINED, (returned,), ["a new member id"])
     made.wait(200)
 
 
@@ -99,7 +99,7 @@ def slow_poll(made: Made) -> None:
 def slow_leader(made: Made) -> None:
     group = orders(made)
     for _ in range(5):
-        group.leader_asks(leader_s=5)
+        group.leader_rejoins(leader_s=5)
         made.wait(600)
 
 
@@ -161,7 +161,7 @@ def stopped(made: Made) -> None:
 def storm(made: Made) -> None:
     group = orders(made)
     for _ in range(6):
-        group.leader_asks()
+        group.leader_rejoins()
         made.wait(2)
 
 
@@ -257,8 +257,8 @@ def test_findings_look_at_as_many_members_as_there_may_be_and_say_what_is_left_o
     assert last.rebalances == [newest]
     advice = advise(some, replay=False)
     assert advice.findings
-    said = f"are left out: {parts - 1} members and partitions in rebalances are looked at, at most."
-    assert said in some.left_out
+    expected = f"are left out: {parts - 1} members and partitions in rebalances are looked at, at most."
+    assert expected in some.left_out
     assert all(one["evidence"][-1] == some.left_out for one in advice_json(advice)["findings"])
     assert advice.looked_at[-1] == some.left_out.rstrip(".")
 
@@ -413,9 +413,9 @@ def test_a_group_whose_broker_assigns_has_no_slow_leader(tmp_path: Path) -> None
     assert Pattern.SLOW_LEADER not in {one.pattern for one in advised(tmp_path, script).findings}
 
 
-@pytest.mark.parametrize(("came_s", "found"), [(3_000, True), (60, False)])
+@pytest.mark.parametrize(("age_s", "found"), [(3_000, True), (60, False)])
 def test_a_member_that_has_just_come_did_not_stop_for_the_one_before_it(
-    tmp_path: Path, came_s: int, found: bool
+    tmp_path: Path, age_s: int, found: bool
 ) -> None:
     with Made(tmp_path / "one.sqlite") as made:
         orders(made)
@@ -428,7 +428,7 @@ def test_a_member_that_has_just_come_did_not_stop_for_the_one_before_it(
     topic, partition = last.members[0].assigned[0]
     looked = replace(
         past,
-        rebalances=(*earlier, replace(last, at_ms=past.until_ms - came_s * 1_000)),
+        rebalances=(*earlier, replace(last, at_ms=past.until_ms - age_s * 1_000)),
         commits=[
             one for one in past.commits if one.at_ms < silent_ms or (one.topic, one.partition) not in own
         ],
@@ -478,6 +478,6 @@ def test_a_deploy_is_found_after_its_members_are_gone(tmp_path: Path) -> None:
 
 def test_a_member_whose_session_ended_was_silent_for_all_of_it() -> None:
     member = Member("a-1", "a", "/h", session_timeout_ms=6_000)
-    told = Rebalance("r", "g", Kind.CLASSIC, 2, 10_000, Cause.SESSION_EXPIRED, Confidence.LIKELY)
-    gone = DepartureFinding(Departure.SESSION_EXPIRED, Confidence.LIKELY, 3_200)
-    assert Going(member, gone, told, 10_000, None).silent_since_ms == 4_000
+    rebalance = Rebalance("r", "g", Kind.CLASSIC, 2, 10_000, Cause.SESSION_EXPIRED, Confidence.LIKELY)
+    departure = DepartureFinding(Departure.SESSION_EXPIRED, Confidence.LIKELY, 3_200)
+    assert Going(member, departure, rebalance, 10_000, None).silent_since_ms == 4_000

@@ -98,7 +98,7 @@ def test_a_static_member_that_takes_its_place_makes_no_rebalance(tmp_path: Path)
     def script(made: Made) -> None:
         group = orders(made, static=True)
         made.wait(60)
-        group.leader_asks()
+        group.leader_rejoins()
         made.wait(600)
 
     past = past_of(tmp_path, script)

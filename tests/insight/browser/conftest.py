@@ -67,12 +67,12 @@ def open_page(browser: Browser) -> Iterator[Open]:
         page = window.new_page()
         page.set_default_timeout(60_000)
 
-        def said(text: str) -> None:
+        def noted(text: str) -> None:
             if not any(part in text for part in (*expected, *SERVER_ENDED)):
                 wrong.append(text)
 
-        page.on("pageerror", lambda error: said(str(error)))
-        page.on("console", lambda message: said(message.text) if message.type == "error" else None)
+        page.on("pageerror", lambda error: noted(str(error)))
+        page.on("console", lambda message: noted(message.text) if message.type == "error" else None)
         page.goto(url)
         return page
 

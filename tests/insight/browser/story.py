@@ -55,7 +55,7 @@ def tell(made: Made) -> None:
     made.wait(1200)
     orders.coordinator_restarts()
     made.wait(900)
-    orders.leader_asks()
+    orders.leader_rejoins()
     made.wait(600)
     for _ in range(5):
         made.groups["fraud-scores"].restart("fraud-scores-1")

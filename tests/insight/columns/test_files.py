@@ -80,8 +80,8 @@ def test_what_a_real_watcher_wrote_has_the_columns_of_its_json(tmp_path: Path) -
             pods.close()
     done = exported(file, out, "billing", "--json")
     assert (done.code, done.err) == (0, "")
-    told = {one["table"]: one["rows"] for one in json.loads(done.out)["files"]}
-    assert told == {table: len(read(out, table)) for table in TABLES}
+    counted = {one["table"]: one["rows"] for one in json.loads(done.out)["files"]}
+    assert counted == {table: len(read(out, table)) for table in TABLES}
     shown = json.loads(run_here(None, "history", "billing", "--history", str(file), "--json").out)
     rows = read(out, "rebalances")
     assert len(rows) == len(shown["rebalances"]) >= 3
@@ -97,9 +97,9 @@ def test_what_a_real_watcher_wrote_has_the_columns_of_its_json(tmp_path: Path) -
         for name in ("members", "before"):
             assert row[name] == [member["member_id"] for member in entry[name]]
         assert {one["member_id"]: one["why"] for one in row["left"]} == {
-            who: gone["why"] for who, gone in entry["left"].items()
+            member_id: departure["why"] for member_id, departure in entry["left"].items()
         }
-        assert row["cause_names"] == [entry["names"][who] for who in entry["cause_members"]]
+        assert row["cause_names"] == [entry["names"][member_id] for member_id in entry["cause_members"]]
         assert row["moved"] == len(entry["moves"])
     moves = [one for entry in shown["rebalances"] for one in entry["moves"]]
     names = ("topic", "partition", "giver", "heir", "unowned_ms")

@@ -86,9 +86,9 @@ async def test_topics_and_coordinators(coordinator: Coordinator) -> None:
         facts.clear()
         coordinator._end()
         await polls.moving(())
-        gone = [one for one in facts if isinstance(one, CoordinatorSeen)]
-        assert len(gone) == len(led)
-        assert not any(one.reachable for one in gone)
+        coordinators = [one for one in facts if isinstance(one, CoordinatorSeen)]
+        assert len(coordinators) == len(led)
+        assert not any(one.reachable for one in coordinators)
         facts.clear()
         coordinator.start()
         async with asyncio.timeout(PATIENCE_S):

@@ -55,8 +55,8 @@ async def read_until(reports: Reports) -> list[ClientReport]:
 
 
 async def test_reports_are_read_once_and_in_the_order_of_time(daemon: Daemon) -> None:
-    said: list[str] = []
-    reports = Reports([url_of(daemon)], said.append, token=TOKEN)
+    notices: list[str] = []
+    reports = Reports([url_of(daemon)], notices.append, token=TOKEN)
     async with GroupConsumer(daemon.bootstrap, "billing", ["orders"], client_id="teller") as consumer:
         await consumer.wait_assigned(PATIENCE_S)
         first = await read_until(reports)
@@ -71,7 +71,7 @@ async def test_reports_are_read_once_and_in_the_order_of_time(daemon: Daemon) ->
     last = await read_until(reports)
     assert last[-1].at_ms > times[-1]
     assert await reports.read() == []
-    assert said == []
+    assert notices == []
 
 
 async def test_a_departure_is_explained_by_what_its_client_told_a_node(
@@ -98,11 +98,11 @@ async def test_a_departure_is_explained_by_what_its_client_told_a_node(
     ):
         assert not watcher.exact
         async with asyncio.timeout(PATIENCE_S):
-            while (gone := _busy(watcher)) is None:
+            while (departure := _busy(watcher)) is None:
                 await watcher.caught_up(PATIENCE_S)
         free.set()
-        assert gone.confidence is Confidence.CERTAIN
-        assert any("its client said" in text for text in gone.evidence), gone.evidence
+        assert departure.confidence is Confidence.CERTAIN
+        assert any("its client said" in text for text in departure.evidence), departure.evidence
         assert watcher.history.reports("billing")
 
 
@@ -111,16 +111,16 @@ async def test_each_host_that_the_cluster_names_is_asked_where_it_has_nodes(
 ) -> None:
     monkeypatch.setattr(watcher_module, "JOURNAL_TOPIC", "__of_no_daemon")
     monkeypatch.setattr(watcher_module, "REPORTS_EVERY_S", 0.1)
-    said: list[str] = []
+    notices: list[str] = []
     every = url_of(daemon).replace("127.0.0.1", "*")
     async with Watcher(
         daemon.bootstrap,
         tmp_path / "brokers.sqlite",
-        reports=Reports([every], said.append),
-        on_notice=said.append,
+        reports=Reports([every], notices.append),
+        on_notice=notices.append,
     ) as watcher:
         await watcher.caught_up(PATIENCE_S)
-        assert said == ["nobody is asked what clients told: these are no nodes of Ringleader"]
+        assert notices == ["nobody is asked what clients told: these are no nodes of Ringleader"]
     monkeypatch.setattr(Polls, "of_nodes", True)
     reports = Reports([every], pytest.fail)
     reports._headers = {"Authorization": f"Bearer {TOKEN}"}  # which it refuses to send over http
@@ -134,19 +134,22 @@ async def test_each_host_that_the_cluster_names_is_asked_where_it_has_nodes(
 
 
 async def test_a_cluster_with_a_journal_needs_no_nodes(daemon: Daemon, tmp_path: Path) -> None:
-    said: list[str] = []
-    reports = Reports(["http://127.0.0.1:1"], said.append)
+    notices: list[str] = []
+    reports = Reports(["http://127.0.0.1:1"], notices.append)
     given = (daemon.bootstrap, tmp_path / "h.sqlite")
-    async with Watcher(*given, reports=reports, on_notice=said.append) as watcher:
+    async with Watcher(*given, reports=reports, on_notice=notices.append) as watcher:
         await watcher.caught_up(PATIENCE_S)
-        assert said == ["nodes are not asked what clients told: it stands in the cluster's journal"]
+        assert notices == ["nodes are not asked what clients told: it stands in the cluster's journal"]
 
 
 def _busy(watcher: Watcher) -> DepartureFinding | None:
     for one in watcher.history.rebalances("billing"):
-        for gone in one.left.values():
-            if gone.why is Departure.POLL_INTERVAL_EXCEEDED and gone.confidence is Confidence.CERTAIN:
-                return gone
+        for departure in one.left.values():
+            if (
+                departure.why is Departure.POLL_INTERVAL_EXCEEDED
+                and departure.confidence is Confidence.CERTAIN
+            ):
+                return departure
     return None
 
 
@@ -155,12 +158,12 @@ class _Node:
 
     def __init__(self) -> None:
         self.answers: list[tuple[int, bytes]] = []
-        self.asked: list[str] = []
+        self.requests: list[str] = []
         node = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_GET(self) -> None:
-                node.asked.append(self.path)
+                node.requests.append(self.path)
                 status, body = node.answers.pop(0)
                 self.send_response(status)
                 self.send_header("Content-Length", str(len(body)))
@@ -203,20 +206,20 @@ async def test_a_node_that_answers_wrongly_is_said_once_and_asked_again(
     node: _Node, monkeypatch: pytest.MonkeyPatch, wrong: tuple[int, bytes], why: str
 ) -> None:
     monkeypatch.setattr("ringleader.insight.feed.reports.ANSWER_MAX_BYTES", 1_000)
-    said: list[str] = []
-    reports = Reports([node.url], said.append)
+    notices: list[str] = []
+    reports = Reports([node.url], notices.append)
     node.answers = [answer(5, more=True), answer(7), wrong, wrong, answer(7), wrong]
     for _ in range(5):
         assert await reports.read() == []
-    assert node.asked == [f"/clients?after={number}" for number in (0, 5, 7, 7, 7, 7)]
-    assert [one.partition(" cannot be read: ")[2][: len(why)] for one in said] == [why, "", why]
-    assert said[1] == f"what clients told {node.url} can be read again"
+    assert node.requests == [f"/clients?after={number}" for number in (0, 5, 7, 7, 7, 7)]
+    assert [one.partition(" cannot be read: ")[2][: len(why)] for one in notices] == [why, "", why]
+    assert notices[1] == f"what clients told {node.url} can be read again"
 
 
 async def test_hosts_that_the_cluster_names_are_asked_while_it_does(node: _Node) -> None:
-    said: list[str] = []
+    notices: list[str] = []
     port = node.server.server_address[1]
-    reports = Reports([f"http://*:{port}"], said.append)
+    reports = Reports([f"http://*:{port}"], notices.append)
     assert reports.wants_hosts
     assert await reports.read() == []
     node.answers = [answer(5), answer(7), answer(8)]
@@ -224,8 +227,8 @@ async def test_hosts_that_the_cluster_names_are_asked_while_it_does(node: _Node)
         reports.know(hosts)
         assert await reports.read() == []
     # It goes on where it was when the node is there again.
-    assert node.asked == [f"/clients?after={number}" for number in (0, 5, 7)]
-    assert [one.partition(" of a node is no name")[0] for one in said] == [
+    assert node.requests == [f"/clients?after={number}" for number in (0, 5, 7)]
+    assert [one.partition(" of a node is no name")[0] for one in notices] == [
         "''",
         "'a/b'",
         "'localhost@127.0.0.1'",
@@ -234,11 +237,11 @@ async def test_hosts_that_the_cluster_names_are_asked_while_it_does(node: _Node)
 
 async def test_no_more_nodes_are_asked_than_there_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ringleader.insight.feed.reports.NODES_MAX", 2)
-    said: list[str] = []
-    reports = Reports(["http://a:1", "https://*:2"], said.append)
+    notices: list[str] = []
+    reports = Reports(["http://a:1", "https://*:2"], notices.append)
     reports.know(["b", "c", "::1", "d"])
     assert reports._urls == {"http://a:1", "https://[::1]:2"}
-    assert said == ["2 nodes at most are asked what clients told, not https://b:2"]
+    assert notices == ["2 nodes at most are asked what clients told, not https://b:2"]
 
 
 def test_a_token_goes_to_named_hosts_or_to_those_with_a_certificate_of_a_chosen_authority() -> None:

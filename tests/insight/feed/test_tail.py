@@ -22,7 +22,7 @@ TOPIC = "facts"
 BEGIN = {(TOPIC, number): Position(0, 0) for number in range(3)}
 
 
-class Told:
+class Tailed:
     """A tail, and the records that it delivered."""
 
     def __init__(self, bootstrap: str) -> None:
@@ -56,14 +56,14 @@ class Told:
 
 
 @asynccontextmanager
-async def telling(bootstrap: str, positions: Mapping[TopicPartition, Position]) -> AsyncIterator[Told]:
-    told = Told(bootstrap)
-    told.tail.start()
+async def telling(bootstrap: str, positions: Mapping[TopicPartition, Position]) -> AsyncIterator[Tailed]:
+    tailed = Tailed(bootstrap)
+    tailed.tail.start()
     try:
-        told.tail.add(positions)
-        yield told
+        tailed.tail.add(positions)
+        yield tailed
     finally:
-        await told.tail.close()
+        await tailed.tail.close()
 
 
 @pytest.fixture
@@ -75,17 +75,17 @@ def coordinator() -> Iterator[Coordinator]:
 async def test_every_record_once_in_its_order_and_on_from_the_positions(coordinator: Coordinator) -> None:
     for number in range(30):
         coordinator.produce(TOPIC, b"%d" % number, partition=number % 3)
-    async with telling(coordinator.bootstrap, BEGIN) as told:
+    async with telling(coordinator.bootstrap, BEGIN) as tailed:
         for partition in range(3):
-            await told.until((TOPIC, partition), 10)
+            await tailed.until((TOPIC, partition), 10)
         expected = [(part, offset, b"%d" % (offset * 3 + part)) for part in range(3) for offset in range(10)]
-        assert sorted(told.records) == expected
-        assert told.tail.positions == dict.fromkeys(BEGIN, Position(10, 10))
+        assert sorted(tailed.records) == expected
+        assert tailed.tail.positions == dict.fromkeys(BEGIN, Position(10, 10))
         coordinator.produce(TOPIC, b"live", partition=1)
-        await told.until((TOPIC, 1), 11)
-        assert told.records[30:] == [(1, 10, b"live")]
-        positions = told.tail.positions
-        assert told.tail.holes == 0
+        await tailed.until((TOPIC, 1), 11)
+        assert tailed.records[30:] == [(1, 10, b"live")]
+        positions = tailed.tail.positions
+        assert tailed.tail.holes == 0
     coordinator.produce(TOPIC, b"later", partition=2)
     async with telling(coordinator.bootstrap, positions) as again:
         await again.until((TOPIC, 2), 11)
@@ -119,17 +119,17 @@ async def test_transactions_count_from_their_commit_and_hold_nobody_up(coordinat
     quick.begin_transaction()
     write(quick, b"quick")  # 4
     await asyncio.to_thread(quick.commit_transaction, PATIENCE_S)  # 5
-    async with telling(coordinator.bootstrap, {tp: Position(0, 0)}) as told:
-        await told.until(tp, 6)
+    async with telling(coordinator.bootstrap, {tp: Position(0, 0)}) as tailed:
+        await tailed.until(tp, 6)
         # The open transaction does not keep the others back; the marker's offset is when it counts.
-        assert told.records == [(0, 1, b"plain"), (0, 5, b"quick")]
-        positions = told.tail.positions
+        assert tailed.records == [(0, 1, b"plain"), (0, 5, b"quick")]
+        positions = tailed.tail.positions
         assert positions == {tp: Position(6, 0)}
         write(slow, b"slow 2")  # 6
         await asyncio.to_thread(slow.commit_transaction, PATIENCE_S)  # 7
-        await told.until(tp, 8)
-        assert told.records[2:] == [(0, 7, b"slow 1"), (0, 7, b"slow 2")]
-        assert told.tail.positions == {tp: Position(8, 8)}
+        await tailed.until(tp, 8)
+        assert tailed.records[2:] == [(0, 7, b"slow 1"), (0, 7, b"slow 2")]
+        assert tailed.tail.positions == {tp: Position(8, 8)}
     # A reader that goes on in the middle knows what was open, and delivers nothing twice.
     async with telling(coordinator.bootstrap, positions) as again:
         await again.until(tp, 8)
@@ -142,27 +142,27 @@ async def test_a_position_that_the_log_has_not_is_a_gap(coordinator: Coordinator
     for number in range(5):
         coordinator.produce(TOPIC, b"%d" % number)
     # Its log was longer once.
-    async with telling(coordinator.bootstrap, {tp: Position(9, 9)}) as told:
+    async with telling(coordinator.bootstrap, {tp: Position(9, 9)}) as tailed:
         async with asyncio.timeout(PATIENCE_S):
-            while not told.gaps:
-                await told.tail.read(0.2)
+            while not tailed.gaps:
+                await tailed.tail.read(0.2)
         coordinator.produce(TOPIC, b"new")
-        await told.until(tp, 6)
-        assert told.gaps == [Gap(*tp, 9, 5, "the log was truncated")]
-        assert told.values == [b"new"]
+        await tailed.until(tp, 6)
+        assert tailed.gaps == [Gap(*tp, 9, 5, "the log was truncated")]
+        assert tailed.values == [b"new"]
 
 
 async def test_a_topic_that_was_created_again_is_read_from_its_beginning(coordinator: Coordinator) -> None:
     tp = (TOPIC, 0)
     for number in range(5):
         coordinator.produce(TOPIC, b"%d" % number)
-    async with telling(coordinator.bootstrap, {tp: Position(0, 0)}) as told:
-        await told.until(tp, 5)
+    async with telling(coordinator.bootstrap, {tp: Position(0, 0)}) as tailed:
+        await tailed.until(tp, 5)
         async with Admin(coordinator.bootstrap) as admin:
             await admin.delete_topics([TOPIC])
             await admin.create_topic(TOPIC, 3)
         coordinator.produce(TOPIC, b"first of the new one")
         async with asyncio.timeout(PATIENCE_S):
-            while told.values[-1] != b"first of the new one":
-                await told.tail.read(0.2)
-        assert told.gaps == [Gap(*tp, 5, 0, "the topic was deleted and made again")]
+            while tailed.values[-1] != b"first of the new one":
+                await tailed.tail.read(0.2)
+        assert tailed.gaps == [Gap(*tp, 5, 0, "the topic was deleted and made again")]

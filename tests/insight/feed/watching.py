@@ -47,8 +47,8 @@ class Watching:
 
     def _says(self, text: str) -> None:
         assert self._process.stdout is not None
-        said = self._process.stdout.readline().strip()
-        assert said == text, f"{said!r}, exit code {self._process.poll()}"
+        line = self._process.stdout.readline().strip()
+        assert line == text, f"{line!r}, exit code {self._process.poll()}"
 
     def catch_up(self) -> None:
         """Wait until all that is there now is in its history."""

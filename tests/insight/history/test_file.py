@@ -52,9 +52,9 @@ def test_a_writer_that_is_killed_leaves_whole_transactions(tmp_path: Path) -> No
         path = tmp_path / f"{number}.sqlite"
         writer = subprocess.Popen([sys.executable, "-c", WRITER, path], stdout=subprocess.PIPE, text=True)
         assert writer.stdout is not None
-        said = [int(writer.stdout.readline()) for _ in range(20)]
+        offsets = [int(writer.stdout.readline()) for _ in range(20)]
         os.kill(writer.pid, signal.SIGKILL)
-        said += [int(line) for line in writer.stdout.read().split("\n")[:-1]]
+        offsets += [int(line) for line in writer.stdout.read().split("\n")[:-1]]
         writer.wait()
         writer.stdout.close()
         with History.open(path, read_only=True) as history:
@@ -62,7 +62,7 @@ def test_a_writer_that_is_killed_leaves_whole_transactions(tmp_path: Path) -> No
             [(_, snapshot, _)] = history.snapshots()
             newest = history.offsets_at("g", 1 << 60)
         # Everything recorded before the kill is there; positions, snapshots and outputs are of one moment.
-        assert position.next_offset > said[-1]
+        assert position.next_offset > offsets[-1]
         assert int(snapshot) == position.next_offset - 1
         assert {one.offset for one in newest.values()} == {position.next_offset - 1}
         assert len(newest) == 50
@@ -177,8 +177,8 @@ def test_what_is_too_old_is_forgotten_a_bit_at_a_time(tmp_path: Path) -> None:
         cut_ms = made.now_ms
         orders.join("d")
         made.wait(60)
-        gone = made.group("gone", {"orders": 12}, ["x"])
-        gone.delete()
+        deleted = made.group("gone", {"orders": 12}, ["x"])
+        deleted.delete()
         now_ms = made.now_ms
     with History.open(tmp_path / "h.sqlite", max_age_ms=now_ms - cut_ms) as history:
         owned = history.ownership("orders", since_ms=now_ms)

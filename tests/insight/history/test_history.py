@@ -31,7 +31,9 @@ ANNA = Member(
     "anna-1", "anna", "/10.0.0.1", "a", ("orders",), (("orders", 0), ("orders", 7)), 45_000, 300_000
 )
 BERT = Member("bert-1", "bert", "/10.0.0.2")
-GONE = DepartureFinding(Departure.SESSION_EXPIRED, Confidence.LIKELY, 45_300, ("its partitions stood still",))
+DEPARTED = DepartureFinding(
+    Departure.SESSION_EXPIRED, Confidence.LIKELY, 45_300, ("its partitions stood still",)
+)
 FULL = Rebalance(
     id="offsets-3-17",
     group="billing",
@@ -49,7 +51,7 @@ FULL = Rebalance(
     leader="anna-1",
     members=(ANNA,),
     joined=("anna-1",),
-    left={"bert-1": GONE},
+    left={"bert-1": DEPARTED},
     before=(ANNA, BERT),
     began_ms=1_000,
     join_ms=900,
@@ -90,7 +92,7 @@ def test_a_later_statement_replaces_an_earlier_one(history: History) -> None:
     owned = Ownership("billing", "orders", 0, "anna-1", 100, None, "offsets-0-1")
     history.record([rebalance(1, 1_000), rebalance(1, 1_100), span, owned])
     over = span._replace(
-        member=ANNA._replace(assigned=()), until_ms=900, gone=GONE, rebalance_id="offsets-0-2"
+        member=ANNA._replace(assigned=()), until_ms=900, gone=DEPARTED, rebalance_id="offsets-0-2"
     )
     history.record([rebalance(1, 1_200), over, owned._replace(until_ms=800)])
     assert history.rebalances() == [rebalance(1, 1_200)]
@@ -101,8 +103,8 @@ def test_a_later_statement_replaces_an_earlier_one(history: History) -> None:
 def test_rebalances_by_group_time_and_number(history: History) -> None:
     history.record([rebalance(number, number * 100, "ab"[number % 2]) for number in range(10)])
 
-    def found(group: str | None = None, **asked: int | bool) -> list[int]:
-        return [one.generation for one in history.rebalances(group, **asked)]  # type: ignore[arg-type]
+    def found(group: str | None = None, **options: int | bool) -> list[int]:
+        return [one.generation for one in history.rebalances(group, **options)]  # type: ignore[arg-type]
 
     assert found() == list(range(10))
     assert found("b") == [1, 3, 5, 7, 9]
@@ -114,7 +116,7 @@ def test_rebalances_by_group_time_and_number(history: History) -> None:
 
 def test_members_and_ownership_touch_the_time(history: History) -> None:
     spans = [
-        MemberSpan("g", ANNA, 100, 200, GONE, "offsets-0-2"),
+        MemberSpan("g", ANNA, 100, 200, DEPARTED, "offsets-0-2"),
         MemberSpan("g", BERT, 150, None, None, None),
         MemberSpan("other", ANNA, 100, None, None, None),
     ]

@@ -100,13 +100,13 @@ class World:
         self.inference = Inference()
         self.outputs: list[Output] = []
         self._hook = hook
-        self._told = 0
+        self._rebalances = 0
         self._now_ms = START_MS
         self._position = 0
         self._clients: dict[str, _Client] = {}
         self._cadence: dict[tuple[str, int], tuple[int, int, bool]] = {}
         self._offsets: dict[tuple[str, int], int] = {}
-        self._said: dict[str, Rebalance] = {}
+        self._concluded: dict[str, Rebalance] = {}
         self._protocol = "range"
         self._story: list[str] = []
 
@@ -319,7 +319,7 @@ class World:
         )
 
     def _last(self, _: Sequence[str]) -> None:
-        one = list(self._said.values())[-1]
+        one = list(self._concluded.values())[-1]
         first_ms, unowned_ms = one.first_commit_ms, one.unowned_ms
         first = "none" if first_ms is None else self._time(first_ms)
         self._story.append(f"{one.protocol or '-'}, unowned {unowned_ms} ms, first commit {first}")
@@ -333,8 +333,8 @@ class World:
     def _before(self) -> None:
         if self._hook is not None:
             self._take()
-            self.inference = self._hook(self.inference, self._told)
-        self._told += 1
+            self.inference = self._hook(self.inference, self._rebalances)
+        self._rebalances += 1
 
     def _tell(self, fact: Fact) -> None:
         self._before()
@@ -359,32 +359,34 @@ class World:
         return f"{(at_ms - START_MS) / 1000:g}s"
 
     def _tell_rebalance(self, one: Rebalance) -> None:
-        had = self._said.get(one.id)
-        self._said[one.id] = one
+        had = self._concluded.get(one.id)
+        self._concluded[one.id] = one
         if had is not None and (had.cause, had.confidence, had.outcome, had.at_ms, had.moves, had.left) == (
             one.cause, one.confidence, one.outcome, one.at_ms, one.moves, one.left,
         ):  # fmt: skip
             return
         again = "" if had is None else "again: "
         ends = "" if one.outcome == "stable" else f" {one.outcome}"
-        who = f" {','.join(one.cause_members)}" if one.cause_members else ""
+        members = f" {','.join(one.cause_members)}" if one.cause_members else ""
         word = "generation" if one.kind is Kind.CLASSIC else "epoch"
         self._story.append(
             f"{self._time(one.at_ms)} {again}{word} {one.generation}{ends}: {one.cause} "
-            f"({one.confidence}){who}"
+            f"({one.confidence}){members}"
         )
         if had is None or (had.cause, had.confidence, had.left) != (one.cause, one.confidence, one.left):
             self._story += [f"  {text}" for text in one.evidence]
-            self._story += [f"  {name} {gone.why} ({gone.confidence})" for name, gone in one.left.items()]
+            self._story += [
+                f"  {name} {finding.why} ({finding.confidence})" for name, finding in one.left.items()
+            ]
         phases = {"join": one.join_ms, "leader": one.leader_ms, "sync": one.sync_ms}
-        told = [f"{name} {seconds(ms)}" for name, ms in phases.items() if ms is not None]
+        durations = [f"{name} {seconds(ms)}" for name, ms in phases.items() if ms is not None]
         if one.join_last_member:
-            told.append(f"last {one.join_last_member}")
+            durations.append(f"last {one.join_last_member}")
         if one.moves:
             idle = "" if one.unowned_ms is None else f", unowned {seconds(one.unowned_ms)}"
-            told.append(f"{len(one.moves)} moved{idle}")
-        if told:
-            self._story.append(f"  [{'; '.join(told)}]")
+            durations.append(f"{len(one.moves)} moved{idle}")
+        if durations:
+            self._story.append(f"  [{'; '.join(durations)}]")
 
 
 def _split(arguments: Sequence[str]) -> tuple[list[str], dict[str, str]]:

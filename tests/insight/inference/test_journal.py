@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ringleader.coordinator.journal.entries import (
-    Cause as Said,
+    Cause as JournalCause,
 )
 from ringleader.coordinator.journal.entries import (
     ChangeKind,
@@ -85,7 +85,7 @@ def stored(*members: Present) -> GroupMetadataValue:
 FIRST = JournalEntry(
     "g",
     1,
-    Said.MEMBER_JOINED,
+    JournalCause.MEMBER_JOINED,
     "a-1",
     "",
     Ended.STABLE,
@@ -108,7 +108,7 @@ FIRST = JournalEntry(
 SECOND = JournalEntry(
     "g",
     2,
-    Said.SESSION_EXPIRED,
+    JournalCause.SESSION_EXPIRED,
     "b-1",
     "",
     Ended.STABLE,
@@ -133,11 +133,11 @@ SECOND = JournalEntry(
 )
 
 
-def read(*said: Message) -> list[Output]:
+def read(*messages: Message) -> list[Output]:
     """As the daemon writes it and the watcher reads it, with a restart after each record."""
     records, outputs = JournalRecords(), []
     inference = Inference(exact=True)
-    for offset, one in enumerate(said):
+    for offset, one in enumerate(messages):
         at_ms, key, value = records.row(one)
         fact = decode(0, offset, at_ms, key, value)
         assert fact is not None
@@ -174,8 +174,8 @@ def test_a_rebalance_is_what_the_daemon_says() -> None:
     )
     assert [one[:4] for one in second.moves] == [("orders", 1, "b-1", "a-1")]
     assert second.unowned_ms == sum(one.unowned_ms or 0 for one in second.moves)
-    gone = [one for one in outputs if isinstance(one, MemberSpan) and one.until_ms]
-    assert [(one.member.member_id, one.rebalance_id) for one in gone] == [("b-1", "journal-0-1")]
+    ended = [one for one in outputs if isinstance(one, MemberSpan) and one.until_ms]
+    assert [(one.member.member_id, one.rebalance_id) for one in ended] == [("b-1", "journal-0-1")]
     held = [one for one in outputs if isinstance(one, Ownership) and one.partition == 1]
     assert held[-1].member_id == "a-1"
     assert [one.generation for one in outputs if isinstance(one, GroupState)] == [1, 2]
@@ -184,17 +184,17 @@ def test_a_rebalance_is_what_the_daemon_says() -> None:
 @pytest.mark.parametrize("reason", ["consumer poll timeout has expired.", "the consumer is being closed"])
 def test_a_member_that_says_that_it_was_busy_did_not_just_leave(reason: str) -> None:
     left = Departed(Went.LEFT, T0 + 99_000, T0 + 98_000, "b", "/10.0.0.1", "i-b")
-    said = replace(SECOND, cause=Said.MEMBER_LEFT, reason=reason, gone={"b-1": left})
-    *_, second = (one for one in read(FIRST, said) if isinstance(one, Rebalance))
-    gone = second.left["b-1"]
+    message = replace(SECOND, cause=JournalCause.MEMBER_LEFT, reason=reason, gone={"b-1": left})
+    *_, second = (one for one in read(FIRST, message) if isinstance(one, Rebalance))
+    departed = second.left["b-1"]
     if reason == "the consumer is being closed":
         assert (second.cause, second.confidence) == (Cause.MEMBER_LEFT, Confidence.EXACT)
-        assert (gone.why, gone.confidence) == (Departure.LEFT, Confidence.EXACT)
+        assert (departed.why, departed.confidence) == (Departure.LEFT, Confidence.EXACT)
         return
     assert (second.cause, second.confidence) == (Cause.POLL_INTERVAL_EXCEEDED, Confidence.CERTAIN)
-    assert (gone.why, gone.confidence) == (Departure.POLL_INTERVAL_EXCEEDED, Confidence.CERTAIN)
-    assert gone.silent_ms == 1_000
-    assert "had not called poll()" in gone.evidence[-1]
+    assert (departed.why, departed.confidence) == (Departure.POLL_INTERVAL_EXCEEDED, Confidence.CERTAIN)
+    assert departed.silent_ms == 1_000
+    assert "had not called poll()" in departed.evidence[-1]
     assert "the journal says: member left, i-b" in second.evidence
 
 
@@ -256,7 +256,7 @@ def test_a_rebalance_of_the_consumer_protocol() -> None:
     entry = EpochEntry(
         "g",
         2,
-        Said.MEMBER_JOINED,
+        JournalCause.MEMBER_JOINED,
         "b-1",
         Ended.STABLE,
         "uniform",
@@ -273,10 +273,10 @@ def test_a_rebalance_of_the_consumer_protocol() -> None:
         {orders: "orders"},
     )
     outputs = read(entry)
-    [told] = [one for one in outputs if isinstance(one, Rebalance)]
-    assert (told.kind, told.generation, told.confidence) == (Kind.CONSUMER, 2, Confidence.EXACT)
-    assert (told.join_ms, told.leader_ms, told.sync_ms, told.unowned_ms) == (None, 100, 4_100, 90)
-    assert "b@10.0.0.1 waited 4 s for a@10.0.0.1 to give up orders:1" in told.evidence
+    [found] = [one for one in outputs if isinstance(one, Rebalance)]
+    assert (found.kind, found.generation, found.confidence) == (Kind.CONSUMER, 2, Confidence.EXACT)
+    assert (found.join_ms, found.leader_ms, found.sync_ms, found.unowned_ms) == (None, 100, 4_100, 90)
+    assert "b@10.0.0.1 waited 4 s for a@10.0.0.1 to give up orders:1" in found.evidence
     [state] = [one for one in outputs if isinstance(one, GroupState)]
     assert (state.kind, state.state) == (Kind.CONSUMER, "Stable")
     owned = {one.partition: one.member_id for one in outputs if isinstance(one, Ownership)}
@@ -403,12 +403,12 @@ def test_it_says_in_fields_of_whom_and_why(incident: Incident, member: str, reas
 
 def _deed(event: str, subject: str, detail: str = "", **more: Any) -> ChangeRecord:
     kind = ChangeKind.REFUSED if event == "refused" else ChangeKind.CHANGED
-    who: dict[str, Any] = {"principal": "User:ann", "client_id": "c", "client_host": "/10.0.0.3", **more}
-    return ChangeRecord(kind, event, T0, subject=subject, detail=detail, **who)
+    client: dict[str, Any] = {"principal": "User:ann", "client_id": "c", "client_host": "/10.0.0.3", **more}
+    return ChangeRecord(kind, event, T0, subject=subject, detail=detail, **client)
 
 
 @pytest.mark.parametrize(
-    ("said", "kind", "text"),
+    ("message", "kind", "text"),
     [
         (
             _deed("refused", "TOPIC orders", "READ"),
@@ -447,21 +447,21 @@ def _deed(event: str, subject: str, detail: str = "", **more: Any) -> ChangeReco
         ),
     ],
 )
-def test_it_says_who(said: Message, kind: EventKind, text: str) -> None:
-    (event,) = read(said)
+def test_it_says_who(message: Message, kind: EventKind, text: str) -> None:
+    (event,) = read(message)
     assert isinstance(event, Event)
     assert (event.kind, event.text) == (kind, text)
 
 
 def test_members_are_somebody_where_the_journal_knows_it() -> None:
     ann, nobody, late = (
-        one._replace(principal=who)
-        for one, who in zip(FIRST.members * 2, ("User:ann", "User:ANONYMOUS", None), strict=False)
+        one._replace(principal=principal)
+        for one, principal in zip(FIRST.members * 2, ("User:ann", "User:ANONYMOUS", None), strict=False)
     )
-    [told] = [one for one in read(replace(FIRST, members=(ann, nobody))) if isinstance(one, Rebalance)]
-    assert told.principals == {ann.member_id: "User:ann"}
-    [told] = [one for one in read(replace(FIRST, members=(late, nobody))) if isinstance(one, Rebalance)]
-    assert told.principals == {}
+    [rebalance] = [one for one in read(replace(FIRST, members=(ann, nobody))) if isinstance(one, Rebalance)]
+    assert rebalance.principals == {ann.member_id: "User:ann"}
+    [rebalance] = [one for one in read(replace(FIRST, members=(late, nobody))) if isinstance(one, Rebalance)]
+    assert rebalance.principals == {}
 
 
 @pytest.mark.parametrize("journal_first", [True, False])

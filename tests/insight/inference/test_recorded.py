@@ -93,7 +93,8 @@ def concluded(commit_every_ms: int = 0) -> tuple[Output, ...]:
         now_ms = line["at_ms"]
         if "topics" in line:
             topics = {
-                name: Topic(count, bytes.fromhex(said)) for name, (count, said) in line["topics"].items()
+                name: Topic(count, bytes.fromhex(topic_id))
+                for name, (count, topic_id) in line["topics"].items()
             }
             inference.tell(TopicsSeen(now_ms, topics))
         elif "record" in line:
@@ -116,8 +117,8 @@ def _record(line: dict[str, Any]) -> tuple[int, int, int, bytes, bytes | None]:
 
 
 def rebalances(group: str, commit_every_ms: int = 0) -> list[Rebalance]:
-    said = concluded(commit_every_ms)
-    found = {one.id: one for one in said if isinstance(one, Rebalance) and one.group == group}
+    outputs = concluded(commit_every_ms)
+    found = {one.id: one for one in outputs if isinstance(one, Rebalance) and one.group == group}
     return list(found.values())
 
 
@@ -141,9 +142,9 @@ def test_nothing_wrong_is_called_likely_where_commits_are_rare(group: str, commi
 
 
 def test_most_causes_are_known() -> None:
-    said = Counter(one.cause is Cause.UNKNOWN for group in TRUTH for one in rebalances(group))
+    counts = Counter(one.cause is Cause.UNKNOWN for group in TRUTH for one in rebalances(group))
     knowable = sum(truth != UNKNOWN for of in TRUTH.values() for truth in of)
-    assert said[False] >= knowable - 2
+    assert counts[False] >= knowable - 2
 
 
 @pytest.mark.parametrize("group", TRUTH)

@@ -48,10 +48,10 @@ def offset_key(kind: int, group: str, topic: str, partition: int) -> bytes:
 @pytest.mark.parametrize("version", range(5))
 def test_an_offset_of_any_version(kind: int, version: int) -> None:
     value = struct.pack(">h", version) + OffsetCommitValue(42, 7, "meta", 1000).encode(version)
-    said = decode(3, 9, 1234, offset_key(kind, "g", "orders", 5), value)
-    assert said == OffsetCommitted(Source(3, 9), 1234, "g", "orders", 5, 42)
-    gone = decode(3, 10, 1235, offset_key(kind, "g", "orders", 5), None)
-    assert gone == OffsetDeleted(Source(3, 10), 1235, "g", "orders", 5)
+    committed = decode(3, 9, 1234, offset_key(kind, "g", "orders", 5), value)
+    assert committed == OffsetCommitted(Source(3, 9), 1234, "g", "orders", 5, 42)
+    deleted = decode(3, 10, 1235, offset_key(kind, "g", "orders", 5), None)
+    assert deleted == OffsetDeleted(Source(3, 10), 1235, "g", "orders", 5)
 
 
 def test_the_claim_of_a_node() -> None:
@@ -69,8 +69,8 @@ def test_a_node_that_claims_what_it_has_is_no_event_and_another_one_is() -> None
     for at_s, node_id, partition in ((0, 1, 3), (0, 1, 4), (3_600, 1, 3), (3_700, 2, 3), (3_701, 2, 4)):
         claim = Claim(node_id, "h", 9092, "0.1.0").encode()
         inference.record(partition, at_s, at_s * 1000, CLAIM_KEY, claim)
-    said = [one for one in inference.drain() if isinstance(one, Event)]
-    assert [(one.kind, one.at_ms, one.text) for one in said] == [
+    events = [one for one in inference.drain() if isinstance(one, Event)]
+    assert [(one.kind, one.at_ms, one.text) for one in events] == [
         (
             EventKind.COORDINATOR_BACK,
             3_700_000,
@@ -84,29 +84,29 @@ def test_a_node_that_claims_what_it_has_is_no_event_and_another_one_is() -> None
 @pytest.mark.parametrize("version", range(5))
 def test_a_classic_group_of_any_version(version: int) -> None:
     value = struct.pack(">h", version) + GroupMetadataValue("consumer", 7, "range", "a").encode(version)
-    said = decode(0, 0, 0, key(2, "g"), value)
-    assert isinstance(said, ClassicGroup)
-    assert said.value is not None
-    assert (said.group, said.value.generation, said.value.leader) == ("g", 7, "a")
+    entry = decode(0, 0, 0, key(2, "g"), value)
+    assert isinstance(entry, ClassicGroup)
+    assert entry.value is not None
+    assert (entry.group, entry.value.generation, entry.value.leader) == ("g", 7, "a")
 
 
 def test_a_classic_member_in_a_group_of_the_consumer_protocol() -> None:
     offered = ConsumerGroupMemberMetadataValueClassicProtocol("range", Subscription(["b", "a"]).encode(1))
     classic = ConsumerGroupMemberMetadataValueClassicMemberMetadata(10_000, [offered])
     value = ConsumerGroupMemberMetadataValue("i", None, "client", "/10.0.0.1", [], "", -1, None, classic)
-    said = decode(0, 0, 0, key(5, "g", "m"), V0 + value.encode(0))
-    assert isinstance(said, ModernMember)
-    assert (said.topics, said.session_timeout_ms, said.rebalance_timeout_ms) == (("a", "b"), 10_000, None)
-    assert (said.instance_id, said.regex) == ("i", None)
+    entry = decode(0, 0, 0, key(5, "g", "m"), V0 + value.encode(0))
+    assert isinstance(entry, ModernMember)
+    assert (entry.topics, entry.session_timeout_ms, entry.rebalance_timeout_ms) == (("a", "b"), 10_000, None)
+    assert (entry.instance_id, entry.regex) == ("i", None)
 
 
 def test_a_pattern() -> None:
     value = V0 + ConsumerGroupRegularExpressionValue(["orders2", "orders"], 3, 1000).encode(0)
-    said = decode(0, 0, 0, key(16, "g", "orders.*"), value)
-    assert said == RegexResolved(Source(0, 0), 0, "g", "orders.*", ("orders", "orders2"))
-    gone = decode(0, 0, 0, key(16, "g", "orders.*"), None)
-    assert isinstance(gone, RegexResolved)
-    assert gone.topics is None
+    entry = decode(0, 0, 0, key(16, "g", "orders.*"), value)
+    assert entry == RegexResolved(Source(0, 0), 0, "g", "orders.*", ("orders", "orders2"))
+    deleted = decode(0, 0, 0, key(16, "g", "orders.*"), None)
+    assert isinstance(deleted, RegexResolved)
+    assert deleted.topics is None
 
 
 @pytest.mark.parametrize("kind", [4, 9, 15, 17, 99, 0x5200])

@@ -38,8 +38,8 @@ def test_what_was_seen_before_a_rebalance_does_not_explain_it_later(later_ms: in
     world.run("generation 1 a:orders/0,bills/0 b:orders/1,bills/1; wait 60s")
     world.run("member a b topics=orders; generation 2 a:orders/0 b:orders/1")
     world._now_ms += later_ms
-    told = " ".join(world.run("topics orders=2"))
-    assert ("again: generation 2: topics changed" in told) == explains
+    story = " ".join(world.run("topics orders=2"))
+    assert ("again: generation 2: topics changed" in story) == explains
 
 
 def test_files_were_found() -> None:

@@ -21,8 +21,8 @@ def test_a_problem_that_lasts_is_told_once() -> None:
     assert incidents.look(found(problem()), 0) == []
     assert incidents.waiting() == {"orders"}
     assert incidents.look(found(problem()), QUIET_MS - 1) == []
-    [told] = incidents.look(found(problem(text="It flaps still.")), QUIET_MS)
-    assert told == Event(
+    [event] = incidents.look(found(problem(text="It flaps still.")), QUIET_MS)
+    assert event == Event(
         "incident-orders-flapping member-0", "orders", QUIET_MS, EventKind.INCIDENT, "It flaps still."
     )
     assert incidents.waiting() == set()
@@ -70,18 +70,18 @@ def test_a_problem_that_a_watcher_before_told_late_was_there_until_then() -> Non
     late_ms = AGAIN_MS + 1
     incidents = Incidents(late_ms, AGAIN_MS)
     assert incidents.look(found(problem()), 0) == []
-    told = incidents.look(found(problem()), late_ms)
+    event = incidents.look(found(problem()), late_ms)
     incidents = Incidents(0, AGAIN_MS)
-    incidents.restore(told)
+    incidents.restore(event)
     assert incidents.look({}, late_ms + 1) == []
     assert incidents.look(found(problem()), late_ms + 2) == []
 
 
 def test_what_a_watcher_before_has_told_is_not_told_again() -> None:
     problems = found(problem(), problem("a-b", "group without members"), problem("", "cluster away"))
-    told = Incidents(0, AGAIN_MS).look(problems, 1_790_000_000_000)
+    events = Incidents(0, AGAIN_MS).look(problems, 1_790_000_000_000)
     incidents = Incidents(0, AGAIN_MS)
-    incidents.restore([*told, Event("odd", "orders", 1, EventKind.INCIDENT, "of another version")])
+    incidents.restore([*events, Event("odd", "orders", 1, EventKind.INCIDENT, "of another version")])
     assert incidents.look(problems, 1_790_000_000_001) == []
     assert incidents.look({}, 1_790_000_000_001 + AGAIN_MS) == []
     assert len(incidents.look(problems, 1_790_000_000_002 + AGAIN_MS)) == 3

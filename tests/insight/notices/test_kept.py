@@ -31,11 +31,11 @@ def file(tmp_path: Path) -> Path:
 
 
 def kept_in(path: Path) -> list[KeptNotice]:
-    said: list[str] = []
-    kept = Kept(path, said.append)
+    notices: list[str] = []
+    kept = Kept(path, notices.append)
     found = kept.all().result()
     kept.close()
-    assert said == []
+    assert notices == []
     return found
 
 
@@ -47,7 +47,7 @@ async def until(holds: Callable[[], bool]) -> None:
 
 
 @asynccontextmanager
-async def notifying(path: Path, url: str, noted: list[Event], said: list[str]) -> AsyncIterator[None]:
+async def notifying(path: Path, url: str, noted: list[Event], notices: list[str]) -> AsyncIterator[None]:
     """With a history whose incidents are noted when the block ends, as by a slow recorder."""
     settings = NoticeSettings(webhook_url=url, interval_ms=100, quiet_ms=0)
     cluster = ("id", "prod:9092", "")
@@ -58,7 +58,7 @@ async def notifying(path: Path, url: str, noted: list[Event], said: list[str]) -
         cluster=cluster,
         page=None,
         note=noted.extend,
-        on_notice=said.append,
+        on_notice=notices.append,
     ):
         yield
 
@@ -85,20 +85,20 @@ async def test_what_was_answered_is_not_told_again_though_the_history_does_not_h
     with History.open(file) as history:
         history.tell_away(Away(1_700_000_000_000, "connection refused"))
     noted: list[Event] = []
-    said: list[str] = []
+    notices: list[str] = []
     with Webhook() as hook:
-        async with notifying(file, hook.url, noted, said):
+        async with notifying(file, hook.url, noted, notices):
             await asyncio.to_thread(hook.next)
             await until(lambda: kept_in(file)[0].over)
         [first] = noted
         # As after a kill: the recorder had not written it.
-        async with notifying(file, hook.url, noted, said):
+        async with notifying(file, hook.url, noted, notices):
             await until(lambda: len(noted) == 2)
             assert noted == [first, first]
             with History.open(file) as history:
                 history.record([first])
             await until(lambda: not kept_in(file))
-        assert (hook.posted.empty(), said) == (True, [])
+        assert (hook.posted.empty(), notices) == (True, [])
 
 
 async def test_what_has_waited_for_too_long_or_for_another_target_is_not_sent(file: Path) -> None:
@@ -108,9 +108,9 @@ async def test_what_has_waited_for_too_long_or_for_another_target_is_not_sent(fi
         rows = [("the webhook at 127.0.0.1", old), ("Slack at elsewhere", other)]
         kept.put([KeptNotice(*row, over=False) for row in rows]).result()
         noted: list[Event] = []
-        said: list[str] = []
-        async with notifying(file, hook.url, noted, said):
+        notices: list[str] = []
+        async with notifying(file, hook.url, noted, notices):
             await until(lambda: all(one.over for one in kept_in(file)))
         kept.close()
         assert hook.posted.empty()
-    assert ["is given up (nobody watched for long): Storm 1: there." in one for one in said] == [True]
+    assert ["is given up (nobody watched for long): Storm 1: there." in one for one in notices] == [True]

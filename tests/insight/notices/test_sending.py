@@ -40,13 +40,13 @@ class Sending:
     """The queue of the one target that is set, and the lines that it said."""
 
     def __init__(self, **settings: Any) -> None:
-        self.said: asyncio.Queue[str] = asyncio.Queue()
+        self.notices: asyncio.Queue[str] = asyncio.Queue()
         found = NoticeSettings(**settings)
         [target] = targets_of(found)
-        self.queue = Queue(target, found, self.said.put_nowait)
+        self.queue = Queue(target, found, self.notices.put_nowait)
 
     async def says(self) -> str:
-        return await asyncio.wait_for(self.said.get(), PATIENCE_S)
+        return await asyncio.wait_for(self.notices.get(), PATIENCE_S)
 
 
 @asynccontextmanager
@@ -77,19 +77,19 @@ async def test_a_webhook_gets_json_and_the_token() -> None:
     with Webhook() as hook:
         async with sending(webhook_url=f"{hook.url}/here?x=1", webhook_token=TOKEN) as one:
             one.queue.put(notice())
-            came = await asyncio.to_thread(hook.next)
-    assert came.path == "/here?x=1"
-    assert came.headers["Authorization"] == f"Bearer {TOKEN}"
-    assert came.headers["Content-Type"] == "application/json"
-    assert (came.json["id"], came.json["type"]) == ("incident-orders-storm-1", "event")
+            received = await asyncio.to_thread(hook.next)
+    assert received.path == "/here?x=1"
+    assert received.headers["Authorization"] == f"Bearer {TOKEN}"
+    assert received.headers["Content-Type"] == "application/json"
+    assert (received.json["id"], received.json["type"]) == ("incident-orders-storm-1", "event")
 
 
 async def test_slack_gets_text() -> None:
     with Webhook() as hook:
         async with sending(slack_url=hook.url) as one:
             one.queue.put(notice())
-            came = await asyncio.to_thread(hook.next)
-    assert came.json == {"text": "*orders*: Storm: 1.\n<http://watch/#/group/orders|Open the page>"}
+            received = await asyncio.to_thread(hook.next)
+    assert received.json == {"text": "*orders*: Storm: 1.\n<http://watch/#/group/orders|Open the page>"}
 
 
 @pytest.mark.parametrize("status", [500, 503, 429, 408])
@@ -98,9 +98,9 @@ async def test_an_answer_that_may_change_is_tried_again(status: int) -> None:
         async with sending(webhook_url=hook.url) as one:
             one.queue.put(notice(1))
             one.queue.put(notice(2))
-            came = [(await asyncio.to_thread(hook.next)).json["id"][-1] for _ in range(4)]
-            assert came == ["1", "1", "1", "2"]
-            assert one.said.empty()
+            received = [(await asyncio.to_thread(hook.next)).json["id"][-1] for _ in range(4)]
+            assert received == ["1", "1", "1", "2"]
+            assert one.notices.empty()
 
 
 @pytest.mark.parametrize("status", [400, 404, 302])
@@ -110,8 +110,8 @@ async def test_a_refusal_is_said_and_not_tried_again(status: int) -> None:
             one.queue.put(notice(1))
             line = await one.says()
             one.queue.put(notice(2))
-            came = [(await asyncio.to_thread(hook.next)) for _ in range(2)]
-    assert [one.json["id"][-1] for one in came] == ["1", "2"]
+            received = [(await asyncio.to_thread(hook.next)) for _ in range(2)]
+    assert [one.json["id"][-1] for one in received] == ["1", "2"]
     assert line == (
         f"a notice of orders to the webhook at 127.0.0.1 is given up (HTTP status {status}): Storm: 1."
     )
@@ -135,8 +135,8 @@ async def test_a_server_that_hangs_does_not_hold_up_more_than_the_timeout() -> N
     with Webhook(HANG) as hook:
         async with sending(webhook_url=hook.url, timeout_ms=200) as one:
             one.queue.put(notice())
-            came = [(await asyncio.to_thread(hook.next)).json["id"] for _ in range(2)]
-            assert came == [notice().incident.id] * 2  # the same id: a receiver knows it again
+            received = [(await asyncio.to_thread(hook.next)).json["id"] for _ in range(2)]
+            assert received == [notice().incident.id] * 2  # the same id: a receiver knows it again
     with Webhook(HANG) as hook:
         async with sending(webhook_url=hook.url, timeout_ms=200, deadline_ms=0) as one:
             one.queue.put(notice())
@@ -168,10 +168,10 @@ async def test_a_mail_comes_with_evidence_and_link() -> None:
     with serving(Mailbox()) as box:
         async with sending(**mail(box)) as one:
             one.queue.put(notice())
-            came = await asyncio.to_thread(box.next)
-    assert came["Subject"] == "[ringleader] orders: Storm"
-    assert came["To"] == "a@example.com, b@example.com"
-    assert "http://watch/#/group/orders" in came.get_content()
+            received = await asyncio.to_thread(box.next)
+    assert received["Subject"] == "[ringleader] orders: Storm"
+    assert received["To"] == "a@example.com, b@example.com"
+    assert "http://watch/#/group/orders" in received.get_content()
 
 
 @pytest.mark.parametrize("security", ["starttls", "tls"])
@@ -237,4 +237,4 @@ async def test_what_an_smtp_server_refuses_for_good_is_said_and_else_tried_again
                 assert says in await one.says()
             else:
                 assert (await asyncio.to_thread(box.next))["Subject"] == "[ringleader] orders: Storm"
-                assert one.said.empty()
+                assert one.notices.empty()

@@ -76,16 +76,16 @@ async def test_no_cluster_of_several_is_well(two: list[Source]) -> None:
 async def test_metrics_have_the_cluster_as_a_label(two: list[Source], recent: Path) -> None:
     async with page(two) as url:
         await ready(url)
-        told = (await ask(url, "/metrics")).body.decode()
-    assert 'ringleader_watch_cluster_answers{cluster="prod"} 1.0' in told
-    assert 'ringleader_watch_cluster_answers{cluster="test"} 0.0' in told
-    assert 'ringleader_watch_members{cluster="prod",group="orders"} 2.0' in told
+        metrics = (await ask(url, "/metrics")).body.decode()
+    assert 'ringleader_watch_cluster_answers{cluster="prod"} 1.0' in metrics
+    assert 'ringleader_watch_cluster_answers{cluster="test"} 0.0' in metrics
+    assert 'ringleader_watch_members{cluster="prod",group="orders"} 2.0' in metrics
     async with page(recent) as url:
         await ready(url)
-        told = (await ask(url, "/metrics")).body.decode()
+        metrics = (await ask(url, "/metrics")).body.decode()
         assert (await ask(url, "/api/groups", cluster="prod")).status == 400
-    assert "ringleader_watch_cluster_answers 1.0" in told
-    assert "cluster=" not in told
+    assert "ringleader_watch_cluster_answers 1.0" in metrics
+    assert "cluster=" not in metrics
 
 
 async def test_two_clusters_of_one_name_are_refused(two: list[Source]) -> None:

@@ -50,25 +50,25 @@ def _expressions() -> dict[str, str]:
     return found
 
 
-def _told(text: str) -> set[str]:
+def _metric_names(text: str) -> set[str]:
     """The names of all series that a `/metrics` may have."""
-    told = set()
+    names = set()
     for name, kind in re.findall(r"^# TYPE (\S+) (\S+)$", text, re.MULTILINE):
-        told |= {name} if kind != "histogram" else {f"{name}_bucket", f"{name}_sum", f"{name}_count"}
-    return told
+        names |= {name} if kind != "histogram" else {f"{name}_bucket", f"{name}_sum", f"{name}_count"}
+    return names
 
 
 async def test_rules_and_dashboard_ask_only_for_what_the_endpoints_tell(tmp_path: Path, recent: Path) -> None:
     async with page(recent) as url:
         await ready(url)
-        told = _told((await ask(url, "/metrics")).body.decode())
+        exported = _metric_names((await ask(url, "/metrics")).body.decode())
     async with Node(settings(tmp_path, topic="orders:2", http_listen="127.0.0.1:0")) as node:
         assert node.http is not None
         node.http.side.nodes = NodesFigures  # as one of several
-        told |= _told((await ask(f"http://{node.http.address}/", "/metrics")).body.decode())
-    asked = {where: set(NAME.findall(expression)) for where, expression in _expressions().items()}
-    assert all(asked.values())
-    assert {where: names - told for where, names in asked.items() if names - told} == {}
+        exported |= _metric_names((await ask(f"http://{node.http.address}/", "/metrics")).body.decode())
+    queried = {where: set(NAME.findall(expression)) for where, expression in _expressions().items()}
+    assert all(queried.values())
+    assert {where: names - exported for where, names in queried.items() if names - exported} == {}
 
 
 def test_every_cause_that_a_rule_names_is_one() -> None:

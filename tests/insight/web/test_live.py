@@ -32,9 +32,9 @@ async def test_a_rebalance_is_told_to_all_who_look_on(tmp_path: Path) -> None:
             rebalance = orders.leave("app-2")
             made.write()
             for stream in (one, other):
-                _, _, told = await stream.next("rebalance")
-                assert told["id"] == rebalance.id
-                assert told["cause"] == "member left"
+                _, _, event = await stream.next("rebalance")
+                assert event["id"] == rebalance.id
+                assert event["cause"] == "member left"
                 _, _, row = await stream.next("group")
                 assert (row["group"], row["members"]) == ("orders", 1)
         metrics = (await ask(url, "/metrics")).body.decode()
@@ -51,15 +51,15 @@ async def test_a_cluster_that_does_not_answer_is_told_with_since_when(tmp_path: 
         async with looking_on(url) as stream:
             assert (await stream.next("cluster"))[2]["away"] is None
             made.answers(Away(1_700_000_000_000, "connection refused"))
-            told = (await stream.next("cluster"))[2]
-            assert told["cluster"].startswith("prod:9092")
-            assert told["away"] == {"since_ms": 1_700_000_000_000, "why": "connection refused"}
+            event = (await stream.next("cluster"))[2]
+            assert event["cluster"].startswith("prod:9092")
+            assert event["away"] == {"since_ms": 1_700_000_000_000, "why": "connection refused"}
             health = await ask(url, "/health")
             assert health.status == 503
             assert health.json == {
                 "ok": False,
                 "why": "the cluster does not answer: connection refused",
-                **told,
+                **event,
             }
             metrics = (await ask(url, "/metrics")).body.decode()
             assert "ringleader_watch_cluster_answers 0.0" in metrics
@@ -151,6 +151,6 @@ def test_all_rebalances_of_a_time_are_read_page_by_page(recent: Path) -> None:
     with History.open(recent, read_only=True) as history:
         everything = history.rebalances(limit=100_000)
         until_ms = everything[-1].at_ms
-        found = list(pages(lambda **asked: history.rebalances(None, **asked), 0, until_ms, page=7))
+        found = list(pages(lambda **options: history.rebalances(None, **options), 0, until_ms, page=7))
     assert sorted(one.id for one in found) == sorted(one.id for one in everything)
     assert [one.at_ms for one in found] == sorted(one.at_ms for one in found)

@@ -104,8 +104,8 @@ async def test_a_plan_is_shown_and_changes_nothing_until_it_is_sent(
             done = await shown.carry_out(plan["plan"])
         assert (done.status, done.json["offsets"]) == (200, plan["offsets"])
         assert await shown.offsets() == {0: 9, 1: 4}
-        said = f"principal the holder of the token of resets, from 127.0.0.1, group {shown.group}, "
-        assert f"{said}orders-0 5 -> 9, orders-1 2 -> 4: done" in caplog.text
+        line = f"principal the holder of the token of resets, from 127.0.0.1, group {shown.group}, "
+        assert f"{line}orders-0 5 -> 9, orders-1 2 -> 4: done" in caplog.text
         [event] = shown.noted
         assert (event.group, event.kind) == (shown.group, EventKind.OFFSETS_RESET)
         assert event.text == (
@@ -316,9 +316,9 @@ async def test_a_plan_is_for_whom_it_was_made_and_for_its_time(
     tls = page_tls(made.server, made.authority)
     ann, bob = made.client_tls(made.issued("ann")), made.client_tls(made.issued("bob"))
     async with showing(coordinator, recent, token=None, tls=tls) as shown:
-        asked: dict[str, Any] = {"group": shown.group, "topic": "orders", "to": "to-earliest"}
-        asked["headers"] = BEARER
-        plan = (await ask(shown.url, "/api/reset", tls=ann, **asked)).json["plan"]
+        parameters: dict[str, Any] = {"group": shown.group, "topic": "orders", "to": "to-earliest"}
+        parameters["headers"] = BEARER
+        plan = (await ask(shown.url, "/api/reset", tls=ann, **parameters)).json["plan"]
         sent: dict[str, Any] = {
             "method": "POST", "headers": {**JSON, **BEARER}, "body": json.dumps({"plan": plan}).encode(),
         }  # fmt: skip
@@ -344,7 +344,7 @@ async def test_the_plans_that_wait_are_bounded(
 
 
 @pytest.mark.parametrize(
-    ("asked", "status", "says"),
+    ("parameters", "status", "says"),
     [
         ({"to": "yesterday"}, 400, "to is one of to-earliest, to-latest, "),
         ({"to": "to-offset"}, 400, "to-offset: value is a whole number, not ''."),
@@ -360,10 +360,10 @@ async def test_the_plans_that_wait_are_bounded(
     ],
 )
 async def test_what_cannot_be_planned_is_a_sentence(
-    coordinator: Coordinator, recent: Path, asked: dict[str, str], status: int, says: str
+    coordinator: Coordinator, recent: Path, parameters: dict[str, str], status: int, says: str
 ) -> None:
     async with showing(coordinator, recent) as shown:
-        given: dict[str, Any] = {"group": shown.group, "topic": "orders", **asked}
+        given: dict[str, Any] = {"group": shown.group, "topic": "orders", **parameters}
         answer = await ask(shown.url, "/api/reset", headers=BEARER, **given)
         assert answer.status == status
         assert says in answer.json["error"]
