@@ -74,9 +74,9 @@ async def test_every_api_is_told_with_its_versions(tmp_path: Path, version: int)
         client = Client(*await asyncio.open_connection(node.host, node.port))
         answer = await client.call(ApiVersionsRequest("client", "1"), version)
         await client.close()
-    told = {entry.api_key: (entry.min_version, entry.max_version) for entry in answer.api_keys}
-    assert told == {key: (low, high) for key, low, high in ADVERTISED.values()}
-    assert [entry.api_key for entry in answer.api_keys] == sorted(told)
+    spans = {entry.api_key: (entry.min_version, entry.max_version) for entry in answer.api_keys}
+    assert spans == {key: (low, high) for key, low, high in ADVERTISED.values()}
+    assert [entry.api_key for entry in answer.api_keys] == sorted(spans)
 
 
 async def test_the_consumer_protocol_is_not_told_where_it_is_switched_off(tmp_path: Path) -> None:

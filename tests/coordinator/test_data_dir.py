@@ -85,9 +85,9 @@ async def _tried(data: Path) -> bytes:
     one = await asyncio.create_subprocess_exec(
         "/bin/sh", "-c", TRIES, "sh", str(data), user=NOBODY, group=NOBODY, stdout=pipe, stderr=pipe
     )
-    said, _ = await one.communicate()
+    output, _ = await one.communicate()
     assert one.returncode == 0
-    return said
+    return output
 
 
 PLANTED: dict[str, Callable[[Path, Path], None]] = {

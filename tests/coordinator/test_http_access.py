@@ -176,8 +176,8 @@ async def test_a_silent_client_is_not_waited_for(tmp_path: Path, monkeypatch: py
             b"GET /health HT",
             b"POST /health HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 9\r\n\r\n",
         ):
-            said = await asyncio.to_thread(_say, node, data)
-            assert said == b"" or said.startswith(b"HTTP/1.1 405 ")
+            answer = await asyncio.to_thread(_say, node, data)
+            assert answer == b"" or answer.startswith(b"HTTP/1.1 405 ")
         assert (await _ask(node, "/health"))[0] == 200
 
 
@@ -264,7 +264,7 @@ async def test_a_new_certificate_is_shown_when_its_file_is_there(tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    ("told", "text"),
+    ("options", "text"),
     [
         (
             {"http_listen": "0.0.0.0:9464"},
@@ -295,12 +295,12 @@ async def test_a_new_certificate_is_shown_when_its_file_is_there(tmp_path: Path)
     ],
 )
 async def test_what_cannot_be_is_refused_with_a_sentence(
-    tmp_path: Path, told: dict[str, str], text: str
+    tmp_path: Path, options: dict[str, str], text: str
 ) -> None:
     files = {"none": tmp_path / "none", "short": tmp_path / "short"}
     files["short"].write_text("secret")
     files["server"] = Certificates(tmp_path / "certificates").server
-    given = {name: str(files.get(value, value)) for name, value in told.items()}
+    given = {name: str(files.get(value, value)) for name, value in options.items()}
     with pytest.raises(SettingsError, match=text) as refused:
         load_settings({"listen": "127.0.0.1:0", **given})
     assert "\n" not in str(refused.value)

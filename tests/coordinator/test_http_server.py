@@ -23,14 +23,14 @@ class Application:
     """Answers once it may, and keeps what it was told."""
 
     def __init__(self, body: bytes = b"well") -> None:
-        self.asked, self.may_answer, self.answered = asyncio.Event(), asyncio.Event(), asyncio.Event()
-        self.told: list[str] = []
+        self.requested, self.may_answer, self.answered = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        self.messages: list[str] = []
         self._body = body
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        self.asked.set()
+        self.requested.set()
         await self.may_answer.wait()
-        self.told.append((await receive())["type"])
+        self.messages.append((await receive())["type"])
         headers = [(b"content-length", b"%d" % len(self._body))]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         await send({"type": "http.response.body", "body": self._body})
@@ -73,7 +73,7 @@ async def test_the_last_request_is_answered_whatever_comes_behind_it(
     async with serving(application, caplog) as (_, reader, writer):
         request = f"GET / {last}Host: a\r\n\r\n".encode()
         writer.write(request + (more if at_once else b""))
-        await application.asked.wait()
+        await application.requested.wait()
         if not at_once:
             writer.write(more)
             await asyncio.sleep(0.05)  # it comes, and nothing tells of it
@@ -96,17 +96,17 @@ async def test_what_answers_is_told_that_the_rest_of_its_request_is_no_http(
             application.answered.clear()
             writer.write(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
             await application.answered.wait()
-        for event in (application.asked, application.may_answer, application.answered):
+        for event in (application.requested, application.may_answer, application.answered):
             event.clear()
         writer.write(b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n")
-        await application.asked.wait()
+        await application.requested.wait()
         writer.write(b"no length\r\n")
         await until(connection.transport.is_closing)
         application.may_answer.set()
         await application.answered.wait()
         *_, last = (await reader.read()).split(b"HTTP/1.1 ")
     assert last.startswith(b"400 ")
-    assert application.told[-1] == "http.disconnect"
+    assert application.messages[-1] == "http.disconnect"
 
 
 async def test_a_server_ends_while_a_refusal_waits_for_its_reader(caplog: pytest.LogCaptureFixture) -> None:

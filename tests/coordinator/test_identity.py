@@ -62,9 +62,9 @@ async def test_a_store_that_is_gone_is_not_made_again(
     for _ in range(2):
         with pytest.raises(
             StartError, match=f"{name} is gone or empty.*put the last copy of it back"
-        ) as gone:
+        ) as raised:
             await Node(chosen).start()
-        assert "\n" not in str(gone.value)
+        assert "\n" not in str(raised.value)
     assert content(chosen.data_dir) == before
     (chosen.data_dir / name).write_bytes(kept)
     async with Node(chosen) as node:

@@ -41,14 +41,14 @@ from tests.support.served import Client
 
 def settings(directory: Path, **more: Any) -> Settings:
     """Settings of a node in `directory` on a free port."""
-    told: dict[str, Any] = {
+    options: dict[str, Any] = {
         "listen": "127.0.0.1:0",
         "data_dir": directory / "data",
         "group_initial_rebalance_delay_ms": 0,
         "shutdown_grace_ms": 1_000,
         **more,
     }
-    return Settings(**told)
+    return Settings(**options)
 
 
 @contextlib.asynccontextmanager
@@ -243,8 +243,8 @@ async def test_each_listener_tells_its_own_address(tmp_path: Path) -> None:
         assert node.bootstrap == str(one) != str(two)
         for address, host in ((one, "127.0.0.1"), (two, "broker.example")):
             client = Client(*await asyncio.open_connection(*address))
-            told = await client.call(FindCoordinatorRequest(key="group"), 1)
-            assert (told.host, told.port) == (host, address.port)
+            found = await client.call(FindCoordinatorRequest(key="group"), 1)
+            assert (found.host, found.port) == (host, address.port)
             [broker] = (await client.call(MetadataRequest(topics=[]), 4)).brokers
             assert (broker.host, broker.port) == (host, address.port)
             [broker] = (await client.call(DescribeClusterRequest(), 0)).brokers

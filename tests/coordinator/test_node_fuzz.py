@@ -95,13 +95,13 @@ async def test_damaged_requests_harm_nobody(
     seed: int, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     source = random.Random(seed)
-    told: dict[str, Any] = {
+    options: dict[str, Any] = {
         "listen": "127.0.0.1:0",
         "data_dir": tmp_path,
         "topic": "orders:2",
         "group_initial_rebalance_delay_ms": 0,
     }
-    async with Node(Settings(**told)) as node:
+    async with Node(Settings(**options)) as node:
         bystander = Client(*await asyncio.open_connection(node.host, node.port))
         member = await form(bystander, "bystander")
         keys = sorted(node.server.routes)

@@ -33,12 +33,12 @@ async def _fetch(
     client: Client, offset: int, wait_ms: int = 0, bytes_: int = 10_000_000
 ) -> tuple[int, list[Found]]:
     """Where to go on, and what there is."""
-    asked = kafka.FetchRequestFetchPartition(0, fetch_offset=offset, partition_max_bytes=bytes_)
+    part = kafka.FetchRequestFetchPartition(0, fetch_offset=offset, partition_max_bytes=bytes_)
     request = kafka.FetchRequest(
         max_wait_ms=wait_ms,
         min_bytes=1,
         max_bytes=10_000_000,
-        topics=[kafka.FetchRequestFetchTopic(TOPIC, partitions=[asked])],
+        topics=[kafka.FetchRequestFetchTopic(TOPIC, partitions=[part])],
     )
     data = (await client.call(request, 12)).responses[0].partitions[0]
     assert data.error_code == 0
@@ -59,8 +59,8 @@ async def _read_all(client: Client, offset: int = 0, bytes_: int = 10_000_000) -
 
 
 async def _end(client: Client) -> int:
-    asked = kafka.ListOffsetsRequestListOffsetsPartition(0, timestamp=-1)
-    topic = kafka.ListOffsetsRequestListOffsetsTopic(TOPIC, [asked])
+    part = kafka.ListOffsetsRequestListOffsetsPartition(0, timestamp=-1)
+    topic = kafka.ListOffsetsRequestListOffsetsTopic(TOPIC, [part])
     answer = await client.call(kafka.ListOffsetsRequest(topics=[topic]), 5)
     end: int = answer.topics[0].partitions[0].offset
     return end
@@ -129,8 +129,8 @@ async def test_a_reader_that_keeps_up_sees_every_record_in_order_and_deletions(t
         while sum(value is None for _, _, value in found) < 2:
             offset, some = await _fetch(reader, offset, wait_ms=30_000)
             found += some
-        gone = {key for _, key, value in found if value is None}
-        assert gone == {records.group_key("g"), records.offset_key("g", "orders", 0)}
+        deleted = {key for _, key, value in found if value is None}
+        assert deleted == {records.group_key("g"), records.offset_key("g", "orders", 0)}
         end, everything = await _read_all(client)
         left = {
             key for key, value in {key: value for _, key, value in everything}.items() if value is not None
@@ -240,10 +240,10 @@ async def test_client_libraries_read_it_and_come_to_its_end(
     tmp_path: Path, read: Callable[[str, int], list[Found]]
 ) -> None:
     async with Node(_settings(tmp_path)) as node, connected(node) as client:
-        kept, gone = await form(client, "kept"), await form(client, "gone")
+        kept, ended = await form(client, "kept"), await form(client, "gone")
         await _commit(client, kept, 1, 2)
-        await _commit(client, gone, 3)
-        await _end_group(client, gone)
+        await _commit(client, ended, 3)
+        await _end_group(client, ended)
     # The last records are those of a group that is gone: nothing is there at the end but gaps.
     async with Node(_settings(tmp_path)) as node, connected(node) as client:
         end, expected = await _read_all(client)

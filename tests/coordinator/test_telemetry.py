@@ -158,11 +158,11 @@ def test_what_a_member_tells_is_kept(codec: Compression) -> None:
     client = Client()
     data = metrics_data(MEMBER, {POLLED: 301_000.0, IDLE: 0.0, "org.apache.kafka.other": 1.0})
     assert client.pushes(compression_type=codec, metrics=compress(codec, data)) == 0
-    told = client.telemetry.of_member("billing", "m-1", 0)
-    assert told is not None
-    assert told.values == {"poll_interval_max_seconds": 301.0, "poll_idle_ratio": 0.0}
-    assert (told.client_id, told.client_host, told.at_ms) == ("client", "/127.0.0.1", AT_MS)
-    assert list(client.telemetry.of_groups({"billing"}, 0)) == [told]
+    report = client.telemetry.of_member("billing", "m-1", 0)
+    assert report is not None
+    assert report.values == {"poll_interval_max_seconds": 301.0, "poll_idle_ratio": 0.0}
+    assert (report.client_id, report.client_host, report.at_ms) == ("client", "/127.0.0.1", AT_MS)
+    assert list(client.telemetry.of_groups({"billing"}, 0)) == [report]
     assert list(client.telemetry.of_groups({"other"}, 0)) == []
 
 
@@ -224,8 +224,8 @@ def test_of_two_clients_that_tell_of_one_member_the_last_counts() -> None:
     assert second.tells({IDLE: 0.75}) == 0
     first.now_ms = INTERVAL_MS
     assert first.tells({IDLE: 0.5}, {**MEMBER, "group_member_id": "m-2"}) == 0
-    told = {one.member_id: one.values for one in first.telemetry.of_groups({"billing"}, INTERVAL_MS)}
-    assert told == {"m-1": {"poll_idle_ratio": 0.75}, "m-2": {"poll_idle_ratio": 0.5}}
+    values = {one.member_id: one.values for one in first.telemetry.of_groups({"billing"}, INTERVAL_MS)}
+    assert values == {"m-1": {"poll_idle_ratio": 0.75}, "m-2": {"poll_idle_ratio": 0.5}}
 
 
 def test_reports_are_read_in_order_from_where_a_reader_was() -> None:
@@ -234,15 +234,15 @@ def test_reports_are_read_in_order_from_where_a_reader_was() -> None:
     for client, member in ((first, "m-1"), (second, "m-2")):
         assert client.tells({IDLE: 0.25}, {**MEMBER, "group_member_id": member}) == 0
     telemetry = first.telemetry
-    [told], last, more = telemetry.since(0, 1, 0)
-    assert (told.member_id, last, more) == ("m-1", AT_MS, True)
-    [told], last, more = telemetry.since(last, 1, 0)
-    assert (told.member_id, last, more) == ("m-2", AT_MS + 1, False)  # both came in one millisecond
+    [report], last, more = telemetry.since(0, 1, 0)
+    assert (report.member_id, last, more) == ("m-1", AT_MS, True)
+    [report], last, more = telemetry.since(last, 1, 0)
+    assert (report.member_id, last, more) == ("m-2", AT_MS + 1, False)  # both came in one millisecond
     assert telemetry.since(last, 1, 0) == ([], last, False)
     first.now_ms = INTERVAL_MS
     assert first.tells({IDLE: 0.5}) == 0
-    [told], last, more = telemetry.since(last, 1, INTERVAL_MS)
-    assert (told.values, last, more) == ({"poll_idle_ratio": 0.5}, AT_MS + INTERVAL_MS, False)
+    [report], last, more = telemetry.since(last, 1, INTERVAL_MS)
+    assert (report.values, last, more) == ({"poll_idle_ratio": 0.5}, AT_MS + INTERVAL_MS, False)
     # A node that starts again goes on with higher numbers.
     again = Client()
     again.now_ms = 2 * INTERVAL_MS
@@ -282,38 +282,38 @@ def test_the_one_that_was_silent_for_longest_gives_way(monkeypatch: pytest.Monke
 
 def journal_of(client: Client) -> list[ReportEntry]:
     """All that is for the journal, as it comes."""
-    said: list[ReportEntry] = []
-    client.telemetry.on_report = said.append
-    return said
+    entries: list[ReportEntry] = []
+    client.telemetry.on_report = entries.append
+    return entries
 
 
 def test_the_journal_has_what_is_new_in_reports() -> None:
     client = Client()
-    said = journal_of(client)
+    entries = journal_of(client)
     for value in (100.0, 150.0, 900.0, 2_500.0, 2_600.0, 5_300.0):
         assert client.tells({POLLED: value}) == 0
         client.now_ms += INTERVAL_MS
-    assert [one.report.values["poll_interval_max_seconds"] for one in said] == [0.1, 2.5, 5.3]
+    assert [one.report.values["poll_interval_max_seconds"] for one in entries] == [0.1, 2.5, 5.3]
     client.now_ms += telemetry.JOURNAL_EVERY_MS
     assert client.tells({POLLED: 100.0}) == 0
-    assert len(said) == 4
-    assert {one.old_member_id for one in said} == {""}
+    assert len(entries) == 4
+    assert {one.old_member_id for one in entries} == {""}
 
 
 def test_a_departure_has_the_last_report_as_that_member_and_some_that_come_later() -> None:
     client = Client()
-    said = journal_of(client)
+    entries = journal_of(client)
     assert client.tells({POLLED: 100.0}) == 0
     client.now_ms = INTERVAL_MS
     assert client.tells({POLLED: 200.0}, {**MEMBER, "group_member_id": "m-2"}) == 0
-    told = client.telemetry.departed("billing", ["m-1", "m-9"])
-    assert {one: it.values for one, it in told.items()} == {"m-1": {"poll_interval_max_seconds": 0.1}}
-    assert told["m-1"].instance_id == AN_ID.hex()
-    said.clear()
+    reports = client.telemetry.departed("billing", ["m-1", "m-9"])
+    assert {one: it.values for one, it in reports.items()} == {"m-1": {"poll_interval_max_seconds": 0.1}}
+    assert reports["m-1"].instance_id == AN_ID.hex()
+    entries.clear()
     for _ in range(telemetry.LATER_REPORTS + 2):
         client.now_ms += INTERVAL_MS
         assert client.tells({POLLED: 200.0}, {**MEMBER, "group_member_id": "m-2"}) == 0
-    assert [(one.old_member_id, one.report.member_id) for one in said] == [
+    assert [(one.old_member_id, one.report.member_id) for one in entries] == [
         ("m-1", "m-2")
     ] * telemetry.LATER_REPORTS
 
@@ -322,10 +322,10 @@ def test_a_member_of_another_group_is_not_explained() -> None:
     client = Client()
     assert client.tells({POLLED: 100.0}) == 0
     client.telemetry.departed("billing", ["m-1"])
-    said = journal_of(client)
+    entries = journal_of(client)
     client.now_ms = INTERVAL_MS
     assert client.tells({POLLED: 100.0}, {"group_id": "other", "group_member_id": "m-1"}) == 0
-    assert [one.old_member_id for one in said] == [""]
+    assert [one.old_member_id for one in entries] == [""]
 
 
 @pytest.mark.parametrize(("ago_s", "left"), [(2.0, ("m-0", "busy", -2_000)), (1e308, ("", "", None))])
@@ -338,8 +338,8 @@ def test_the_words_of_this_packages_clients(ago_s: float, left: tuple[str, str, 
     }
     values = {telemetry.LEFT_AGO: ago_s, "ringleader.callback.time.max": 3.0}
     assert client.tells(values, {**MEMBER, **words}) == 0
-    [told] = client.telemetry.of_groups({"billing"}, 0)
-    assert (told.error, told.values) == ("TIMEOUT", {"callback_max_seconds": 3.0})
+    [report] = client.telemetry.of_groups({"billing"}, 0)
+    assert (report.error, report.values) == ("TIMEOUT", {"callback_max_seconds": 3.0})
     member_id, reason, ago_ms = left
     at_ms = -1 if ago_ms is None else AT_MS + ago_ms
-    assert (told.left_id, told.left_reason, told.left_ms) == (member_id, reason, at_ms)
+    assert (report.left_id, report.left_reason, report.left_ms) == (member_id, reason, at_ms)

@@ -345,8 +345,8 @@ def test_the_journal_entry_of_50_000_moves(tmp_path: Path) -> None:
                 answer = await bench.client.call(request, 1)
                 assert answer.error_code == 0
                 epochs[member_id] = answer.member_epoch
-                told = () if answer.assignment is None else answer.assignment.topic_partitions
-                given += sum(len(one.partitions) for one in told)
+                topics = () if answer.assignment is None else answer.assignment.topic_partitions
+                given += sum(len(one.partitions) for one in topics)
             bench.ahead(1_000)
             return given
 

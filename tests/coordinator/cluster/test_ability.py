@@ -64,9 +64,9 @@ def test_all_is_well_only_when_no_broker_is_silent() -> None:
 
 def test_what_is_lost_is_said_at_once_and_again_less_and_less_often() -> None:
     ability = Ability()
-    said_s = [now_s for now_s in range(150) if look(ability, float(now_s), lost=frozenset({1, 9}))]
-    gaps = [after - before for before, after in itertools.pairwise(said_s)]
-    assert (said_s[0], gaps) == (0, [AGAIN_S, 10, 20, 40, AGAIN_MAX_S])
+    reported_s = [now_s for now_s in range(150) if look(ability, float(now_s), lost=frozenset({1, 9}))]
+    gaps = [after - before for before, after in itertools.pairwise(reported_s)]
+    assert (reported_s[0], gaps) == (0, [AGAIN_S, 10, 20, 40, AGAIN_MAX_S])
     assert look(ability, 150.0, lost=frozenset({1, 2})) == "it cannot serve 2 of its partitions"
 
 
@@ -81,12 +81,12 @@ def test_a_node_that_was_in_trouble_is_wary_for_longer_each_time() -> None:
     for _ in range(7):
         assert look(ability, now_s, lost=frozenset({1}))
         began_s = now_s
-        said = ""
-        while not said:
+        text = ""
+        while not text:
             assert ability.wary
             now_s += 1.0
-            said = look(ability, now_s)
-        assert (said, ability.wary) == (AGAIN, False)
+            text = look(ability, now_s)
+        assert (text, ability.wary) == (AGAIN, False)
         waits.append(now_s - began_s)
     assert waits == [CALM_S, 20, 40, 80, 160, CALM_MAX_S, CALM_MAX_S]
     now_s += 2 * CALM_MAX_S

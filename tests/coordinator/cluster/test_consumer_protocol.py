@@ -155,8 +155,12 @@ async def test_what_is_set_for_a_group_at_one_node_counts_at_its_owner(
         [answer] = (await ask(other, IncrementalAlterConfigsRequest([resource]))).responses
         assert (answer.error_code, answer.resource_name) == (0, GROUP)
         assert (await join(made[owner])).heartbeat_interval_ms == 6_000
-        asked = DescribeConfigsRequestDescribeConfigsResource(32, GROUP, ["consumer.heartbeat.interval.ms"])
-        [shown] = (await ask(made[owner], DescribeConfigsRequest([asked]))).results
+        group_settings = DescribeConfigsRequestDescribeConfigsResource(
+            32, GROUP, ["consumer.heartbeat.interval.ms"]
+        )
+        [shown] = (await ask(made[owner], DescribeConfigsRequest([group_settings]))).results
         assert [entry.value for entry in shown.configs] == ["6000"]
-        [refused] = (await ask(other, DescribeConfigsRequest([replace(asked, resource_name="")]))).results
+        [refused] = (
+            await ask(other, DescribeConfigsRequest([replace(group_settings, resource_name="")]))
+        ).results
         assert refused.error_code == ErrorCode.INVALID_REQUEST

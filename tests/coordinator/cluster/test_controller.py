@@ -204,9 +204,9 @@ def test_a_planned_move_to_a_node_that_is_wary_by_now_is_dropped() -> None:
 
 
 def test_what_older_versions_tell_has_nothing_that_they_cannot_serve() -> None:
-    told = json.loads(MemberState(info(1), unable=frozenset({3}), wary=True).encode())
-    del told["unable"], told["wary"]
-    assert MemberState.decode(json.dumps(told).encode()) == MemberState(info(1))
+    state = json.loads(MemberState(info(1), unable=frozenset({3}), wary=True).encode())
+    del state["unable"], state["wary"]
+    assert MemberState.decode(json.dumps(state).encode()) == MemberState(info(1))
 
 
 def test_a_members_state_reads_back_as_it_was_written() -> None:
@@ -223,8 +223,8 @@ def test_older_versions_read_what_a_plain_node_tells_of_nodes_with_listeners() -
     before = Nodes().turn([1, 2])
     known = replace(before, nodes=(info(1), info(2)._replace(listeners=secured)))
     assert known.format == 2
-    told = json.loads(MemberState(info(1), known).encode())
-    assert told["format"] == json.loads(told["known"])["format"] == 1
+    state = json.loads(MemberState(info(1), known).encode())
+    assert state["format"] == json.loads(state["known"])["format"] == 1
     read = MemberState.decode(MemberState(info(1), known).encode())
     assert next_map([read], 1, PARTITIONS) == next_map([MemberState(info(1), known)], 1, PARTITIONS)
 

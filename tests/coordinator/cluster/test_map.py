@@ -58,8 +58,11 @@ def test_the_map_names_the_owners() -> None:
 def test_where_clients_of_a_listener_come() -> None:
     assert NODES[1].address("PLAINTEXT") == NodeAddress(4, "::1", 9093)
     assert NODES[1].address("SSL") is None
-    told = (NamedAddress("SSL", Address("one.example", 9443)), NamedAddress("IN", Address("10.0.0.1", 9092)))
-    node = NodeInfo(1, "10.0.0.1", 9092, "0.1.0", told)
+    listeners = (
+        NamedAddress("SSL", Address("one.example", 9443)),
+        NamedAddress("IN", Address("10.0.0.1", 9092)),
+    )
+    node = NodeInfo(1, "10.0.0.1", 9092, "0.1.0", listeners)
     assert node.address("SSL") == NodeAddress(1, "one.example", 9443)
     assert node.address("IN") == NodeAddress(1, "10.0.0.1", 9092)
     assert node.address("PLAINTEXT") is None

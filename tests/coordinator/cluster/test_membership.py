@@ -120,12 +120,12 @@ async def test_no_map_is_confirmed_while_a_newer_one_has_come_and_was_not_told(
     kafka_cluster: Coordinator, lines: Lines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept: list[Assigned] = []
-    told = Membership._assigned
+    original = Membership._assigned
 
     def tell_later(membership: Membership, assigned: Assigned) -> None:
         kept.append(assigned)
         if len(kept) == 1:
-            told(membership, assigned)
+            original(membership, assigned)
 
     monkeypatch.setattr(Membership, "_assigned", tell_later)
     async with nodes(kafka_cluster, lines, 1) as [one]:
@@ -133,7 +133,7 @@ async def test_no_map_is_confirmed_while_a_newer_one_has_come_and_was_not_told(
         await one.membership.rejoin("another map")
         await until(lambda: len(kept) == 2)
         assert one.membership.map_silence_s() == math.inf
-        told(one.membership, kept[1])
+        original(one.membership, kept[1])
         assert one.membership.map_silence_s() < WAIT_S
 
 

@@ -66,15 +66,15 @@ async def owners(bootstrap: str) -> dict[str, int]:
         return found
 
 
-async def alike(*asked: ClusterNode) -> dict[str, int]:
+async def alike(*nodes: ClusterNode) -> dict[str, int]:
     """The common answer of all of these, as soon as nothing moves."""
 
     def at_rest() -> bool:
-        maps = [node.map for node in asked]
+        maps = [node.map for node in nodes]
         return maps[0] is not None and not maps[0].moving and all(one == maps[0] for one in maps)
 
-    await until(lambda: at_rest() and all(node.ownership.settled for node in asked))
-    found = [await owners(node.bootstrap) for node in asked]
+    await until(lambda: at_rest() and all(node.ownership.settled for node in nodes))
+    found = [await owners(node.bootstrap) for node in nodes]
     assert len(found[0]) == len(GROUPS)
     assert all(one == found[0] for one in found)
     return found[0]
@@ -175,9 +175,9 @@ async def test_what_a_node_cannot_serve_goes_to_another_and_comes_back_when_all_
         await until(lambda: lost <= one.runtime.serving)
         assert two._state().wary
         assert two._state().unable == lost
-        told = lines.of("state reported to the controller")
-        assert set(told[0]["partitions"]) < lost, "what is its own alone"
-        assert told[0]["level"] == "warning"
+        reports = lines.of("state reported to the controller")
+        assert set(reports[0]["partitions"]) < lost, "what is its own alone"
+        assert reports[0]["level"] == "warning"
     await until(lambda: len(two.runtime.serving) == 25)
     assert not two._state().wary
     assert lines.of("state reported to the controller")[-1]["reason"] == "it can serve all partitions again"
@@ -214,13 +214,13 @@ async def test_a_node_that_starts_answers_when_it_knows_the_others(
     )
     starting = asyncio.create_task(nodes.start(2, listen=f"127.0.0.1:{port}"))
     await until(lambda: held.hits > 0)
-    asked: list[Message] = [
+    requests: list[Message] = [
         MetadataRequest(topics=[]),
         DescribeClusterRequest(),
         FindCoordinatorRequest(coordinator_keys=GROUPS[:1]),
     ]
     clients = [await AsyncRawConnection.connect(f"127.0.0.1:{port}") for _ in range(4)]
-    answers = [asyncio.create_task(client.call(one)) for client, one in zip(clients, asked, strict=False)]
+    answers = [asyncio.create_task(client.call(one)) for client, one in zip(clients, requests, strict=False)]
     await clients[-1].call(ApiVersionsRequest())
     kafka_cluster.faults.clear()
     metadata, described, found = await asyncio.gather(*answers)
@@ -290,8 +290,8 @@ async def test_users_and_acls_made_at_one_node_count_at_all_and_are_there_after_
     await first_user(kafka_cluster.bootstrap)
     one, two = await nodes.start(1, **SECURED), await nodes.start(2, **SECURED)
     admin, alice = SaslScram("admin", PASSWORD), SaslScram("alice", "her own")
-    async with Admin(one.bootstrap, sasl=admin) as asked:
-        await asked.set_scram_user("alice", "her own", hash_name="SHA-512")
+    async with Admin(one.bootstrap, sasl=admin) as client:
+        await client.set_scram_user("alice", "her own", hash_name="SHA-512")
     assert two.security is not None
     users, authorizer = two.security.users, two.security.authorizer
     assert isinstance(authorizer, Authorizer)
@@ -314,8 +314,8 @@ async def test_users_and_acls_made_at_one_node_count_at_all_and_are_there_after_
         acl(Operation.READ, ResourceType.GROUP, "group-7"),
         acl(Operation.READ, ResourceType.TOPIC, "orders"),
     ]
-    async with Cluster(one.bootstrap, sasl=admin) as asked_raw:
-        made = await asked_raw.send(None, plain(CreateAclsRequest(creations)))
+    async with Cluster(one.bootstrap, sasl=admin) as raw:
+        made = await raw.send(None, plain(CreateAclsRequest(creations)))
         assert [result.error_code for result in made.results] == [0, 0]
     await until(lambda: len(authorizer) == 2)
     async with joined() as member:
@@ -324,17 +324,17 @@ async def test_users_and_acls_made_at_one_node_count_at_all_and_are_there_after_
     await one.stop()
     await two.stop()
     three = await nodes.start(3, **SECURED)
-    async with Admin(three.bootstrap, sasl=alice) as asked:
-        assert (await asked.group_offsets("group-7"))["orders", 0].offset == 5
+    async with Admin(three.bootstrap, sasl=alice) as client:
+        assert (await client.group_offsets("group-7"))["orders", 0].offset == 5
     with pytest.raises(AuthenticationError):
-        async with Admin(three.bootstrap, sasl=SaslScram("alice", "another")) as asked:
-            await asked.group_offsets("group-7")
-    async with Admin(three.bootstrap, sasl=admin) as asked:
-        names = {topic.name for topic in await asked.list_topics(internal=True)}
+        async with Admin(three.bootstrap, sasl=SaslScram("alice", "another")) as client:
+            await client.group_offsets("group-7")
+    async with Admin(three.bootstrap, sasl=admin) as client:
+        names = {topic.name for topic in await client.list_topics(internal=True)}
         assert "orders" in names
         assert Settings().cluster_security_topic not in names
         with pytest.raises(ClientError):
-            await asked.delete_topics([Settings().cluster_security_topic])
+            await client.delete_topics([Settings().cluster_security_topic])
     unasked = "this node asks no ACLs, and there are some"
     assert not lines.of(unasked)
     await nodes.start(4, **SECURED | {"authorizer": "none"})

@@ -44,8 +44,8 @@ async def together(*nodes: ClusterNode) -> None:
 async def seen(port: int, tls: Any = None) -> tuple[dict[int, int], set[int]]:
     """Brokers of Metadata, which are those of DescribeCluster, and leaders of partitions."""
     async with Cluster(f"127.0.0.1:{port}", tls=tls) as cluster:
-        asked = MetadataRequest(topics=None)
-        found = await cluster.send(None, plain(asked))
+        request = MetadataRequest(topics=None)
+        found = await cluster.send(None, plain(request))
         brokers = {broker.node_id: broker.port for broker in found.brokers}
         described = await cluster.send(None, plain(DescribeClusterRequest()))
         assert {broker.broker_id: broker.port for broker in described.brokers} == brokers

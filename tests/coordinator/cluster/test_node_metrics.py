@@ -38,13 +38,13 @@ async def test_a_node_tells_what_it_should_serve_and_does_not_and_whom_it_reache
     kafka_cluster.produce("orders", b"x" * 5_000, partition=0)
     async with connected(one.host, one.port) as client:
         wanted = FetchRequestFetchPartition(partition=0, fetch_offset=0, partition_max_bytes=100_000)
-        asked = FetchRequest(
+        request = FetchRequest(
             max_wait_ms=0,
             min_bytes=1,
             max_bytes=100_000,
             topics=[FetchRequestFetchTopic(topic="orders", partitions=[wanted])],
         )
-        await client.call(asked, 11)
+        await client.call(request, 11)
     found = await _metrics(one)
     assert found["ringleader_relay_bytes_total", "from_brokers"] > 5_000
     assert 0 < found["ringleader_relay_bytes_total", "to_brokers"] < 5_000

@@ -31,7 +31,7 @@ class OneNode:
         self.settled = 0
         self.silence_s = 0.0
         """How long ago the nodes' group said that the map is the newest."""
-        self.told_s: float | None = None
+        self.heard_s: float | None = None
         """Or when that was."""
         self._changed = asyncio.Event()
         self.ownership: Ownership
@@ -47,7 +47,7 @@ class OneNode:
         )
 
     def _map_silence_s(self) -> float:
-        return self.silence_s if self.told_s is None else asyncio.get_running_loop().time() - self.told_s
+        return self.silence_s if self.heard_s is None else asyncio.get_running_loop().time() - self.heard_s
 
     def _on_settled(self) -> None:
         self.settled += 1
@@ -159,7 +159,7 @@ async def test_a_fenced_node_leaves_time_for_another_map_though_its_own_is_confi
     async with node(lines) as one:
         one.follow(1)
         await one.has(1)
-        one.told_s = asyncio.get_running_loop().time() + 1_000
+        one.heard_s = asyncio.get_running_loop().time() + 1_000
         one.store.fail_append[1] = Failure.FENCED
         one.ownership.prove()
         await until(one.waits_to_take)
@@ -212,7 +212,7 @@ async def test_a_fenced_node_takes_nothing_back_unless_the_map_was_confirmed_sin
     async with node(lines) as one:
         one.follow(1)
         await one.has(1)
-        one.told_s = asyncio.get_running_loop().time()
+        one.heard_s = asyncio.get_running_loop().time()
         one.store.fail_append[1] = Failure.FENCED
         one.ownership.prove()
         await until(lambda: bool(lines.of("shard lost")))
@@ -220,7 +220,7 @@ async def test_a_fenced_node_takes_nothing_back_unless_the_map_was_confirmed_sin
             await until(lambda: one.waits_to_take())
             await until(lambda: not one.waits_to_take())
         assert one.store.opened == [1]
-        one.told_s = None
+        one.heard_s = None
         await one.has(1)
 
 

@@ -18,18 +18,18 @@ class Seen(Suspicion):
 
     def __init__(self) -> None:
         super().__init__(1)
-        self.told: list[str] = []
+        self.reported: list[str] = []
 
     def heard(self, node_id: int) -> None:
-        self.told.append("heard")
+        self.reported.append("heard")
         super().heard(node_id)
 
     def missed(self, node_id: int) -> None:
-        self.told.append("missed")
+        self.reported.append("missed")
         super().missed(node_id)
 
     def refused(self, node_id: int) -> None:
-        self.told.append("refused")
+        self.reported.append("refused")
         super().refused(node_id)
 
 
@@ -54,11 +54,11 @@ async def pinging(
 
 async def test_a_node_that_serves_is_heard_on_one_connection_then_refuses() -> None:
     async with serving() as served, pinging(served.port) as (seen, _):
-        await until(lambda: seen.told.count("heard") >= 3)
+        await until(lambda: seen.reported.count("heard") >= 3)
         assert len(served.server.connections) == 1
         served.server.stop_accepting()
         await served.server.close_connections(0)
-        await until(lambda: "refused" in seen.told)
+        await until(lambda: "refused" in seen.reported)
         assert seen.due(0) == [(2, "it refuses connections")]
 
 
@@ -76,12 +76,12 @@ async def test_a_node_that_hangs_is_missed_and_heard_when_it_goes_on() -> None:
 
     server = await asyncio.start_server(client, "127.0.0.1", 0)
     async with server, pinging(server.sockets[0].getsockname()[1]) as (seen, _):
-        await until(lambda: "heard" in seen.told)
+        await until(lambda: "heard" in seen.reported)
         hanging.set()
-        await until(lambda: seen.told[-MISSED_PINGS:] == ["missed"] * MISSED_PINGS)
+        await until(lambda: seen.reported[-MISSED_PINGS:] == ["missed"] * MISSED_PINGS)
         assert [node_id for node_id, _ in seen.due(0)] == [2]
         release.set()
-        await until(lambda: seen.told[-1] == "heard")
+        await until(lambda: seen.reported[-1] == "heard")
         assert seen.due(5_000) == []
 
 
@@ -96,13 +96,13 @@ async def test_an_answer_to_something_else_does_not_count() -> None:
     async with await asyncio.start_server(client, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
         async with serving() as served, pinging(port, served.port) as (seen, _):
-            await until(lambda: "heard" in seen.told)
+            await until(lambda: "heard" in seen.reported)
             assert seen._peers[2].heard is False
 
 
 async def test_a_node_that_left_the_map_is_not_pinged() -> None:
     async with serving() as served, pinging(served.port) as (seen, pings):
-        await until(lambda: "heard" in seen.told)
+        await until(lambda: "heard" in seen.reported)
         pings.follow(a_map())
         await until(lambda: not served.server.connections)
         assert seen.due(0) == []

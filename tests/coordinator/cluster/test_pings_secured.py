@@ -36,8 +36,8 @@ from tests.support.served import Served, connected, serving, until
 from tests.support.sessions import session_of
 
 SECRET, OTHER_SECRET = b"of all nodes", b"of others"
-SAID = "a node cannot be asked whether it is there"
-SAID_AGAIN = "a node can be asked again whether it is there"
+UNREACHABLE = "a node cannot be asked whether it is there"
+REACHABLE_AGAIN = "a node can be asked again whether it is there"
 LOGIN = Greeting(password=lambda: password_of(SECRET))
 
 
@@ -90,17 +90,17 @@ async def asking(directory: Path, nodes: Credentials | None = None, **more: Any)
 async def found_dead(served: Served, seen: Seen) -> None:
     served.server.stop_accepting()
     await served.server.close_connections(0)
-    await until(lambda: "refused" in seen.told)
+    await until(lambda: "refused" in seen.reported)
     assert seen.due(0) == [(2, "it refuses connections")]
 
 
 async def is_there_but_disbelieved(seen: Seen, lines: Lines) -> str:
     """The reason in the log, of which there is one line however often it is tried."""
-    await until(lambda: seen.told.count("heard") >= 12)
-    assert "refused" not in seen.told
+    await until(lambda: seen.reported.count("heard") >= 12)
+    assert "refused" not in seen.reported
     assert seen.due(0) == []
     [line] = lines
-    assert (line["event"], line["level"], line["node"]) == (SAID, "warning", 2)
+    assert (line["event"], line["level"], line["node"]) == (UNREACHABLE, "warning", 2)
     return str(line["reason"])
 
 
@@ -115,7 +115,7 @@ async def test_over_tls_a_node_is_heard_on_one_connection_then_refuses(
         listening(certificates, ssl_client_auth=client_auth) as served,
         pinging(served.port, greeting=over_tls(certificates), lines=lines) as (seen, _),
     ):
-        await until(lambda: seen.told.count("heard") >= 4)
+        await until(lambda: seen.reported.count("heard") >= 4)
         [connection] = served.server.connections
         shows = connection.session.principal.name.startswith("CN=server")
         assert shows == (client_auth == "required")
@@ -135,9 +135,9 @@ async def test_a_node_that_is_silent_in_the_handshake_is_missed(certificates: Ce
     greeting = over_tls(certificates)
     async with server, pinging(server.sockets[0].getsockname()[1], greeting=greeting) as (seen, _):
         await until(lambda: bool(accepted))
-        silent_s = len(seen.told)
-        await until(lambda: seen.told[silent_s:].count("missed") >= 3)
-        assert "heard" not in seen.told
+        silent_s = len(seen.reported)
+        await until(lambda: seen.reported[silent_s:].count("missed") >= 3)
+        assert "heard" not in seen.reported
 
 
 @pytest.mark.usefixtures("soon")
@@ -158,7 +158,7 @@ async def test_a_node_with_an_untrusted_certificate_is_there_until_it_is_dead(
         assert "is not trusted" in await is_there_but_disbelieved(seen, lines)
         contexts.append(trusted)
         await until(lambda: len(served.server.connections) == 1 and len(lines) == 2)
-        assert lines[1]["event"] == SAID_AGAIN
+        assert lines[1]["event"] == REACHABLE_AGAIN
         await found_dead(served, seen)
 
 
@@ -188,7 +188,7 @@ async def test_a_certificate_has_to_be_for_the_host_unless_that_is_switched_off(
             assert "is for another host name" in await is_there_but_disbelieved(seen, lines)
         anywhere = over_tls(certificates, ssl_endpoint_identification_algorithm="")
         async with pinging(served.port, greeting=anywhere, lines=lines) as (seen, _):
-            await until(lambda: len(served.server.connections) == 1 and seen.told.count("heard") >= 3)
+            await until(lambda: len(served.server.connections) == 1 and seen.reported.count("heard") >= 3)
             assert len(lines) == 1
 
 
@@ -201,7 +201,7 @@ async def test_a_node_that_hangs_up_again_and_again_is_named_once(
         pinging(served.port, greeting=over_tls(certificates), lines=lines) as (seen, _),
     ):
         await until(lambda: len(served.log) >= 12)
-        assert "refused" not in seen.told
+        assert "refused" not in seen.reported
         assert [line["reason"] for line in lines] == [HANGS_UP]
 
 
@@ -220,7 +220,7 @@ async def test_certificates_read_again_count_on_the_next_connection(
         listening(certificates) as served,
         pinging(served.port, greeting=Greeting(tls.connecting)) as (seen, _),
     ):
-        await until(lambda: len(served.server.connections) == 1 and seen.told.count("heard") >= 3)
+        await until(lambda: len(served.server.connections) == 1 and seen.reported.count("heard") >= 3)
     authority.write_text("nothing")
     with pytest.raises(ValueError, match=r"ssl\.truststore\.location"):
         tls.reload()
@@ -235,7 +235,7 @@ async def test_a_node_logs_in_to_another_and_logs_nothing(tmp_path: Path, lines:
         asking(tmp_path, NodeCredentials(lambda: SECRET), connections_max_reauth_ms=1) as served,
         pinging(served.port, greeting=LOGIN, lines=lines) as (seen, _),
     ):
-        await until(lambda: seen.told.count("heard") >= 6)
+        await until(lambda: seen.reported.count("heard") >= 6)
         [connection] = served.server.connections
         assert (session_of(connection).phase, connection.session.principal) == (Phase.NODE, NODE)
         assert served.server.sasl is not None
@@ -252,7 +252,7 @@ async def test_a_node_logs_in_over_tls(tmp_path: Path, certificates: Certificate
         asking(tmp_path, NodeCredentials(lambda: SECRET), **more) as served,
         pinging(served.port, greeting=greeting) as (seen, _),
     ):
-        await until(lambda: seen.told.count("heard") >= 6)
+        await until(lambda: seen.reported.count("heard") >= 6)
         assert [connection.session.principal for connection in served.server.connections] == [NODE]
         await found_dead(served, seen)
 
@@ -341,9 +341,9 @@ async def test_a_node_that_is_slow_to_refuse_is_not_missed_for_it(tmp_path: Path
     ):
         assert served.server.sasl is not None
         await until(lambda: served.server.sasl is not None and served.server.sasl.failed == 1)
-        told = list(seen.told)
+        reported = list(seen.reported)
         await asyncio.sleep(3 * PING_INTERVAL_S)
-        assert seen.told == told
+        assert seen.reported == reported
 
 
 # ---- nodes ----
@@ -382,7 +382,7 @@ async def test_nodes_believe_each_other_by_the_last_secret(lines: Lines) -> None
             await until(lambda: one.security is not None and one.security.store.secret == last)
             two = await nodes.start(2, **settings)
             await until(lambda: principals(one) == principals(two) == [NODE])
-    assert not lines.of(SAID)
+    assert not lines.of(UNREACHABLE)
 
 
 async def test_nodes_find_each_other_over_tls_and_a_login(certificates: Certificates, lines: Lines) -> None:
@@ -400,7 +400,7 @@ async def test_nodes_find_each_other_over_tls_and_a_login(certificates: Certific
             await until(lambda: bool(lines.of("node taken for dead")))
             [line, *_] = lines.of("node taken for dead")
             assert (line["node"], line["reason"]) == (2, "it refuses connections")
-    assert not lines.of(SAID)
+    assert not lines.of(UNREACHABLE)
     assert not lines.of("authentication failed")
 
 

@@ -68,13 +68,13 @@ async def test_a_broker_that_is_gone_is_told_by_its_partitions_until_it_is_back(
 async def test_an_error_of_our_own_is_told_once_and_says_nothing_of_the_broker(
     kafka_cluster: Coordinator, lines: Lines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = 0
+    requests = 0
     send = Cluster.send
 
     async def broken(self: Cluster, node: Any, *args: Any, **more: Any) -> Any:
-        nonlocal asked
+        nonlocal requests
         if more.get("purpose") == module.PURPOSE:
-            asked += 1
+            requests += 1
             raise RuntimeError("a fault of ours")
         return await send(self, node, *args, **more)
 
@@ -82,7 +82,7 @@ async def test_an_error_of_our_own_is_told_once_and_says_nothing_of_the_broker(
         await until(lambda: len(reach.silence_s(0.0)) == 1)
         with monkeypatch.context() as patch:
             patch.setattr(Cluster, "send", broken)
-            await until(lambda: asked >= 5)
+            await until(lambda: requests >= 5)
             assert silent(reach, 0.0) == set()
         kafka_cluster.stop()
         await until(lambda: silent(reach) == PARTITIONS)
@@ -97,17 +97,17 @@ async def test_a_silent_broker_that_leaves_the_cluster_is_looked_for_no_more(lin
         scripted.brokers[2].handlers[18] = lambda *_: None
         await until(lambda: reach.silence_s(asyncio.get_running_loop().time())[2] > 0.25)
 
-        def without_it(*asked: Any) -> MetadataResponse:
-            answer = scripted.metadata(*asked)
+        def without_it(*arguments: Any) -> MetadataResponse:
+            answer = scripted.metadata(*arguments)
             answer.brokers = [one for one in answer.brokers if one.node_id != 2]
             return answer
 
         for broker in scripted.brokers.values():
             broker.handlers[3] = without_it
         await until(lambda: reach.silence_s(0.0).keys() == {1})
-        looked, asked = (
+        looked, requests = (
             len(scripted.requests_of(MetadataRequest)),
             len(scripted.requests_of(ApiVersionsRequest)),
         )
-        await until(lambda: len(scripted.requests_of(ApiVersionsRequest)) >= asked + 100)
+        await until(lambda: len(scripted.requests_of(ApiVersionsRequest)) >= requests + 100)
         assert len(scripted.requests_of(MetadataRequest)) <= looked + 2, "one may have been under way"

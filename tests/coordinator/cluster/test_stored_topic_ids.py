@@ -32,8 +32,8 @@ AT_MS = 1_000
 async def topic_id(at: ClusterNode | Coordinator) -> bytes:
     host, port = at.bootstrap.split(":")
     async with connected(host, int(port)) as client:
-        asked = MetadataRequest([MetadataRequestTopic(name="orders")], allow_auto_topic_creation=False)
-        return bytes((await client.call(asked, 12)).topics[0].topic_id)
+        request = MetadataRequest([MetadataRequestTopic(name="orders")], allow_auto_topic_creation=False)
+        return bytes((await client.call(request, 12)).topics[0].topic_id)
 
 
 async def commit(node: ClusterNode, version: int, partition: int, of: bytes, metadata: str = "") -> int:

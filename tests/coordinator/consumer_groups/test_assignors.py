@@ -91,12 +91,12 @@ def test_uniform_is_even_and_moves_as_little_as_that_allows(
     ]
     surplus = sorted((max(0, count - least) for count in kept), reverse=True)
     needed = sum(surplus) - sum(1 for count in surplus[:extras] if count > 0)
-    gone = sum(
+    freed = sum(
         len([one for one in some if one >= after.get(topic, 0)])
         for member in members
         for topic, some in member.target.items()
     )
-    assert moves(members, again) == needed + gone
+    assert moves(members, again) == needed + freed
 
 
 @given(counts, subscriptions)
@@ -220,9 +220,9 @@ def test_rack_moves_few_partitions(seed: int) -> None:
         for _, one in moved:
             in_place = [other for _, other in moved if now[A, other] == before[A, one]]
             assert where[one] not in [where[other] for other in in_place]
-        gone, *left = members = [replace(one, target=shares[one.member_id]) for one in members]
+        removed, *left = members = [replace(one, target=shares[one.member_id]) for one in members]
         assert run(rack.assign, members, topics, facts) == shares
-        assert moves(left, run(rack.assign, left, topics, facts)) <= loads(shares)[gone.member_id]
+        assert moves(left, run(rack.assign, left, topics, facts)) <= loads(shares)[removed.member_id]
 
 
 def counted(work: Work[Shares], done: list[int]) -> Work[Shares]:

@@ -40,15 +40,15 @@ A, B = b"a" * 16, b"b" * 16
     ],
 )
 def test_all_that_a_member_says_counts(given: dict[str, Any]) -> None:
-    said = Subscription(**given)
-    assert memory.subscription_bytes(said) >= 1_000
+    subscription = Subscription(**given)
+    assert memory.subscription_bytes(subscription) >= 1_000
     group, topics = ConsumerGroup("g"), Topics()
-    more = group.growth(None, "m", said, topics)
+    more = group.growth(None, "m", subscription, topics)
     group.subscribe("m", Subscription())
-    assert 1_000 <= group.growth(group.members["m"], "m", said, topics) < more
-    group.subscribe("m", said)
+    assert 1_000 <= group.growth(group.members["m"], "m", subscription, topics) < more
+    group.subscribe("m", subscription)
     assert group.held_bytes == more
-    assert group.growth(group.members["m"], "m", replace(said, rebalance_timeout_ms=7), topics) == 0
+    assert group.growth(group.members["m"], "m", replace(subscription, rebalance_timeout_ms=7), topics) == 0
 
 
 @pytest.mark.parametrize(
@@ -61,11 +61,11 @@ def test_the_name_of_a_members_assignor_has_a_length(characters: int, accepted: 
 def test_a_classic_member_that_leaves_something_out_keeps_it() -> None:
     offered = ClassicMember(10_000, (("range", b""),))
     before = Subscription(rack_id="r", rebalance_timeout_ms=5_000, instance_id="i", topic_regex="x.*")
-    said = embedded.Subscription(["t"], rack_id=None)
-    after = classic.described(before, said, None, ("c", "h"), -1, offered)
+    subscription = embedded.Subscription(["t"], rack_id=None)
+    after = classic.described(before, subscription, None, ("c", "h"), -1, offered)
     assert (after.rack_id, after.rebalance_timeout_ms, after.instance_id) == ("r", 5_000, "i")
     assert (after.topic_names, after.topic_regex) == (frozenset("t"), "")
-    assert classic.described(before, said, None, ("c", "h"), 7, offered).rebalance_timeout_ms == 7
+    assert classic.described(before, subscription, None, ("c", "h"), 7, offered).rebalance_timeout_ms == 7
 
 
 def test_an_instance_id_is_its_last_owners() -> None:
@@ -94,11 +94,11 @@ def test_a_leader_is_told_who_subscribes_to_what() -> None:
     made = at_once(task(group, topics, "client:x", 10_000))
     assert made is not None
     named = [topic.name for topic in made.topics]
-    told = {
+    subscribers = {
         one.member_id: {named[place] for place in made.subscriptions[one.subscription].topics}
         for one in made.members
     }
-    assert told == {"m1": {"ta"}, "m2": {"ta", "tb"}, "m3": {"ta"}}
+    assert subscribers == {"m1": {"ta"}, "m2": {"ta", "tb"}, "m3": {"ta"}}
     assert len(made.subscriptions) == 2
 
 

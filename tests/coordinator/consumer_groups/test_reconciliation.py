@@ -81,8 +81,8 @@ def test_a_partition_that_it_has_to_give_up_may_come_back_with_a_new_epoch() -> 
 def test_a_topic_that_it_left_is_taken_away_though_the_target_did_not_move() -> None:
     current = Current(3, 2, STABLE, {**had(0), **had(0, topic=B)}, {})
     only_b = frozenset((B,))
-    told = step(current, {**of(0), **of(0, topic=B)}, 3, subscribed=only_b, changed=True)
-    assert told == Current(3, 3, UNREVOKED, had(0, topic=B), had(0))
+    after = step(current, {**of(0), **of(0, topic=B)}, 3, subscribed=only_b, changed=True)
+    assert after == Current(3, 3, UNREVOKED, had(0, topic=B), had(0))
     known = step(current, {**of(0), **of(0, topic=B)}, 3, subscribed=only_b, changed=True, owned=[(B, [0])])
     assert known == Current(3, 3, STABLE, had(0, topic=B), {})
 

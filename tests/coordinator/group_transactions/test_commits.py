@@ -181,8 +181,8 @@ async def test_a_client_is_told_an_error_that_its_version_knows(
     topic = kafka.TxnOffsetCommitRequestTopic("orders", [part])
     answer = await client.call(kafka.TxnOffsetCommitRequest("mover", "g", PRODUCER, topics=[topic]), version)
     known = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-    told = known if version >= 2 else ErrorCode.COORDINATOR_NOT_AVAILABLE
-    assert answer.topics[0].partitions[0].error_code == told
+    expected = known if version >= 2 else ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert answer.topics[0].partitions[0].error_code == expected
 
 
 @pytest.mark.leaves("a fault of ours")

@@ -33,8 +33,8 @@ def _text(raw: bytes) -> str:
 
 def _join(response: JoinGroupResponse, version: int) -> str:
     if response.error_code:
-        said = f"{error_name(response.error_code)} id={response.member_id or '-'}"
-        return said if response.protocol_type is None else f"{said} type={response.protocol_type}"
+        text = f"{error_name(response.error_code)} id={response.member_id or '-'}"
+        return text if response.protocol_type is None else f"{text} type={response.protocol_type}"
     members = ""
     if response.members:
         members = " members=" + ",".join(member.member_id for member in response.members)

@@ -37,7 +37,7 @@ from ringleader.protocol.messages import (
 from tests.coordinator.groups.say import say, say_record
 
 WALL_START_MS = 1_700_000_000_000
-WALL_TOLD_EVERY_MS = 5_000
+WALL_CLOCK_EVERY_MS = 5_000
 _TEXTS = {"$LONG": "x" * 40_000, "$WIDE": "\ufffd" * 11_000, "$MUCH": "ff" * 2_000}
 _UNITS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
@@ -110,13 +110,13 @@ class Script:
         self.confirmed_reads = confirmed_reads
         self.now_ms = 0
         self.wall_shift_ms = 0
-        self._told_ms = 0
+        self._wall_clock_ms = 0
         self.log: list[tuple[bytes, bytes | None]] = []
         self.actors: dict[str, Actor] = {}
         self.in_flight: list[Any] = []
         self.waiting: dict[Call, None] = {}
         self.hold = False
-        self.said: list[str] = []
+        self.answers: list[str] = []
         self.events: list[Any] = []
         """All events besides answers."""
         self._ids: dict[str, int] = {}
@@ -138,7 +138,7 @@ class Script:
 
     def play(self, line: str) -> list[str]:
         """Run the commands of one line; what was said."""
-        self.said = []
+        self.answers = []
         for command in filter(None, (part.strip() for part in line.split(";"))):
             for name, text in _TEXTS.items():
                 command = command.replace(name, text)
@@ -148,10 +148,10 @@ class Script:
             named = dict(w.split("=", 1) for w in words[1:] if "=" in w)
             run(*plain, **named)
             self._pump()
-        return self.said
+        return self.answers
 
     def _say(self, text: str) -> None:
-        self.said.append(f"{self.now_ms / 1000:g}s  {text}")
+        self.answers.append(f"{self.now_ms / 1000:g}s  {text}")
 
     def _pump(self) -> None:
         """The work of the loop around a shard until nothing is left to do at this time."""
@@ -217,9 +217,9 @@ class Script:
         self.waiting[call] = None
         if actor is not None:
             actor.calls.append(call)
-        before = len(self.said)
+        before = len(self.answers)
         self._pump()
-        answered = any(f"  {call} " in line for line in self.said[before:])
+        answered = any(f"  {call} " in line for line in self.answers[before:])
         if not answered:
             self._say(f"{call} waits")
 
@@ -237,18 +237,18 @@ class Script:
         end_ms = self.now_ms + duration_ms(duration)
         while (due := self._next_ms()) <= end_ms:
             self.now_ms = max(due, self.now_ms)
-            if self.now_ms >= self._told_ms + WALL_TOLD_EVERY_MS:
+            if self.now_ms >= self._wall_clock_ms + WALL_CLOCK_EVERY_MS:
                 self._tell_wall_clock()
             self._pump()
         self.now_ms = end_ms
 
     def _next_ms(self) -> int:
         due = self.shard.next_deadline()
-        told = self._told_ms + WALL_TOLD_EVERY_MS
-        return told if due is None else min(due, told)
+        wall_ms = self._wall_clock_ms + WALL_CLOCK_EVERY_MS
+        return wall_ms if due is None else min(due, wall_ms)
 
     def _tell_wall_clock(self) -> None:
-        self._told_ms = self.now_ms
+        self._wall_clock_ms = self.now_ms
         self.shard.set_wall_clock(self.now_ms, WALL_START_MS + self.now_ms + self.wall_shift_ms)
 
     def do_wall(self, duration: str) -> None:
@@ -349,7 +349,8 @@ class Script:
             protocol_type=named.get("type"),
             protocol_name=named.get("protocol"),
             assignments=[
-                SyncGroupRequestAssignment(member_id=who, assignment=what.encode()) for who, what in pairs
+                SyncGroupRequestAssignment(member_id=member_id, assignment=what.encode())
+                for member_id, what in pairs
             ],
         )
         self._send(call, self.shard.handle(request, call, self.now_ms))
@@ -545,7 +546,7 @@ def rewrite(path: Path) -> None:
     lines = list(head)
     for title, steps in scenarios:
         lines.append(f"=== {title}")
-        for comments, command, said in play(steps):
-            lines += [*comments, f"> {command}", *("    " + one for one in said)]
+        for comments, command, answers in play(steps):
+            lines += [*comments, f"> {command}", *("    " + one for one in answers)]
         lines.append("")
     path.write_text("\n".join(lines).rstrip() + "\n")

@@ -205,8 +205,8 @@ def test_a_member_gets_all_then_shares_and_its_partitions_move_when_it_gave_them
     assert partitions(desk.beat("a", 2, [0, 1, 2, 3])) is None
     second = desk.beat("b", 0)
     assert (second.member_epoch, partitions(second)) == (3, [])
-    asked = desk.beat("a", 2)
-    assert (asked.member_epoch, partitions(asked)) == (2, [0, 1])
+    answer = desk.beat("a", 2)
+    assert (answer.member_epoch, partitions(answer)) == (2, [0, 1])
     assert partitions(desk.beat("b", 3)) is None
     done = desk.beat("a", 2, [0, 1])
     assert (done.member_epoch, partitions(done)) == (3, None)
@@ -231,8 +231,8 @@ def test_the_answer_to_a_full_request_has_the_whole_assignment(desk: Desk) -> No
 
 def test_a_request_that_does_not_say_what_its_member_has_is_no_full_one(desk: Desk) -> None:
     desk.beat("a", 0)
-    said = desk.beat("a", 2, rebalance_timeout_ms=30_000, subscribed_topic_names=["orders"])
-    assert (said.error_code, partitions(said)) == (0, None)
+    answer = desk.beat("a", 2, rebalance_timeout_ms=30_000, subscribed_topic_names=["orders"])
+    assert (answer.error_code, partitions(answer)) == (0, None)
 
 
 def test_the_first_version_gives_ids(desk: Desk) -> None:
@@ -336,8 +336,8 @@ def test_a_silent_member_is_removed_and_the_others_get_its_partitions(desk: Desk
     desk.wait(SESSION_MS - 1)
     desk.beat("b", 0)
     desk.wait(1)
-    gone = desk.beat("b", 3)
-    assert partitions(gone) == [0, 1, 2, 3]
+    answer = desk.beat("b", 3)
+    assert partitions(answer) == [0, 1, 2, 3]
     assert desk.beat("a", 2).error_code == ErrorCode.UNKNOWN_MEMBER_ID
 
 
@@ -465,14 +465,14 @@ def test_a_full_store_refuses_before_anything_changes(desk: Desk) -> None:
     desk.beat("a", 0)
     desk.shard.set_full(True, desk.now_ms)
     before = len(desk.log)
-    said: list[dict[str, Any]] = [
+    requests: list[dict[str, Any]] = [
         {"owned": []},
         {"rebalance_timeout_ms": 1},
         {"subscribed_topic_names": ["orders"]},
         {"rack_id": "r"},
         {"server_assignor": "range"},
     ]
-    refused = [desk.beat("a", 2, **more) for more in said]
+    refused = [desk.beat("a", 2, **more) for more in requests]
     for response in (*refused, desk.beat("b", 0), desk.beat("a", -1), desk.beat("a", 2, instance_id="i")):
         assert response.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
     desk.wait(2 * SESSION_MS)

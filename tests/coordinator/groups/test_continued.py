@@ -50,13 +50,13 @@ class Both:
             made = whole
         else:
             self.continued += 1
-            assert _said(made) == _said(whole)
+            assert _comparable(made) == _comparable(whole)
         for _ in range(4):  # the group may change meanwhile
             yield 1
         return made
 
 
-def _said(made: Made) -> tuple[object, ...]:
+def _comparable(made: Made) -> tuple[object, ...]:
     shares = [(one.member.member_id, one.member.instance_id, one.wanted, one.record) for one in made.aimed]
     return shares, made.dealt
 

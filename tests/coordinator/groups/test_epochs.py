@@ -80,9 +80,9 @@ def test_who_holds_up_others_is_told_while_it_lasts(desk: Desk) -> None:
     began_ms = desk.now_ms
     desk.beat("a", 2, [0, 1, 2, 3])
     desk.wait(FINISH_TIMEOUT_MS)
-    [told] = incidents(desk, IncidentKind.REVOCATION_AWAITED)
-    assert (told.member_id, told.waiting, told.since_ms) == ("a", ("b",), began_ms)
-    assert told.partitions == (("orders", 2, None, None), ("orders", 3, None, None))
+    [incident] = incidents(desk, IncidentKind.REVOCATION_AWAITED)
+    assert (incident.member_id, incident.waiting, incident.since_ms) == ("a", ("b",), began_ms)
+    assert incident.partitions == (("orders", 2, None, None), ("orders", 3, None, None))
     desk.wait(FINISH_TIMEOUT_MS)
     assert len(incidents(desk, IncidentKind.REVOCATION_AWAITED)) == 2
 
@@ -206,8 +206,8 @@ def test_refusals(desk: Desk, error: ErrorCode, kind: IncidentKind) -> None:
     else:
         for one in "bcd":
             desk.beat(one, 0)
-    [told] = incidents(desk, kind)
-    assert told.error == error
+    [incident] = incidents(desk, kind)
+    assert incident.error == error
 
 
 def test_nothing_is_told_before_it_is_in_the_log(desk: Desk) -> None:
@@ -231,10 +231,10 @@ def test_the_first_commit_after_a_rebalance(desk: Desk) -> None:
 
 def test_a_restart_goes_on_with_the_next_rebalance(desk: Desk) -> None:
     shared(desk)
-    told = len(entries(desk))
+    written = len(entries(desk))
     desk.restart()
     desk.beat("a", 3, [0, 1])
-    assert len(entries(desk)) == told
+    assert len(entries(desk)) == written
     desk.beat("b", -1)
     desk.beat("a", 3, [0, 1])
     entry = entries(desk)[-1]

@@ -21,8 +21,8 @@ FORM = "join a v=3; tick 3s; sync a; commit a t/0@5"
 
 @pytest.mark.parametrize("steps", _SCENARIOS)
 def test_a_log_that_stays_ours_changes_nothing_that_is_said(steps: list[Step]) -> None:
-    for (_, command, expected), (_, _, said) in zip(steps, play(steps, confirmed_reads=True), strict=True):
-        assert sorted(said) == sorted(expected), command
+    for (_, command, expected), (_, _, actual) in zip(steps, play(steps, confirmed_reads=True), strict=True):
+        assert sorted(actual) == sorted(expected), command
 
 
 def stable(*commands: str) -> Script:
@@ -80,8 +80,8 @@ def test_what_is_said_of_a_group_is_proven(command: str) -> None:
     [waits] = script.play(command)
     assert waits.endswith(" waits")
     assert script.in_flight, "what it waits for is on its way"
-    said = script.play("store ok")
-    assert any(waits.removesuffix(" waits") in line for line in said)
+    lines = script.play("store ok")
+    assert any(waits.removesuffix(" waits") in line for line in lines)
     # A zombie never says it.
     script = stable()
     script.play(command)
@@ -94,8 +94,8 @@ def test_what_is_on_its_way_already_proves_nothing() -> None:
     script = stable()
     script.play("commit a t/1@1")
     assert script.play("fetch t/0") == ["3s  -: fetch waits"]
-    said = script.play("store ok 1")
-    assert said == ["3s  a: commit t/1:NONE"], "it may have been taken before the question came"
+    lines = script.play("store ok 1")
+    assert lines == ["3s  a: commit t/1:NONE"], "it may have been taken before the question came"
     assert script.play("store ok") == ["3s  -: fetch t/0@5"]
 
 
@@ -111,7 +111,7 @@ def test_one_append_proves_all_that_is_said_in_a_turn() -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "said"),
+    ("command", "expected"),
     [
         ("heartbeat a", "a: heartbeat ok"),
         ("join x v=3 group=", "x: join INVALID_GROUP_ID"),
@@ -119,10 +119,10 @@ def test_one_append_proves_all_that_is_said_in_a_turn() -> None:
         ("list types=share", "list nothing"),
     ],
 )
-def test_what_no_state_of_a_group_is_behind_needs_no_proof(command: str, said: str) -> None:
+def test_what_no_state_of_a_group_is_behind_needs_no_proof(command: str, expected: str) -> None:
     script = stable()
     [line] = script.play(command)
-    assert said in line
+    assert expected in line
     assert not line.endswith("waits")
     assert not script.in_flight
 
@@ -131,8 +131,8 @@ def test_what_no_state_of_a_group_is_behind_needs_no_proof(command: str, said: s
 def test_a_shard_that_does_not_serve_refuses_at_once(command: str) -> None:
     for phase in ("loading", "unload"):
         script = stable(phase)
-        said = script.play(command)
-        assert not any(line.endswith("waits") for line in said)
+        lines = script.play(command)
+        assert not any(line.endswith("waits") for line in lines)
         assert not script.in_flight
 
 

@@ -64,9 +64,9 @@ def test_a_task_is_made_while_members_are_told_to_come_soon(desk: Desk) -> None:
     assert desk.beat("a", 3).leader_task is None
     answered = led(desk, "b", 3)
     assert answered.heartbeat_interval_ms == INTERVAL_MS
-    asked = task(answered)
-    assert (asked.group_epoch, asked.target_epoch) == (4, 3)
-    assert {one.member_id: one.owned for one in asked.members} == {
+    leader_task = task(answered)
+    assert (leader_task.group_epoch, leader_task.target_epoch) == (4, 3)
+    assert {one.member_id: one.owned for one in leader_task.members} == {
         "a": [0, 2, 0, 1],
         "b": [0, 2, 2, 3],
         "c": [],
@@ -74,7 +74,7 @@ def test_a_task_is_made_while_members_are_told_to_come_soon(desk: Desk) -> None:
     assert steps(desk) == 0
     assert desk.beat("c", 3).leader_task is None
     full = desk.beat("b", 3, [2, 3], rebalance_timeout_ms=30_000, subscribed_topic_names=["orders"])
-    assert task(full) == asked
+    assert task(full) == leader_task
 
 
 def test_an_answer_is_looked_at_while_members_are_told_to_come_soon(desk: Desk) -> None:
@@ -152,11 +152,14 @@ def test_a_task_of_an_earlier_epoch_is_given_to_nobody(desk: Desk, change: Chang
     steps(desk)
     assert desk.beat("a", 3).leader_task is None
     steps(desk)
-    asked = task(desk.beat("a", 3))
+    leader_task = task(desk.beat("a", 3))
     there = desk.shard._groups["g"].consumer
     assert there is not None
-    assert (asked.group_epoch, [one.member_id for one in asked.members]) == (5, list(there.members))
-    answer = computed(5, {"a": list(range(asked.topics[0].partitions))})
+    assert (leader_task.group_epoch, [one.member_id for one in leader_task.members]) == (
+        5,
+        list(there.members),
+    )
+    answer = computed(5, {"a": list(range(leader_task.topics[0].partitions))})
     desk.beat("a", 3, computed_target=answer)
     steps(desk)
     assert epochs(desk) == (5, 5)
@@ -174,8 +177,8 @@ def test_an_answer_of_an_earlier_epoch_is_looked_at_no_further(desk: Desk, chang
     assert epochs(desk) == (5, 3)
     desk.beat("a", 3)
     steps(desk)
-    asked = task(desk.beat("a", 3))
-    answer = computed(5, {"a": list(range(asked.topics[0].partitions))})
+    leader_task = task(desk.beat("a", 3))
+    answer = computed(5, {"a": list(range(leader_task.topics[0].partitions))})
     desk.beat("a", 3, computed_target=answer)
     steps(desk)
     assert epochs(desk) == (5, 5)
@@ -217,8 +220,8 @@ def test_a_task_that_names_a_member_that_came_back_under_another_id_is_made_agai
     steps(desk)
     assert desk.beat("a", 3).leader_task is None
     steps(desk)
-    asked = task(desk.beat("a", 3))
-    assert (asked.group_epoch, [one.member_id for one in asked.members]) == (4, ["a", "b", "d"])
+    leader_task = task(desk.beat("a", 3))
+    assert (leader_task.group_epoch, [one.member_id for one in leader_task.members]) == (4, ["a", "b", "d"])
 
 
 def test_a_topic_that_is_deleted_while_the_task_is_made_is_not_in_it(desk: Desk) -> None:
@@ -230,8 +233,8 @@ def test_a_topic_that_is_deleted_while_the_task_is_made_is_not_in_it(desk: Desk)
     assert epochs(desk) == (4, 3)
     assert desk.beat("a", 3).leader_task is None  # another epoch
     steps(desk)
-    asked = task(desk.beat("a", 3))
-    assert (asked.group_epoch, [one.name for one in asked.topics]) == (5, ["orders"])
+    leader_task = task(desk.beat("a", 3))
+    assert (leader_task.group_epoch, [one.name for one in leader_task.topics]) == (5, ["orders"])
 
 
 def test_a_group_that_is_gone_meanwhile_stays_gone(desk: Desk) -> None:

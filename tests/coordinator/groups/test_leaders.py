@@ -68,13 +68,13 @@ def settled(desk: Desk) -> None:
 def test_the_member_that_joins_computes_what_all_get(desk: Desk) -> None:
     joined = desk.beat("a", 0, rack_id="r1", **OURS)
     assert (joined.member_epoch, partitions(joined)) == (1, [])
-    asked = task(joined)
-    assert (asked.group_epoch, asked.target_epoch, asked.assignor) == (2, 1, "mine")
-    assert [(one.topic_id, one.name, one.partitions) for one in asked.topics] == [
+    leader_task = task(joined)
+    assert (leader_task.group_epoch, leader_task.target_epoch, leader_task.assignor) == (2, 1, "mine")
+    assert [(one.topic_id, one.name, one.partitions) for one in leader_task.topics] == [
         (ORDERS.topic_id, "orders", 4)
     ]
-    assert [one.topics for one in asked.subscriptions] == [[0]]
-    (member,) = asked.members
+    assert [one.topics for one in leader_task.subscriptions] == [[0]]
+    (member,) = leader_task.members
     assert (member.member_id, member.rack_id, member.subscription) == ("a", "r1", 0)
     assert (member.owned, member.user_data) == ([], b"\x01")
     answered = desk.beat("a", 1, computed_target=computed(2, {"a": [0, 1, 2, 3]}))
@@ -83,15 +83,15 @@ def test_the_member_that_joins_computes_what_all_get(desk: Desk) -> None:
 
 def test_a_task_tells_what_each_member_was_to_have_and_members_may_get_nothing(desk: Desk) -> None:
     settled(desk)
-    asked = task(desk.beat("c", 0, subscribed_topic_names=["orders", "nowhere"], **OURS))
-    assert {one.member_id: one.owned for one in asked.members} == {
+    leader_task = task(desk.beat("c", 0, subscribed_topic_names=["orders", "nowhere"], **OURS))
+    assert {one.member_id: one.owned for one in leader_task.members} == {
         "a": [0, 2, 0, 1],
         "b": [0, 2, 2, 3],
         "c": [],
     }
-    assert asked.target_epoch == 3
-    assert len(asked.subscriptions) == 1
-    answer = computed(asked.group_epoch, {"a": [0, 1, 2, 3]})
+    assert leader_task.target_epoch == 3
+    assert len(leader_task.subscriptions) == 1
+    answer = computed(leader_task.group_epoch, {"a": [0, 1, 2, 3]})
     assert desk.beat("c", 3, computed_target=answer).member_epoch == 4
 
 
@@ -99,9 +99,13 @@ def test_a_member_that_cannot_lead_waits_for_one_that_can(desk: Desk) -> None:
     settled(desk)
     joined = desk.beat("c", 0, server_assignor="client:mine")
     assert joined.leader_task is None
-    asked = task(desk.beat("a", 3))
+    leader_task = task(desk.beat("a", 3))
     assert desk.beat("b", 3).leader_task is None
-    assert {one.member_id: one.user_data for one in asked.members} == {"a": b"\x01", "b": b"\x01", "c": None}
+    assert {one.member_id: one.user_data for one in leader_task.members} == {
+        "a": b"\x01",
+        "b": b"\x01",
+        "c": None,
+    }
 
 
 def test_without_a_member_that_can_lead_the_coordinator_computes_at_once(desk: Desk) -> None:
@@ -137,8 +141,8 @@ def test_nonsense_is_not_taken_and_another_member_is_asked(desk: Desk, answer: A
     assert task(desk.beat("c", 0, **OURS)).group_epoch == 4
     rejected = desk.beat("c", 3, computed_target=answer)
     assert (rejected.error_code, rejected.leader_task) == (0, None)
-    asked = task(desk.beat("b", 3))
-    assert asked.group_epoch == 4
+    leader_task = task(desk.beat("b", 3))
+    assert leader_task.group_epoch == 4
     # The one that failed is asked again only when it has joined again.
     good = computed(4, {"a": [0, 1], "b": [2], "c": [3]})
     assert desk.beat("b", 3, [2, 3], computed_target=good).leader_task is None
@@ -179,9 +183,9 @@ def test_the_journal_says_who_did_not_compute_and_why(desk: Desk) -> None:
     assert fell_back(desk) == [("c", silent)]
     desk.topics.put(Topic("orders", ORDERS.topic_id, 5))
     for leader in ("a", "b"):
-        asked = desk.beat(leader, 3)
-        answer = computed(task(asked).group_epoch, {}, error="no idea")
-        desk.beat(leader, asked.member_epoch, computed_target=answer)
+        response = desk.beat(leader, 3)
+        answer = computed(task(response).group_epoch, {}, error="no idea")
+        desk.beat(leader, response.member_epoch, computed_target=answer)
     failure = "its answer as the leader is not taken: it could not compute: no idea"
     can = f"no member can compute client:mine; {failure}"
     assert fell_back(desk)[1:] == [("b", can)]
@@ -209,10 +213,10 @@ def test_members_that_could_lead_and_are_silent_are_not_awaited_for_ever(desk: D
 @pytest.mark.parametrize("epoch", [-1, -2])
 def test_a_leader_that_leaves_has_a_successor(desk: Desk, epoch: int) -> None:
     settled(desk)
-    asked = task(desk.beat("c", 0, instance_id="i", **OURS))
+    leader_task = task(desk.beat("c", 0, instance_id="i", **OURS))
     desk.beat("c", epoch, instance_id="i")
     again = task(desk.beat("a", 3))
-    assert again.group_epoch == asked.group_epoch + (epoch == -1)
+    assert again.group_epoch == leader_task.group_epoch + (epoch == -1)
     late = desk.beat("b", 3, computed_target=computed(again.group_epoch, {"b": [0, 1, 2, 3]}))
     assert late.member_epoch == 3  # it is not the leader
     own = computed(again.group_epoch, {"a": [0, 1, 2, 3]})
@@ -263,16 +267,16 @@ def test_the_assignor_of_most_members_is_asked_and_the_first_by_name_of_several(
 def test_other_user_data_begins_an_epoch(desk: Desk) -> None:
     settled(desk)
     assert desk.beat("a", 3, leader_user_data=b"\x01").leader_task is None
-    asked = task(desk.beat("a", 3, leader_user_data=b"\x02"))
-    assert {one.member_id: one.user_data for one in asked.members} == {"a": b"\x02", "b": b"\x01"}
+    leader_task = task(desk.beat("a", 3, leader_user_data=b"\x02"))
+    assert {one.member_id: one.user_data for one in leader_task.members} == {"a": b"\x02", "b": b"\x01"}
 
 
 def test_what_a_leader_has_to_know_survives_a_restart(desk: Desk) -> None:
     settled(desk)
     desk.beat("c", 0, **OURS)
     desk.restart()
-    asked = task(desk.beat("b", 3))
-    assert {one.member_id: one.user_data for one in asked.members} == dict.fromkeys("abc", b"\x01")
+    leader_task = task(desk.beat("b", 3))
+    assert {one.member_id: one.user_data for one in leader_task.members} == dict.fromkeys("abc", b"\x01")
 
 
 def test_a_task_that_is_too_large_is_the_coordinators(desk: Desk) -> None:

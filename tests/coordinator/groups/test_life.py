@@ -126,12 +126,12 @@ def test_absent_static_members_stay_through_the_join_phase() -> None:
     # they stay
     # until their session ends, and an absent leader is replaced.
     script = _load(_record(3, "s", ("s", "instance-1"), ("d", None)))
-    said = script.play(
+    lines = script.play(
         "join x rebalance=20s v=3; join d id=d; heartbeat s id=s gen=5; tick 9s; heartbeat s id=s gen=5"
     )
-    assert "9s  s: heartbeat REBALANCE_IN_PROGRESS" in said
-    said = script.play("tick 9s; heartbeat s id=s gen=5; tick 2s")
-    assert "20s  d: join ok generation=6 type=consumer protocol=range leader=d id=d members=s,d,x-1" in said
+    assert "9s  s: heartbeat REBALANCE_IN_PROGRESS" in lines
+    lines = script.play("tick 9s; heartbeat s id=s gen=5; tick 2s")
+    assert "20s  d: join ok generation=6 type=consumer protocol=range leader=d id=d members=s,d,x-1" in lines
     assert script.play("heartbeat s id=s gen=5") == ["20s  s: heartbeat ILLEGAL_GENERATION"]
 
 
@@ -180,19 +180,19 @@ def test_a_record_that_cannot_be_read_stops_the_load() -> None:
 
 
 def test_a_deleted_topic_takes_what_was_stored_for_it_and_nothing_of_the_next_one() -> None:
-    gone, new = bytes(range(16)), bytes(range(16, 32))
+    deleted, new = bytes(range(16)), bytes(range(16, 32))
     script = _load(
         *(
             (records.offset_key("g", "t", number), records.offset_value(5, -1, metadata, 0, -1, topic_id))
             for number, (metadata, topic_id) in enumerate(
-                [("", gone), ("x", gone), ("", ZERO_UUID), ("x", ZERO_UUID), ("", new), ("x", new)]
+                [("", deleted), ("x", deleted), ("", ZERO_UUID), ("x", ZERO_UUID), ("", new), ("x", new)]
             )
         ),
         (records.pending_key("g", "t", 0, 7), records.offset_value(6, -1, "", 0, -1)),
         (records.pending_key("g", "t", 5, 7), records.offset_value(6, -1, "", 0, -1)),
     )
     group = script.shard._groups["g"]
-    script.shard.topic_deleted("t", Call("", "deleted", 0, None), script.now_ms, gone)
+    script.shard.topic_deleted("t", Call("", "deleted", 0, None), script.now_ms, deleted)
     assert list(group.offsets["t"]) == [4, 5]
     assert list(group.open_at) == [("t", 5)]
     script.shard.topic_deleted("t", Call("", "deleted", 0, None), script.now_ms)

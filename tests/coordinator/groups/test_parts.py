@@ -177,9 +177,9 @@ def test_many_cancelled_deadlines_do_not_pile_up() -> None:
     keep = GroupDeadline(None, Kind.JOIN)
     heap.arm(keep, 1_000)
     for _ in range(10_000):
-        gone = GroupDeadline(None, Kind.MEMBER)
-        heap.arm(gone, 500)
-        heap.cancel(gone)
+        cancelled = GroupDeadline(None, Kind.MEMBER)
+        heap.arm(cancelled, 500)
+        heap.cancel(cancelled)
     assert len(heap) < 3_000
     assert list(heap.due(1_000)) == [keep]
 

@@ -449,8 +449,8 @@ def test_a_record_that_is_too_large_is_not_written() -> None:
     desk.lives("a")
     desk.resolve()
     assert desk.described().group_epoch == 1
-    [told] = [one.text for one in desk.events if isinstance(one, Notice)]
-    assert "more than group.max.record.bytes" in told
+    [notice] = [one.text for one in desk.events if isinstance(one, Notice)]
+    assert "more than group.max.record.bytes" in notice
     desk.lives("a")
     assert not desk.requests()
 
@@ -505,7 +505,7 @@ def test_the_journal_names_the_cause(desk: RegexDesk) -> None:
     desk.lives("a")
     desk.resolve()
     desk.reads("a")
-    told = [
+    causes = [
         (one.cause, one.cause_member, list(one.joined)) for one in desk.events if isinstance(one, EpochEntry)
     ]
-    assert told == [(Cause.MEMBER_JOINED, "a", ["a"]), (Cause.TOPICS_CHANGED, "", [])]
+    assert causes == [(Cause.MEMBER_JOINED, "a", ["a"]), (Cause.TOPICS_CHANGED, "", [])]

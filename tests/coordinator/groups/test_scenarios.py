@@ -18,14 +18,18 @@ _SCENARIOS = [
 
 @pytest.mark.parametrize(("title", "steps"), _SCENARIOS)
 def test_scenario(title: str, steps: list[Step]) -> None:
-    expected = [f"{prefix}{line}" for _, command, said in steps for prefix, line in _lines(command, said)]
-    actual = [f"{prefix}{line}" for _, command, said in play(steps) for prefix, line in _lines(command, said)]
+    expected = [
+        f"{prefix}{line}" for _, command, answers in steps for prefix, line in _lines(command, answers)
+    ]
+    actual = [
+        f"{prefix}{line}" for _, command, answers in play(steps) for prefix, line in _lines(command, answers)
+    ]
     # A wanted change of behaviour: python -m tests.coordinator.groups.rewrite, then read the difference.
     assert actual == expected, title
 
 
-def _lines(command: str, said: list[str]) -> list[tuple[str, str]]:
-    return [("> ", command), *(("    ", line) for line in said)]
+def _lines(command: str, answers: list[str]) -> list[tuple[str, str]]:
+    return [("> ", command), *(("    ", line) for line in answers)]
 
 
 def test_files_were_found() -> None:

@@ -66,8 +66,8 @@ def test_the_record_of_a_step_says_where_the_member_is(sizes: tuple[int, int]) -
         if is_read:
             desk.restart()
         others = [one for one, member in _group(desk).members.items() if member.target or sizes is MANY][:3]
-        [gone] = set(IDS) - set(others)
-        desk.beat(gone, -1)
+        [leaver] = set(IDS) - set(others)
+        desk.beat(leaver, -1)
         for member in others:
             before = _group(desk).members[member].current
             desk.beat(member, epoch)
@@ -81,7 +81,7 @@ def test_the_record_of_a_step_says_where_the_member_is(sizes: tuple[int, int]) -
 def test_a_heartbeat_that_brings_nothing_is_answered_alike_on_both_ways(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    said = []
+    both = []
     for is_short in (True, False):
         if not is_short:
             monkeypatch.setattr(ConsumerHandler, "_step", lambda *_: None)
@@ -91,8 +91,8 @@ def test_a_heartbeat_that_brings_nothing_is_answered_alike_on_both_ways(
         beats = [("d", -1), *((one, epoch) for one in "abc"), *((one, epoch + 1) for one in "cba"), ("b", 3)]
         answers = [desk.beat(*one) for one in beats]
         sessions = desk.shard._groups["g"].consumer_deadlines
-        said.append((answers, desk.log, [(one, timers.session.due_ms) for one, timers in sessions.items()]))
-    assert said[0] == said[1]
+        both.append((answers, desk.log, [(one, timers.session.due_ms) for one, timers in sessions.items()]))
+    assert both[0] == both[1]
 
 
 def test_the_ids_and_the_hash_of_names_follow_the_topics() -> None:

@@ -134,8 +134,8 @@ def test_what_a_member_reported_and_is_to_have_is_its_own_whoever_reports_it_lat
     ids = desk.classic_group("a", "b", share={"a": [0, 1, 2, 3], "b": []})
     joining = []
     for name, owned, generation in (("a", [0, 1, 2, 3], 1), ("b", [0], 2)):
-        said = Subscription(["orders"], owned_partitions={"orders": owned}, generation=generation)
-        joining.append(desk.send(desk.join_request(ids[name], metadata=said.encode()), 9))
+        subscription = Subscription(["orders"], owned_partitions={"orders": owned}, generation=generation)
+        joining.append(desk.send(desk.join_request(ids[name], metadata=subscription.encode()), 9))
     assert [desk.answers.pop(one).generation_id for one in joining] == [2, 2]
     assert desk.beat("new", 0, subscribed_topic_names=["other"]).error_code == 0
     described = desk.shard.describe_consumer("g", Ticket())

@@ -54,12 +54,12 @@ def _stored(**assigned: list[int]) -> GroupMetadataValue:
     return GroupMetadataValue(protocol_type="consumer", generation=1, protocol="range", members=members)
 
 
-def _gone(why: Departure, at_ms: int, last_heard_ms: int) -> DepartedMember:
+def _departed(why: Departure, at_ms: int, last_heard_ms: int) -> DepartedMember:
     return DepartedMember(why, at_ms, last_heard_ms, "b", "/10.0.0.2", None)
 
 
 def _entry(*members: Present, outcome: Outcome = Outcome.STABLE, **more: Any) -> JournalEntry:
-    gone: dict[str, DepartedMember] = more.pop("gone", {})
+    departed: dict[str, DepartedMember] = more.pop("gone", {})
     return JournalEntry(
         group_id="g",
         generation=2,
@@ -73,8 +73,8 @@ def _entry(*members: Present, outcome: Outcome = Outcome.STABLE, **more: Any) ->
         members_before=("a",),
         members_after=tuple(one.member_id for one in members),
         joined=(),
-        left={one: how.why for one, how in gone.items()},
-        gone=gone,
+        left={one: how.why for one, how in departed.items()},
+        gone=departed,
         members=members,
         at_ms=2_000,
         duration_ms=1_000,
@@ -85,30 +85,30 @@ def _entry(*members: Present, outcome: Outcome = Outcome.STABLE, **more: Any) ->
     )
 
 
-def _said(records: JournalRecords, entry: JournalEntry) -> dict[str, Any]:
+def _written(records: JournalRecords, entry: JournalEntry) -> dict[str, Any]:
     at_ms, key, value = records.row(entry)
-    said: dict[str, Any] = json.loads(value)
+    row: dict[str, Any] = json.loads(value)
     assert (at_ms, key) == (entry.at_ms, b"g")
-    assert (said["format"], said["kind"], said["group"], said["at_ms"]) == (1, "rebalance", "g", entry.at_ms)
-    return said
+    assert (row["format"], row["kind"], row["group"], row["at_ms"]) == (1, "rebalance", "g", entry.at_ms)
+    return row
 
 
 def test_an_eager_member_is_without_its_partitions_from_its_join_to_its_share() -> None:
     entry = _entry(_here("a", [0], 1_200, 1_950), _here("b", [1], 1_000, 2_000), before=_stored(a=[0, 1]))
-    said = _said(JournalRecords(), entry)
-    assert said["moves"] == [["orders", 1, "a", "b", 800]]
-    assert said["unowned_ms"] == 800 + 750
-    assert said["began_ms"] == 1_000
-    assert [(one["member_id"], one["assigned"], one["topics"]) for one in said["members"]] == [
+    record = _written(JournalRecords(), entry)
+    assert record["moves"] == [["orders", 1, "a", "b", 800]]
+    assert record["unowned_ms"] == 800 + 750
+    assert record["began_ms"] == 1_000
+    assert [(one["member_id"], one["assigned"], one["topics"]) for one in record["members"]] == [
         ("a", [["orders", [0]]], ["orders"]),
         ("b", [["orders", [1]]], ["orders"]),
     ]
-    assert [one["assigned"] for one in said["before"]] == [[["orders", [0, 1]]]]
+    assert [one["assigned"] for one in record["before"]] == [[["orders", [0, 1]]]]
 
 
 def test_a_cooperative_member_keeps_what_it_does_not_give_away() -> None:
     records = JournalRecords()
-    first = _said(
+    first = _written(
         records,
         _entry(
             _here("a", [0], 1_200, 1_950, owned=[0, 1]),
@@ -117,7 +117,7 @@ def test_a_cooperative_member_keeps_what_it_does_not_give_away() -> None:
         ),
     )
     assert (first["moves"], first["unowned_ms"]) == ([["orders", 1, "a", None, None]], 0)
-    second = _said(
+    second = _written(
         records,
         _entry(
             _here("a", [0], 2_100, 2_200, owned=[0]),
@@ -137,46 +137,46 @@ def test_an_expired_member_had_nothing_since_its_last_request_and_one_that_left_
         entry = _entry(
             _here("a", [0, 1], 1_500, 2_000, owned=[0]),
             before=_stored(a=[0], b=[1]),
-            gone={"b": _gone(why, 1_000, 100)},
+            gone={"b": _departed(why, 1_000, 100)},
         )
-        said = _said(JournalRecords(), entry)
-        assert said["moves"] == [["orders", 1, "b", "a", 2_000 - since_ms]]
-        left = said["left"]["b"]
+        record = _written(JournalRecords(), entry)
+        assert record["moves"] == [["orders", 1, "b", "a", 2_000 - since_ms]]
+        left = record["left"]["b"]
         assert (left["why"], left["silent_ms"], left["client_host"]) == (why.value, 900, "/10.0.0.2")
 
 
 def test_a_gap_goes_on_over_superseded_and_empty_generations() -> None:
     records = JournalRecords()
     superseded = _entry(_here("a", [], 1_200, -1), outcome=Outcome.SUPERSEDED, before=_stored(a=[0]))
-    said = _said(records, superseded)
-    assert (said["moves"], said["members"][0]["assigned"]) == ([], None)
+    record = _written(records, superseded)
+    assert (record["moves"], record["members"][0]["assigned"]) == ([], None)
     empty = _entry(
-        outcome=Outcome.EMPTY, before=_stored(a=[0]), gone={"a": _gone(Departure.LEFT, 1_800, 1_800)}
+        outcome=Outcome.EMPTY, before=_stored(a=[0]), gone={"a": _departed(Departure.LEFT, 1_800, 1_800)}
     )
-    assert _said(records, empty)["moves"] == [["orders", 0, "a", None, None]]
-    again = _said(records, _entry(_here("c", [0], 5_000, 9_200), before=_stored()))
+    assert _written(records, empty)["moves"] == [["orders", 0, "a", None, None]]
+    again = _written(records, _entry(_here("c", [0], 5_000, 9_200), before=_stored()))
     assert (again["moves"], again["unowned_ms"]) == ([["orders", 0, None, "c", 8_000]], 8_000)
 
 
 def test_a_static_member_that_came_back_was_away_since_its_former_process_was_heard() -> None:
     entry = _entry(_here("a", [0], 1_500, 2_000, last_heard_ms=700), before=_stored(a=[0]))
-    said = _said(JournalRecords(), entry)
-    assert (said["moves"], said["unowned_ms"]) == ([], 1_300)
+    record = _written(JournalRecords(), entry)
+    assert (record["moves"], record["unowned_ms"]) == ([], 1_300)
 
 
 def test_a_share_that_nobody_came_for_is_no_end_of_a_gap() -> None:
     records = JournalRecords()
-    said = _said(records, _entry(_here("a", [0], 1_200, -1), before=_stored(a=[0])))
-    assert (said["unowned_ms"], said["members"][0]["synced_ms"]) == (0, None)
-    said = _said(records, _entry(_here("a", [0], 3_000, 3_200), before=_stored(a=[0])))
-    assert said["unowned_ms"] == 2_000
+    record = _written(records, _entry(_here("a", [0], 1_200, -1), before=_stored(a=[0])))
+    assert (record["unowned_ms"], record["members"][0]["synced_ms"]) == (0, None)
+    record = _written(records, _entry(_here("a", [0], 3_000, 3_200), before=_stored(a=[0])))
+    assert record["unowned_ms"] == 2_000
 
 
 def test_what_cannot_be_read_is_null() -> None:
     odd = _here("a", [0], 1_200, 1_950)._replace(metadata=b"\0", assignment=b"\0\0\0\0\0\1")
-    said = _said(JournalRecords(), _entry(odd))
-    assert (said["members"][0]["topics"], said["members"][0]["assigned"]) == (None, None)
-    assert (said["last_commit_ms"], said["first_commit_ms"]) == (None, None)
+    record = _written(JournalRecords(), _entry(odd))
+    assert (record["members"][0]["topics"], record["members"][0]["assigned"]) == (None, None)
+    assert (record["last_commit_ms"], record["first_commit_ms"]) == (None, None)
 
 
 def test_a_record_has_a_limit() -> None:
@@ -186,9 +186,9 @@ def test_a_record_has_a_limit() -> None:
     )
     records = JournalRecords()
     _, _, value = records.row(_entry(*members))
-    said = json.loads(value)
+    record = json.loads(value)
     assert len(value) <= VALUE_MAX_BYTES
-    assert (said["cut"], len(said["members"]), said["before"]) == (True, 100, [])
+    assert (record["cut"], len(record["members"]), record["before"]) == (True, 100, [])
 
 
 def test_first_commits_and_incidents() -> None:
@@ -202,8 +202,8 @@ def test_first_commits_and_incidents() -> None:
     refused = Incident(
         "g\ud800", IncidentKind.JOIN_REFUSED, 9, client_id="c", error=ErrorCode.INCONSISTENT_GROUP_PROTOCOL
     )
-    said = json.loads(records.row(refused, 3)[2])
-    assert (said["event"], said["error"], said["count"]) == ("join refused", "INCONSISTENT_GROUP_PROTOCOL", 3)
+    row = json.loads(records.row(refused, 3)[2])
+    assert (row["event"], row["error"], row["count"]) == ("join refused", "INCONSISTENT_GROUP_PROTOCOL", 3)
     reset = Incident(
         "g", IncidentKind.OFFSETS_RESET, 9, partitions=(("orders", 1, 5, 2), ("orders", 2, None, 0))
     )

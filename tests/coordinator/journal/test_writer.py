@@ -38,13 +38,13 @@ async def _read(
     data = answer.responses[0].partitions[0]
     assert data.error_code == 0
     found = [record for batch in iter_batches(data.records or b"") for record in batch.records()]
-    said = []
+    values = []
     for record in found:
         value = json.loads(record.value or b"")
         assert record.timestamp_ms == value["at_ms"]
         assert (record.key or b"").decode() == value["group"]
-        said.append((record.key or b"", value))
-    return (found[-1].offset + 1 if found else offset), said
+        values.append((record.key or b"", value))
+    return (found[-1].offset + 1 if found else offset), values
 
 
 async def _until(client: Client, kind: str, offset: int = 0) -> list[dict[str, Any]]:
@@ -60,21 +60,21 @@ async def test_a_rebalance_is_told_and_lasts(tmp_path: Path) -> None:
     chosen = settings(tmp_path, topic="orders:2")
     async with Node(chosen) as node, connected(node) as client:
         member = await form(client, "g")
-        told = await _until(client, "rebalance")
-        assert [value.get("event", value["kind"]) for value in told] == ["started", "rebalance"]
-        entry = told[1]
+        values = await _until(client, "rebalance")
+        assert [value.get("event", value["kind"]) for value in values] == ["started", "rebalance"]
+        entry = values[1]
         assert (entry["group"], entry["generation"], entry["cause"]) == ("g", 1, "member joined")
         assert entry["joined"] == [member.member_id]
         assert entry["members"][0]["client_host"] == "/127.0.0.1"
         assert entry["members"][0]["joined_ms"] <= entry["members"][0]["synced_ms"] <= entry["at_ms"]
         await client.call(member.commit(5), 8)
-        told = await _until(client, "first-commit")
-        assert (told[2]["generation"], told[2]["member_id"]) == (1, member.member_id)
+        values = await _until(client, "first-commit")
+        assert (values[2]["generation"], values[2]["member_id"]) == (1, member.member_id)
     async with Node(chosen) as node, connected(node) as client:
         again = (await _read(client, 0))[1]
         while len(again) < 5:
             again = (await _read(client, 0, 1_000))[1]
-        assert [value for _, value in again[:3]] == told
+        assert [value for _, value in again[:3]] == values
         assert [value["event"] for _, value in again[3:5]] == ["stopped", "started"]
 
 
@@ -97,20 +97,22 @@ async def test_what_operators_do_and_what_is_refused_is_reported(tmp_path: Path)
             ],
         )
         assert (await client.call(delete, 0)).error_code == 0
-        gone = await client.call(kafka.DeleteGroupsRequest(["g"]), 2)
-        assert gone.results[0].error_code == 0
-        told = {value.get("event", value["kind"]): value for value in await _until(client, "group deleted")}
-    assert told["join refused"]["error"] == "INVALID_SESSION_TIMEOUT"
-    assert told["offsets reset"]["partitions"] == [["orders", 0, 5, 2]]
-    assert told["offsets reset"]["client_host"] == "/127.0.0.1"
-    assert told["offsets deleted"]["partitions"] == [["orders", 0, 2, None]]
-    assert told["group deleted"]["group"] == "g"
+        deleted = await client.call(kafka.DeleteGroupsRequest(["g"]), 2)
+        assert deleted.results[0].error_code == 0
+        by_event = {
+            value.get("event", value["kind"]): value for value in await _until(client, "group deleted")
+        }
+    assert by_event["join refused"]["error"] == "INVALID_SESSION_TIMEOUT"
+    assert by_event["offsets reset"]["partitions"] == [["orders", 0, 5, 2]]
+    assert by_event["offsets reset"]["client_host"] == "/127.0.0.1"
+    assert by_event["offsets deleted"]["partitions"] == [["orders", 0, 2, None]]
+    assert by_event["group deleted"]["group"] == "g"
 
 
 async def test_it_says_who_did_what(tmp_path: Path) -> None:
     everything = [
-        kafka.CreateAclsRequestAclCreation(kind, "*", 3, f"User:{who}", "*", operation, 3)
-        for who, kind, operation in (("ann", 2, 2), ("ann", 3, 2), ("bob", 3, 3))
+        kafka.CreateAclsRequestAclCreation(kind, "*", 3, f"User:{name}", "*", operation, 3)
+        for name, kind, operation in (("ann", 2, 2), ("ann", 3, 2), ("bob", 3, 3))
     ]
     chosen = guarded(tmp_path)
     async with Node(chosen) as node, connected_as(node, ADMINISTRATOR) as client:
@@ -152,8 +154,8 @@ async def test_it_says_who_did_what(tmp_path: Path) -> None:
         ("partitions added", ADMINISTRATOR, "orders", "2 -> 4"),
         ("topic configuration changed", ADMINISTRATOR, "orders", "retention.ms=1000"),
         *(
-            ("ACL created", ADMINISTRATOR, f"ALLOW User:{who} {operation} from * on {kind} LITERAL *", "")
-            for who, kind, operation in (
+            ("ACL created", ADMINISTRATOR, f"ALLOW User:{name} {operation} from * on {kind} LITERAL *", "")
+            for name, kind, operation in (
                 ("ann", "TOPIC", "ALL"),
                 ("ann", "GROUP", "ALL"),
                 ("bob", "GROUP", "READ"),
@@ -216,9 +218,9 @@ class _Lines(list[dict[str, Any]]):
 async def test_what_is_done_to_a_group_is_a_line_where_there_is_no_journal() -> None:
     lines = _Lines()
     writer = JournalWriter(lambda: 1, lines, has_topic=False)  # type: ignore[arg-type]
-    who: dict[str, Any] = {"client_id": "c", "client_host": "/127.0.0.1", "principal": "User:ann"}
-    writer.add(Incident("g", IncidentKind.GROUP_DELETED, 5, **who))
-    refused = Incident("g", IncidentKind.JOIN_REFUSED, 5, error=ErrorCode.UNKNOWN_MEMBER_ID, **who)
+    caller: dict[str, Any] = {"client_id": "c", "client_host": "/127.0.0.1", "principal": "User:ann"}
+    writer.add(Incident("g", IncidentKind.GROUP_DELETED, 5, **caller))
+    refused = Incident("g", IncidentKind.JOIN_REFUSED, 5, error=ErrorCode.UNKNOWN_MEMBER_ID, **caller)
     for _ in range(5):
         writer.add(refused)
     writer.add(Incident("g", IncidentKind.GROUP_EXPIRED, 5))
@@ -228,9 +230,9 @@ async def test_what_is_done_to_a_group_is_a_line_where_there_is_no_journal() -> 
         {"event": "join refused", **about, "error": "UNKNOWN_MEMBER_ID"},
     ]
     for number in range(100):
-        writer.add(Incident(f"g{number}", IncidentKind.GROUP_DELETED, 2_000, **who))
+        writer.add(Incident(f"g{number}", IncidentKind.GROUP_DELETED, 2_000, **caller))
     assert len(lines) == 2 + writing.LINES_PER_SECOND
-    writer.add(Incident("g", IncidentKind.GROUP_DELETED, 3_000, **who))
+    writer.add(Incident("g", IncidentKind.GROUP_DELETED, 3_000, **caller))
     assert lines[-1]["left_out_before"] == 100 - writing.LINES_PER_SECOND
     assert writer.lost == 0
     await writer.stop(cleanly=True)
@@ -243,14 +245,14 @@ async def test_what_happens_over_and_over_is_told_again_and_again_where_there_is
     monkeypatch.setattr(writing, "FOLD_S", 0.01)
     lines = _Lines()
     writer = JournalWriter(lambda: 1, lines, has_topic=False)  # type: ignore[arg-type]
-    said = 0
+    reported = 0
     async with asyncio.timeout(20):
         while len(lines) < 4:
-            said += 1
-            writer.add(Incident("g", IncidentKind.JOIN_REFUSED, said, client_host="/127.0.0.1"))
+            reported += 1
+            writer.add(Incident("g", IncidentKind.JOIN_REFUSED, reported, client_host="/127.0.0.1"))
             await asyncio.sleep(0)
     await writer.stop(cleanly=True)
-    assert sum(line["count"] for line in lines) == said, "none is left out"
+    assert sum(line["count"] for line in lines) == reported, "none is left out"
 
 
 async def test_it_is_for_reading(tmp_path: Path) -> None:
@@ -302,10 +304,10 @@ class _Slow:
             self.values += [json.loads(record.value or b"") for record in found.records()]
 
 
-async def _written(topics: _Slow, *said: Message) -> list[dict[str, Any]]:
+async def _written(topics: _Slow, *messages: Message) -> list[dict[str, Any]]:
     writer = JournalWriter(lambda: 1, get_log())
     writer.start(topics)
-    for one in said:
+    for one in messages:
         writer.add(one)
     await writer.stop(cleanly=True)
     return topics.values

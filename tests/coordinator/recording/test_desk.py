@@ -29,7 +29,7 @@ from tests.support.command import command_line
 from tests.support.groupclient import form
 from tests.support.served import until
 
-ASKED = RecordingRequest("g", for_ms=60_000, max_bytes=1 << 20)
+REQUEST = RecordingRequest("g", for_ms=60_000, max_bytes=1 << 20)
 
 
 async def _lines(recording: Recording) -> list[dict[str, Any]]:
@@ -47,7 +47,7 @@ def _is_untouched(node: Node) -> bool:
 async def test_a_recording_leaves_nothing_behind_and_is_played(tmp_path: Path) -> None:
     async with Node(settings(tmp_path, topic="orders:2")) as node, connected(node) as client:
         member = await form(client, "g")
-        recording = await Desk(get_log()).begin(node.runtime, ASKED)
+        recording = await Desk(get_log()).begin(node.runtime, REQUEST)
         assert not _is_untouched(node)
         await client.call(member.commit(7), 8)
         for _ in range(2):  # the second time by the short way
@@ -68,7 +68,7 @@ async def test_what_nobody_reads_ends_and_holds_no_memory(
     monkeypatch.setattr(desks, "WAITING_MAX_BYTES", 10_000)
     async with Node(settings(tmp_path, topic="orders:2")) as node, connected(node) as client:
         member = await form(client, "g")
-        recording = await Desk(get_log()).begin(node.runtime, ASKED)
+        recording = await Desk(get_log()).begin(node.runtime, REQUEST)
         for offset in range(100):
             await client.call(member.commit(offset), 8)
         assert recording.ended
@@ -87,17 +87,17 @@ async def test_a_shard_that_is_too_large_busy_or_recorded_already_is_refused(
         with monkeypatch.context() as patch:
             patch.setattr(desks, "STATE_MAX", 1)
             with pytest.raises(CannotRecordError, match="too many to be written down"):
-                await desk.begin(node.runtime, ASKED)
+                await desk.begin(node.runtime, REQUEST)
         with monkeypatch.context() as patch:
             patch.setattr(desks, "QUIET_TIMEOUT_S", 0.0)
             patch.setattr(state, "is_quiet", lambda shard: False)
             with pytest.raises(CannotRecordError, match="busy all the time"):
-                await desk.begin(node.runtime, ASKED)
-        recording = await desk.begin(node.runtime, ASKED)
+                await desk.begin(node.runtime, REQUEST)
+        recording = await desk.begin(node.runtime, REQUEST)
         with pytest.raises(CannotRecordError, match="one at a time"):
-            await desk.begin(node.runtime, ASKED)
+            await desk.begin(node.runtime, REQUEST)
         recording.end("enough")
-        (await desk.begin(node.runtime, ASKED)).end("enough")
+        (await desk.begin(node.runtime, REQUEST)).end("enough")
         assert _is_untouched(node)
 
 
@@ -113,7 +113,7 @@ async def test_a_call_that_ends_the_shard_is_the_last_one(
             raise ZeroDivisionError
 
         monkeypatch.setattr(shard._core, "durable", broken)
-        recording = await Desk(get_log()).begin(node.runtime, ASKED)
+        recording = await Desk(get_log()).begin(node.runtime, REQUEST)
         await client.call(member.commit(7), 8)
         *_, last, end = await _lines(recording)
         assert (last["do"], last["raised"]) == ("durable", "ZeroDivisionError")
@@ -132,8 +132,8 @@ async def test_a_node_records_what_it_has(tmp_path: Path) -> None:
             owner = one if _serves(one) else two
             other = two if owner is one else one
             with pytest.raises(CannotRecordError, match="does not serve group g"):
-                await Desk(get_log()).begin(other.runtime, ASKED)
-            recording = await Desk(get_log()).begin(owner.runtime, ASKED)
+                await Desk(get_log()).begin(other.runtime, REQUEST)
+            recording = await Desk(get_log()).begin(owner.runtime, REQUEST)
             first = (await _lines(recording))[0]
             assert first["state"]["confirms"]
             await owner.runtime.release(owner.runtime.partition_of("g"))
@@ -149,7 +149,7 @@ async def test_ctrl_c_keeps_what_was_asked_until_then_however_late_it_is_sent(
 ) -> None:
     """An older daemon does not know when its reader has enough: there what has arrived is all."""
     lines, refused = Recordings._lines, Recordings._refused
-    asked = asyncio.Event()
+    requested = asyncio.Event()
     loop = asyncio.get_running_loop()
 
     async def late(self: Recordings, recording: Recording) -> AsyncIterator[bytes]:
@@ -162,7 +162,7 @@ async def test_ctrl_c_keeps_what_was_asked_until_then_however_late_it_is_sent(
     def noted(self: Recordings, request: Request) -> Response | None:
         if request.method != "DELETE":
             return refused(self, request)
-        loop.call_soon_threadsafe(asked.set)
+        loop.call_soon_threadsafe(requested.set)
         return refused(self, request) if ends else Response(status_code=405)
 
     monkeypatch.setattr(Recordings, "_lines", late)
@@ -183,13 +183,13 @@ async def test_ctrl_c_keeps_what_was_asked_until_then_however_late_it_is_sent(
             for _ in range(2):  # the second time by the short way
                 assert (await client.call(member.heartbeat(), 3)).error_code == 0
             recorder.send_signal(signal.SIGINT)
-            said, _ = await recorder.communicate()
+            output, _ = await recorder.communicate()
         finally:
             if recorder.returncode is None:
                 recorder.kill()
         assert recorder.returncode == 0
-        assert b"it ended by Ctrl-C." in said
-        assert asked.is_set()
+        assert b"it ended by Ctrl-C." in output
+        assert requested.is_set()
     done = [one.get("do") for one in read(file)]
     assert done[-1] is None
     assert not ends or {"heartbeat", "drain"} <= set(done)

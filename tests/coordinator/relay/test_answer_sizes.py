@@ -33,23 +33,23 @@ async def test_what_is_repeated_is_answered_once(tmp_path: Path) -> None:
                 await client.call(message, version)
             [broker] = (await client.call(kafka.MetadataRequest(topics=[]), 12)).brokers
         sizes = {}
-        for key, asked in amplified().items():
+        for key, case in amplified().items():
             if key not in node.server.routes:
                 continue
-            if isinstance(asked.most, kafka.DeleteAclsRequest):
+            if isinstance(case.most, kafka.DeleteAclsRequest):
                 async with connected_as(node, ADMINISTRATOR) as client:
                     await client.call(acls(), 3)
             found = []
-            for message in (asked.whole, asked.most):
+            for message in (case.whole, case.most):
                 if isinstance(message, kafka.DescribeConfigsRequest):
                     for resource in message.resources:
                         if resource.resource_type == BROKER:
                             resource.resource_name = str(broker.node_id)
                 async with connected_as(node, ADMINISTRATOR) as client:
-                    version = min(asked.version, node.server.routes[key].high)
+                    version = min(case.version, node.server.routes[key].high)
                     found.append(await size_of_answer(client, message, version))
-            allowed = 2 * found[0] + BYTES_PER_BYTE * len(asked.most.encode(asked.version))
-            sizes[type(asked.most).__name__] = (*found, allowed)
+            allowed = 2 * found[0] + BYTES_PER_BYTE * len(case.most.encode(case.version))
+            sizes[type(case.most).__name__] = (*found, allowed)
         assert not {name: found for name, found in sizes.items() if found[1] > found[2]}
         assert sizes["OffsetFetchRequest"][1] > 400_000  # of what there is
         assert sizes["DescribeConfigsRequest"][1] > 20_000

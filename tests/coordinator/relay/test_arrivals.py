@@ -39,10 +39,10 @@ def test_what_is_larger_than_all_there_is_comes_alone() -> None:
 
 def test_a_cancelled_request_takes_nothing() -> None:
     arrivals = Arrivals(100)
-    first, gone, next_one = Taker(), Taker(wanted=False), Taker()
+    first, cancelled, next_one = Taker(), Taker(wanted=False), Taker()
     arrivals.take(100, first)
-    arrivals.take(100, gone)
+    arrivals.take(100, cancelled)
     arrivals.take(100, next_one)
     arrivals.give(100)
-    assert (gone.granted, next_one.granted) == (1, 1)
+    assert (cancelled.granted, next_one.granted) == (1, 1)
     assert arrivals.taken_bytes == 100

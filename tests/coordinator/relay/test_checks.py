@@ -69,7 +69,7 @@ async def relayed(directory: Path, **more: Any) -> AsyncIterator[tuple[RelayNode
             yield node, broker
 
 
-def asked_of(broker: Node) -> dict[int, int]:
+def requests_by_api(broker: Node) -> dict[int, int]:
     """How many requests of each API came to it."""
     return {key: route.requests for key, route in broker.server.routes.items()}
 
@@ -81,17 +81,20 @@ async def test_every_api_that_is_forwarded_has_an_authorization_check(tmp_path: 
 
 async def test_of_who_may_nothing_nothing_is_passed_on(tmp_path: Path) -> None:
     wrong = []
-    told: dict[int, set[int]] = {}
+    codes_by_api: dict[int, set[int]] = {}
     async with relayed(tmp_path) as (node, broker), connected_as(node, MALLORY) as mallory:
-        before = asked_of(broker)
-        for asked in all_requests():
-            key = asked.request.API_KEY
+        before = requests_by_api(broker)
+        for case in all_requests():
+            key = case.request.API_KEY
             if key in node.server.routes and key not in HIDDEN | OPEN:
-                told.setdefault(key, set()).update(codes(await mallory.call(asked.request, asked.version)))
-        wrong = [key for key, count in asked_of(broker).items() if count > before[key] and key not in LOOKS]
+                answer = await mallory.call(case.request, case.version)
+                codes_by_api.setdefault(key, set()).update(codes(answer))
+        wrong = [
+            key for key, count in requests_by_api(broker).items() if count > before[key] and key not in LOOKS
+        ]
     assert wrong == []
-    assert {key: found & {TOPIC, GROUP, CLUSTER, ID} for key, found in told.items()} == {
-        key: REFUSED[key] for key in told
+    assert {key: found & {TOPIC, GROUP, CLUSTER, ID} for key, found in codes_by_api.items()} == {
+        key: REFUSED[key] for key in codes_by_api
     }
 
 
@@ -101,15 +104,15 @@ async def test_each_principal_is_answered_as_by_a_daemon(tmp_path: Path) -> None
     async with relayed(tmp_path) as (node, _), Node(guarded(tmp_path / "daemon")) as daemon:
         async with connected(daemon.host, daemon.port) as administrator:
             await prepare(administrator)
-        for who in (*PRINCIPALS, ADMINISTRATOR):
-            async with connected_as(node, who) as there, connected_as(daemon, who) as here:
-                for asked in all_requests():
-                    if asked.request.API_KEY not in node.server.routes:
+        for principal in (*PRINCIPALS, ADMINISTRATOR):
+            async with connected_as(node, principal) as there, connected_as(daemon, principal) as here:
+                for case in all_requests():
+                    if case.request.API_KEY not in node.server.routes:
                         continue
-                    found = plain(await there.call(asked.request, asked.version), OWN)
-                    expected = plain(await here.call(asked.request, asked.version), OWN)
-                    if found != expected and not _unlike(asked.name, found):
-                        differ.append(f"{who}: {asked.name}\n node   {found}\n daemon {expected}")
+                    found = plain(await there.call(case.request, case.version), OWN)
+                    expected = plain(await here.call(case.request, case.version), OWN)
+                    if found != expected and not _unlike(case.name, found):
+                        differ.append(f"{principal}: {case.name}\n node   {found}\n daemon {expected}")
     assert not differ, "\n".join(differ)
 
 
@@ -123,10 +126,10 @@ async def test_neither_ids_nor_the_oldest_version_show_what_is_hidden(tmp_path: 
     async with relayed(tmp_path) as (node, _), connected_as(node, ADMINISTRATOR) as root:
         everything = (await root.call(kafka.MetadataRequest(topics=None), 12)).topics
         ids = {topic.name: topic.topic_id for topic in everything}
-        asked = [kafka.MetadataRequestTopic(topic_id=ids[name], name=None) for name in ("mine", "other")]
+        topics = [kafka.MetadataRequestTopic(topic_id=ids[name], name=None) for name in ("mine", "other")]
         named = [kafka.MetadataRequestTopic(name="other")]
         async with connected_as(node, ALICE) as alice:
-            answer = await alice.call(kafka.MetadataRequest(topics=asked), 12)
+            answer = await alice.call(kafka.MetadataRequest(topics=topics), 12)
             found = {one.topic_id: (one.name, one.error_code) for one in answer.topics}
             assert found == {ids["mine"]: ("mine", 0), ids["other"]: (None, TOPIC)}
             # No names at v0 asks for all topics: that none is left of those asked for must not.
@@ -136,8 +139,8 @@ async def test_neither_ids_nor_the_oldest_version_show_what_is_hidden(tmp_path: 
             states = [state(topic_id=ids[name], name=None) for name in ("mine", "other")]
             states.append(state(topic_id=b"\7" * 16, name=None))
             answer = await alice.call(kafka.DeleteTopicsRequest(topics=states), 6)
-            gone = {one.topic_id: (one.name, one.error_code) for one in answer.responses}
-            assert gone == {
+            by_id = {one.topic_id: (one.name, one.error_code) for one in answer.responses}
+            assert by_id == {
                 ids["mine"]: ("mine", TOPIC),
                 ids["other"]: (None, TOPIC),
                 b"\7" * 16: (None, ErrorCode.UNKNOWN_TOPIC_ID),
@@ -161,8 +164,8 @@ async def test_leaders_are_asked_about_what_may_be_read_alone(tmp_path: Path) ->
                 answer = await client.call(request, 12)
             assert [one.topic for one in answer.responses] == [one.topic for one in topics]
             for topic in answer.responses:
-                told = {(one.error_code, bytes(one.records or b"")) for one in topic.partitions}
-                assert told == ({(TOPIC, b"")} if topic.topic == "hidden" else {(0, b"records")})
+                answers = {(one.error_code, bytes(one.records or b"")) for one in topic.partitions}
+                assert answers == ({(TOPIC, b"")} if topic.topic == "hidden" else {(0, b"records")})
             assert {
                 topic.topic
                 for broker in cluster.brokers.values()
@@ -263,17 +266,17 @@ async def test_topics_of_the_nodes_are_withheld_from_everybody(tmp_path: Path) -
     """A super user, and one who says to be a broker that follows, and by the topic's id."""
     async with relayed(tmp_path, withheld=[SECRET]) as (node, broker):
         async with connected(broker.host, broker.port) as client:
-            asked = kafka.MetadataRequest(topics=[kafka.MetadataRequestTopic(name=SECRET)])
-            [known] = (await client.call(asked, 12)).topics
+            metadata = kafka.MetadataRequest(topics=[kafka.MetadataRequestTopic(name=SECRET)])
+            [known] = (await client.call(metadata, 12)).topics
             assert (known.name, known.error_code) == (SECRET, 0)
         async with connected_as(node, ADMINISTRATOR) as root:
-            before = asked_of(broker)
+            before = requests_by_api(broker)
             for request, version in of_topic(SECRET) + by_id(known.topic_id):
                 assert set(codes(await root.call(request, version))) - {0} == {TOPIC}, request
             listed = {one.name for one in (await root.call(kafka.MetadataRequest(topics=None), 12)).topics}
             assert SECRET not in listed
             assert {"mine", "__ringleader_groups"} <= listed
-            passed = {key for key, count in asked_of(broker).items() if count > before[key]}
+            passed = {key for key, count in requests_by_api(broker).items() if count > before[key]}
             assert passed <= LOOKS
 
 
@@ -325,12 +328,12 @@ def of_topic(name: str) -> list[tuple[Any, int]]:
 
 async def test_a_name_of_nothing_is_refused_like_any_other(tmp_path: Path) -> None:
     async with relayed(tmp_path) as (node, broker), connected_as(node, ALICE) as alice:
-        before = asked_of(broker)
+        before = requests_by_api(broker)
         for name in ("", "no/topic", "x" * 30_000):
             for request, version in of_topic(name):
                 expected = {TOPIC, ID} if request.API_KEY == 24 else {TOPIC}
                 assert set(codes(await alice.call(request, version))) & expected, request
-        passed = {key for key, count in asked_of(broker).items() if count > before[key]}
+        passed = {key for key, count in requests_by_api(broker).items() if count > before[key]}
         assert passed <= LOOKS
 
 
@@ -374,10 +377,10 @@ async def test_nobody_writes_in_the_transactions_of_nodes(tmp_path: Path) -> Non
         (kafka.TxnOffsetCommitRequest(own, "g", 1, 0, topics=[commit]), 3),
     ]
     async with relayed(tmp_path) as (node, broker), connected_as(node, ADMINISTRATOR) as root:
-        before = asked_of(broker)
+        before = requests_by_api(broker)
         for request, version in requests:
             assert set(codes(await root.call(request, version))) == {ID}
-        assert asked_of(broker) == before
+        assert requests_by_api(broker) == before
         answer = await root.call(kafka.InitProducerIdRequest("__ringleader", 10_000), 4)
         assert answer.error_code == 0
 

@@ -42,11 +42,11 @@ async def test_every_field_of_every_request_at_its_extremes_through_a_node(seed:
         async with Nodes(brokers, lines) as nodes:
             node = await nodes.start(101)
             apis = await served_apis(node.host, node.port)
-            asked = drawn(apis, rng, COMBINED)
+            requests = drawn(apis, rng, COMBINED)
             async with connected(node.host, node.port) as client:
                 member = await form(client, "guarded")
-                for start in range(0, len(asked), 500):
-                    await send_all(node.host, node.port, asked[start : start + 500], found)
+                for start in range(0, len(requests), 500):
+                    await send_all(node.host, node.port, requests[start : start + 500], found)
                     assert (await client.call(member.heartbeat(), 3)).error_code == 0
     failed = [line for line in lines if "exc_info" in line]
     assert failed == [], "\n".join(str(line["exc_info"]) for line in failed)

@@ -53,11 +53,11 @@ class Held:
     """A broker that answers what waits there when the test says so."""
 
     def __init__(self) -> None:
-        self.asked: list[FetchRequest] = []
+        self.requests: list[FetchRequest] = []
         self.records: asyncio.Queue[bytes] = asyncio.Queue()
 
     async def fetch(self, request: FetchRequest, version: int, correlation_id: int) -> FetchResponse:
-        self.asked.append(request)
+        self.requests.append(request)
         if not request.max_wait_ms:
             return fetched(request)
         return fetched(request, await self.records.get())
@@ -79,11 +79,11 @@ async def test_records_of_one_leader_come_as_they_are(version: int, size: int) -
                 assert all(one.records == records for one in found.values())
                 assert found[2].high_watermark == 102
                 assert answer.session_id == 0
-        [(asked, asked_version), *_] = [
+        [(sent, sent_version), *_] = [
             (one, version) for one, version in cluster.brokers[1].requests if isinstance(one, FetchRequest)
         ]
-        assert asked_version == version
-        assert (asked.session_epoch, asked.rack_id, asked.max_wait_ms) == (-1, "", 20_000)
+        assert sent_version == version
+        assert (sent.session_epoch, sent.rack_id, sent.max_wait_ms) == (-1, "", 20_000)
         assert node.relay.arrivals.taken_bytes == 0
 
 
@@ -106,8 +106,8 @@ async def test_brokers_are_not_named() -> None:
     async with two_brokers() as cluster, relaying(cluster.bootstrap) as [node]:
         cluster.on(1, answer)
         async with connected("127.0.0.1", node.port) as client:
-            for asked in (ask(0), ask(0, 1)):
-                for one in by_partition(await client.call(asked, NEWEST)).values():
+            for query in (ask(0), ask(0, 1)):
+                for one in by_partition(await client.call(query, NEWEST)).values():
                     assert one.preferred_read_replica == -1
                     assert one.current_leader.leader_id == -1
                     assert one.records == b"r"
@@ -121,9 +121,9 @@ async def test_what_waits_at_one_broker_is_in_nobody_elses_way() -> None:
         port = node.port
         async with connected("127.0.0.1", port) as waiting, connected("127.0.0.1", port) as other:
             waiting.send(ask(0), NEWEST)
-            await until(lambda: len(held.asked) == 1)
+            await until(lambda: len(held.requests) == 1)
             other.send(ask(2), NEWEST)
-            await until(lambda: len(held.asked) == 2)
+            await until(lambda: len(held.requests) == 2)
             held.records.put_nowait(b"first")
             held.records.put_nowait(b"second")
             _, first = await waiting.receive(FetchRequest, NEWEST)
@@ -139,7 +139,7 @@ async def test_a_client_that_hangs_up_leaves_nothing_at_the_brokers() -> None:
         before = [len(broker.writers) for broker in cluster.brokers.values()]
         async with connected("127.0.0.1", node.port) as client:
             client.send(ask(0, 1), NEWEST)
-            await until(lambda: len(held.asked) == 4)  # each broker: what is there, then what comes
+            await until(lambda: len(held.requests) == 4)  # each broker: what is there, then what comes
         held.records.put_nowait(b"for nobody")
         held.records.put_nowait(b"for nobody")
         await until(lambda: [len(broker.writers) for broker in cluster.brokers.values()] == before)
@@ -157,7 +157,7 @@ async def test_records_of_one_leader_do_not_wait_for_another() -> None:
         cluster.on(1, one.fetch, two.fetch)
         async with connected("127.0.0.1", node.port) as client:
             client.send(ask(0, 1, 2), NEWEST)
-            await until(lambda: len(one.asked) == len(two.asked) == 2)
+            await until(lambda: len(one.requests) == len(two.requests) == 2)
             one.records.put_nowait(b"here")
             _, answer = await client.receive(FetchRequest, NEWEST)
             found = by_partition(answer)
@@ -174,15 +174,15 @@ async def test_records_of_one_leader_do_not_wait_for_another() -> None:
             found = by_partition(answer)
             assert found[1].records == b"later" * 20_000
             assert found[0].records == b""
-            assert len(two.asked) == 2
+            assert len(two.requests) == 2
 
 
 @pytest.mark.parametrize(("max_bytes", "each"), [(1_000, 500), (1, 1), (0, 1)])
 async def test_each_of_several_leaders_is_asked_for_its_share(max_bytes: int, each: int) -> None:
-    asked: list[FetchRequest] = []
+    requests: list[FetchRequest] = []
 
     def fetch(request: FetchRequest, *_: Any) -> FetchResponse:
-        asked.append(request)
+        requests.append(request)
         return fetched(request, b"records")
 
     async with two_brokers() as cluster, relaying(cluster.bootstrap) as [node]:
@@ -190,14 +190,14 @@ async def test_each_of_several_leaders_is_asked_for_its_share(max_bytes: int, ea
         async with connected("127.0.0.1", node.port) as client:
             found = by_partition(await client.call(ask(0, 1, max_bytes=max_bytes), NEWEST))
     assert found.keys() == {0, 1}
-    assert {one.max_bytes for one in asked} == {each}
+    assert {one.max_bytes for one in requests} == {each}
 
 
 async def test_several_leaders_together_wait_for_no_less_than_the_client() -> None:
-    asked: list[FetchRequest] = []
+    requests: list[FetchRequest] = []
 
     def fetch(request: FetchRequest, *_: Any) -> FetchResponse:
-        asked.append(request)
+        requests.append(request)
         return fetched(request, b"records")
 
     async with two_brokers() as cluster, relaying(cluster.bootstrap) as [node]:
@@ -206,18 +206,18 @@ async def test_several_leaders_together_wait_for_no_less_than_the_client() -> No
             request = ask(0, 1)
             request.min_bytes = 5
             await client.call(request, NEWEST)
-    assert {one.min_bytes for one in asked} == {3}
+    assert {one.min_bytes for one in requests} == {3}
 
 
 async def answered_late(client: Client, one: Held, two: Held, again: FetchRequest, records: bytes) -> None:
     """The second broker owes an answer while the first one gives its; the client asks `again`, and gets these
     records of the second."""
     client.send(ask(0, 1), NEWEST)
-    await until(lambda: len(one.asked) == len(two.asked) == 2)
+    await until(lambda: len(one.requests) == len(two.requests) == 2)
     one.records.put_nowait(b"here")
     await client.receive(FetchRequest, NEWEST)
     client.send(again, NEWEST)
-    await until(lambda: len(two.asked) == 3)
+    await until(lambda: len(two.requests) == 3)
     two.records.put_nowait(b"to nobody")
     two.records.put_nowait(records)
     _, answer = await client.receive(FetchRequest, NEWEST)
@@ -234,7 +234,7 @@ async def test_another_question_takes_the_place_of_one_that_waits(field: str, va
         cluster.on(1, one.fetch, two.fetch)
         async with connected("127.0.0.1", node.port) as client:
             await answered_late(client, one, two, again, b"of that")
-            assert getattr(two.asked[-1].topics[0].partitions[0], field) == value
+            assert getattr(two.requests[-1].topics[0].partitions[0], field) == value
 
 
 async def test_another_isolation_level_takes_the_place_of_what_waits() -> None:
@@ -243,7 +243,7 @@ async def test_another_isolation_level_takes_the_place_of_what_waits() -> None:
         cluster.on(1, one.fetch, two.fetch)
         async with connected("127.0.0.1", node.port) as client:
             await answered_late(client, one, two, ask(0, 1, isolation_level=1), b"of that")
-            assert two.asked[-1].isolation_level == 1
+            assert two.requests[-1].isolation_level == 1
 
 
 async def test_a_broker_that_owes_an_answer_for_too_long_is_asked_again(

@@ -95,8 +95,8 @@ async def test_names_go_to_brokers_as_names() -> None:
         named.topics[0].topic = "orders"
         answer = await client.call(named, 12)
         assert [one.topic for one in answer.responses] == ["orders"]
-        [(asked, version)] = cluster.requests_of(FetchRequest)
-        assert (asked.topics[0].topic, asked.topics[0].topic_id, version) == ("orders", ZERO_UUID, 12)
+        [(sent, version)] = cluster.requests_of(FetchRequest)
+        assert (sent.topics[0].topic, sent.topics[0].topic_id, version) == ("orders", ZERO_UUID, 12)
 
 
 async def test_ids_that_no_topic_has() -> None:

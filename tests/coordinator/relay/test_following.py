@@ -120,13 +120,13 @@ async def test_all_that_ask_while_a_look_is_under_way_share_the_next_one() -> No
     async with two_brokers() as cluster, relaying(cluster.bootstrap) as [node]:
         looking = following(node)
         await asyncio.gather(*(looking.look() for _ in range(10)))
-        asked = [
+        requests = [
             request
             for broker in cluster.brokers.values()
             for request, _ in broker.requests
             if getattr(request, "topics", ()) is None
         ]
-        assert len(asked) == 2
+        assert len(requests) == 2
 
 
 async def test_a_member_has_its_partitions_at_once_though_nobody_looked_before() -> None:

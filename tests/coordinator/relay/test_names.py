@@ -68,8 +68,8 @@ async def test_metadata_names_nodes(version: int) -> None:
                 assert topics["orders"].topic_id == topic_id("orders")
             if version:
                 assert not (await client.call(MetadataRequest(topics=[]), version)).topics
-            asked = MetadataRequest(topics=[MetadataRequestTopic(name="nowhere")])
-            [missing] = (await client.call(asked, version)).topics
+            request = MetadataRequest(topics=[MetadataRequestTopic(name="nowhere")])
+            [missing] = (await client.call(request, version)).topics
             assert missing.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
@@ -94,8 +94,8 @@ async def test_versions_are_those_of_both() -> None:
             relaying(cluster.bootstrap) as [node],
             connected("127.0.0.1", node.port) as client,
         ):
-            asked = ApiVersionsRequest(client_software_name="a", client_software_version="1")
-            answer = await client.call(asked, 3)
+            request = ApiVersionsRequest(client_software_name="a", client_software_version="1")
+            answer = await client.call(request, 3)
             served = {one.api_key: (one.min_version, one.max_version) for one in answer.api_keys}
             assert served[1] == (4, 10)
             assert served[22] == (0, 3)
@@ -113,8 +113,8 @@ async def test_the_cluster_and_its_coordinators_are_nodes() -> None:
         assert answer.controller_id == 102
         for key_type in (0, 1):
             keys = [f"key-{number}" for number in range(20)]
-            asked = FindCoordinatorRequest(key_type=key_type, coordinator_keys=keys)
-            found = {one.node_id for one in (await client.call(asked, 4)).coordinators}
+            request = FindCoordinatorRequest(key_type=key_type, coordinator_keys=keys)
+            found = {one.node_id for one in (await client.call(request, 4)).coordinators}
             assert found == {101, 102}
 
 
@@ -126,8 +126,8 @@ async def test_where_everybody_may_do_everything_the_brokers_say_what_may_be_don
     ):
         cluster.on(60, lambda *_: DescribeClusterResponse(cluster_authorized_operations=0b110))
         for version in (0, 1):
-            asked = DescribeClusterRequest(include_cluster_authorized_operations=True)
-            answer = await client.call(asked, version)
+            request = DescribeClusterRequest(include_cluster_authorized_operations=True)
+            answer = await client.call(request, version)
             assert (answer.error_code, answer.cluster_authorized_operations) == (0, 0b110)
             assert [one.broker_id for one in answer.brokers] == [101]
 
@@ -136,15 +136,15 @@ async def test_where_everybody_may_do_everything_the_brokers_say_what_may_be_don
 
 
 async def test_the_controller_is_asked_about_topics() -> None:
-    asked: list[Any] = []
+    requests: list[Any] = []
 
     def create(request: CreateTopicsRequest, *_: int) -> CreateTopicsResponse:
-        asked.append(request)
+        requests.append(request)
         result = CreateTopicsResponseCreatableTopicResult
         return CreateTopicsResponse(topics=[result(name=topic.name) for topic in request.topics])
 
     def grow(request: CreatePartitionsRequest, *_: int) -> CreatePartitionsResponse:
-        asked.append(request)
+        requests.append(request)
         result = CreatePartitionsResponseCreatePartitionsTopicResult
         return CreatePartitionsResponse(results=[result(topic.name) for topic in request.topics])
 
@@ -165,7 +165,7 @@ async def test_the_controller_is_asked_about_topics() -> None:
             answer = await client.call(CreatePartitionsRequest([topic("orders", 9), topic(OWN, 99)]), 3)
             codes = {one.name: one.error_code for one in answer.results}
             assert codes == {"orders": 0, OWN: ErrorCode.INVALID_TOPIC_EXCEPTION}
-        assert [[topic.name for topic in request.topics] for request in asked] == [["plain"], ["orders"]]
+        assert [[topic.name for topic in request.topics] for request in requests] == [["plain"], ["orders"]]
 
 
 async def test_nobody_changes_where_the_groups_are() -> None:
@@ -193,8 +193,8 @@ async def test_a_node_shows_its_own_settings() -> None:
         connected("127.0.0.1", node.port) as client,
     ):
         resource = DescribeConfigsRequestDescribeConfigsResource
-        asked = [resource(4, "101", ["node.id"]), resource(4, "1", None), resource(32, "group", None)]
-        answer = await client.call(DescribeConfigsRequest(asked), 4)
+        resources = [resource(4, "101", ["node.id"]), resource(4, "1", None), resource(32, "group", None)]
+        answer = await client.call(DescribeConfigsRequest(resources), 4)
         assert [(one.name, one.value) for one in answer.results[0].configs] == [("node.id", "101")]
         assert [one.error_code for one in answer.results] == [0, 42, 0]
 
@@ -224,8 +224,8 @@ async def test_commits_are_taken_for_topics_that_exist() -> None:
     unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     async with two_brokers() as cluster, relaying(cluster.bootstrap) as [node]:
         async with connected("127.0.0.1", node.port) as client:
-            asked = [("orders", 3), ("orders", 4), ("nowhere", 0)]
-            assert await commit(client, *asked) == [0, unknown, unknown]
+            places = [("orders", 3), ("orders", 4), ("nowhere", 0)]
+            assert await commit(client, *places) == [0, unknown, unknown]
             cluster.leaders["orders"].append(1)
             assert await commit(client, ("orders", 4)) == [0]
             topic = OffsetFetchRequestTopic("orders", [3, 4])
@@ -255,12 +255,12 @@ async def test_many_unknown_names_are_one_question() -> None:
 
 @pytest.mark.parametrize("version", [10, 11])
 async def test_a_topic_is_not_asked_for_by_id_before_it_can_be(version: int) -> None:
-    asked = [MetadataRequestTopic(topic_id("orders"), None), MetadataRequestTopic(name="orders")]
+    topics = [MetadataRequestTopic(topic_id("orders"), None), MetadataRequestTopic(name="orders")]
     async with (
         two_brokers() as cluster,
         relaying(cluster.bootstrap) as [node],
         connected("127.0.0.1", node.port) as client,
     ):
-        answer = await client.call(MetadataRequest(topics=asked), version)
+        answer = await client.call(MetadataRequest(topics=topics), version)
     code = ErrorCode.INVALID_REQUEST
     assert [(one.error_code, one.name) for one in answer.topics] == [(code, ""), (code, "orders")]

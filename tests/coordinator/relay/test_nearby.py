@@ -32,7 +32,7 @@ class Replicas:
 
     def __init__(self, cluster: TwoBrokers) -> None:
         self.cluster = cluster
-        self.asked: list[tuple[int, str]] = []
+        self.requests: list[tuple[int, str]] = []
         """Broker and rack of each Fetch."""
         self.refused: dict[int, int] = {}
         """The follower's error for a partition in place of records."""
@@ -42,13 +42,13 @@ class Replicas:
         cluster.on(1, self.leader, self.follower)
 
     async def leader(self, request: FetchRequest, version: int, _: int) -> FetchResponse:
-        self.asked.append((1, request.rack_id))
+        self.requests.append((1, request.rack_id))
         if request.rack_id == "b":
             return fetched(request, preferred_read_replica=self.named)
         return fetched(request, b"leader")
 
     async def follower(self, request: FetchRequest, version: int, _: int) -> FetchResponse:
-        self.asked.append((2, request.rack_id))
+        self.requests.append((2, request.rack_id))
         answer = fetched(request, self.records)
         for one in answer.responses[0].partitions:
             if one.partition_index in self.refused:
@@ -70,12 +70,12 @@ async def placed(rack: str = "b") -> AsyncIterator[tuple[Replicas, RelayNode, Cl
 
 async def fetch(client: Client, *partitions: int, rack: str = "b", version: int = NEWEST) -> Any:
     """By partition: its records, or its error; nobody is named."""
-    asked = [FetchRequestFetchPartition(one, 5, 50, partition_max_bytes=1_000_000) for one in partitions]
+    parts = [FetchRequestFetchPartition(one, 5, 50, partition_max_bytes=1_000_000) for one in partitions]
     request = FetchRequest(
         max_wait_ms=60_000,
         min_bytes=1,
         session_epoch=-1,
-        topics=[FetchRequestFetchTopic("orders", partitions=asked)],
+        topics=[FetchRequestFetchTopic("orders", partitions=parts)],
         rack_id=rack,
     )
     [topic] = (await client.call(request, version)).responses
@@ -91,7 +91,7 @@ async def test_records_come_from_the_follower_that_the_leader_names(version: int
         for _ in range(2):
             found = await fetch(client, 0, 2, version=version)
             assert found == {0: replicas.records, 2: replicas.records}
-        assert replicas.asked == [(1, "b"), (2, "b"), (2, "b")]
+        assert replicas.requests == [(1, "b"), (2, "b"), (2, "b")]
         async with connected("127.0.0.1", node.port) as other:
             assert await fetch(other, 0) == {0: replicas.records}, "what one was told is known to all"
 
@@ -101,21 +101,21 @@ async def test_of_several_leaders_too() -> None:
         assert await fetch(client, 0, 1) == {0: b"", 1: replicas.records}
         assert await fetch(client, 0, 1) == {0: replicas.records, 1: replicas.records}
         # At one broker by now: its answer is passed on as it comes.
-        assert replicas.asked[-1] == (2, "b")
+        assert replicas.requests[-1] == (2, "b")
 
 
 @pytest.mark.parametrize(("own", "rack"), [("b", ""), ("b", "a"), ("b", "unknown"), ("a", "b"), ("", "b")])
 async def test_a_client_of_another_rack_is_served_by_the_leader(own: str, rack: str) -> None:
     async with placed(own) as (replicas, _, client):
         assert await fetch(client, 0, rack=rack) == {0: b"leader"}
-        assert replicas.asked == [(1, "")]
+        assert replicas.requests == [(1, "")]
 
 
 async def test_a_leader_that_names_nobody_serves() -> None:
     async with placed("a") as (replicas, _, client):
         for _ in range(2):
             assert await fetch(client, 0, rack="a") == {0: b"leader"}
-        assert replicas.asked == [(1, "a")] * 2
+        assert replicas.requests == [(1, "a")] * 2
 
 
 @pytest.mark.parametrize("code", [OUT, MOVED, ErrorCode.UNKNOWN_LEADER_EPOCH, ErrorCode.KAFKA_STORAGE_ERROR])
@@ -126,7 +126,7 @@ async def test_what_a_follower_refuses_is_the_leaders_to_say(code: int) -> None:
         replicas.refused[0] = code
         assert await fetch(client, 0, 2) == {0: MOVED, 2: replicas.records}
         assert await fetch(client, 0, 2) == {0: b"leader", 2: replicas.records}
-        assert (1, "") in replicas.asked, "and names no follower"
+        assert (1, "") in replicas.requests, "and names no follower"
 
 
 async def test_the_leader_alone_says_that_an_offset_is_out_of_range() -> None:

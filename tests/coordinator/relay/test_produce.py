@@ -72,11 +72,11 @@ async def test_batches_go_to_their_leaders_as_they_are(version: int) -> None:
             assert answer.throttle_time_ms == 70
         assert batches(cluster, 1) == [(0, records), (2, records)]
         assert batches(cluster, 2) == [(1, records)]
-        [(request, asked_version)] = [
+        [(request, sent_version)] = [
             one for one in cluster.brokers[2].requests if isinstance(one[0], ProduceRequest)
         ]
         assert (request.transactional_id, request.acks, request.timeout_ms) == ("txn", -1, 1_000)
-        assert asked_version == version
+        assert sent_version == version
         await until(lambda: node.server.held_bytes == 0)
 
 

@@ -78,9 +78,9 @@ async def test_brokers_are_told_ids() -> None:
             (ORDERS, 1): (0, 11),
             (ORDERS, 2): (0, 12),
         }
-        asked = cluster.requests_of(ProduceRequest)
-        assert {(one.topic_data[0].topic_id, version) for one, version in asked} == {(ORDERS, 13)}
-        assert [len(one.topic_data[0].partition_data) for one, _ in asked] == [2, 1]
+        requests = cluster.requests_of(ProduceRequest)
+        assert {(one.topic_data[0].topic_id, version) for one, version in requests} == {(ORDERS, 13)}
+        assert [len(one.topic_data[0].partition_data) for one, _ in requests] == [2, 1]
 
 
 @pytest.mark.parametrize("version", range(9, 13))

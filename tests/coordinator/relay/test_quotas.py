@@ -90,8 +90,8 @@ async def test_changes_of_topics_through_a_node(tmp_path: Path) -> None:
         second = await client.call(created(2), 7)
         assert second.topics[0].error_code == ErrorCode.THROTTLING_QUOTA_EXCEEDED
         assert second.throttle_time_ms > 60_000
-        gone = await again.call(kafka.DeleteTopicsRequest(topic_names=["new-1"], timeout_ms=5_000), 5)
-        assert gone.responses[0].error_code == ErrorCode.THROTTLING_QUOTA_EXCEEDED
+        deleted = await again.call(kafka.DeleteTopicsRequest(topic_names=["new-1"], timeout_ms=5_000), 5)
+        assert deleted.responses[0].error_code == ErrorCode.THROTTLING_QUOTA_EXCEEDED
         more = kafka.CreatePartitionsRequestCreatePartitionsTopic("new-1", 20, None)
         grown = await third.call(kafka.CreatePartitionsRequest(topics=[more], timeout_ms=5_000), 3)
         assert grown.results[0].error_code == ErrorCode.THROTTLING_QUOTA_EXCEEDED

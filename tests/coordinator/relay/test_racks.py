@@ -35,8 +35,8 @@ EVERY = (0, 1, 2, 3)
 
 def ask(rack: str, *partitions: int, **more: Any) -> FetchRequest:
     """A minute long: what is answered sooner waits for nothing."""
-    asked = [FetchRequestFetchPartition(one, 5, 0, partition_max_bytes=1_000_000) for one in partitions]
-    topics = [FetchRequestFetchTopic("orders", partitions=asked)]
+    parts = [FetchRequestFetchPartition(one, 5, 0, partition_max_bytes=1_000_000) for one in partitions]
+    topics = [FetchRequestFetchTopic("orders", partitions=parts)]
     return FetchRequest(
         max_wait_ms=60_000, min_bytes=1, session_epoch=-1, topics=topics, rack_id=rack, **more
     )
@@ -69,9 +69,9 @@ def forget(node: RelayNode) -> None:
 
 async def replicas(node: RelayNode) -> dict[int, list[int]]:
     """The replicas of each partition, as clients find them there; racks are included."""
-    asked = MetadataRequest(topics=[MetadataRequestTopic(name="orders")])
+    request = MetadataRequest(topics=[MetadataRequestTopic(name="orders")])
     async with Cluster(node.bootstrap) as cluster:
-        answer = await cluster.send(None, plain(asked))
+        answer = await cluster.send(None, plain(request))
     return {one.partition_index: one.replica_nodes for one in answer.topics[0].partitions}
 
 

@@ -113,5 +113,5 @@ async def test_a_disk_that_does_not_answer(tmp_path: Path, waiting: bool) -> Non
             if waiting:
                 await client.frame()
         assert daemon.wait() == 1
-        said = " ".join(daemon.log().split())
-        assert "append took longer than storage.timeout.ms (1000)); start again" in said
+        log = " ".join(daemon.log().split())
+        assert "append took longer than storage.timeout.ms (1000)); start again" in log

@@ -185,14 +185,14 @@ async def test_a_node_that_has_all_shards_writes_each_by_itself_too() -> None:
     for number in range(2):
         runtime = Moving(log)
         await runtime.load_all()
-        asked = [runtime.get(partition, b"a") for partition in range(PARTITIONS)]
-        assert [await ticket.result() for ticket in asked] == [(number - 1,)] * PARTITIONS
+        tickets = [runtime.get(partition, b"a") for partition in range(PARTITIONS)]
+        assert [await ticket.result() for ticket in tickets] == [(number - 1,)] * PARTITIONS
         runtime.store.hold(0)
-        asked = [runtime.put(partition, b"a", number) for partition in range(PARTITIONS)]
-        assert [await ticket.result() for ticket in asked[1:]] == [0] * (PARTITIONS - 1)
-        assert not asked[0].future.done()
+        tickets = [runtime.put(partition, b"a", number) for partition in range(PARTITIONS)]
+        assert [await ticket.result() for ticket in tickets[1:]] == [0] * (PARTITIONS - 1)
+        assert not tickets[0].future.done()
         runtime.store.resume(0)
-        assert await asked[0].result() == 0
+        assert await tickets[0].result() == 0
         await runtime.stop()
 
 
@@ -204,21 +204,21 @@ async def test_a_release_answers_what_is_on_its_way_and_refuses_the_rest() -> No
     async with node(0, 1, log=log) as runtime:
         parked, elsewhere = runtime.park(0), runtime.park(1)
         runtime.store.hold(0)
-        asked = []
+        tickets = []
         for number in range(5):  # more than the store takes at once
-            asked += [runtime.put(0, b"%d" % number, number), runtime.get(0, b"%d" % number)]
+            tickets += [runtime.put(0, b"%d" % number, number), runtime.get(0, b"%d" % number)]
             await turns()
         last = runtime.put(0, b"last", 7)
         releasing = asyncio.ensure_future(runtime.release(0))
         await turns()
-        assert not any(ticket.future.done() for ticket in (*asked, last))
+        assert not any(ticket.future.done() for ticket in (*tickets, last))
         assert await runtime.put(0, b"late", 1).result() == NOT_COORDINATOR
         assert runtime.serving == {1}
         assert runtime.store.released == []
         runtime.store.resume(0)
         await releasing
         assert runtime.store.released == [0]
-        results = [await ticket.result() for ticket in asked]
+        results = [await ticket.result() for ticket in tickets]
         assert results == [found for number in range(5) for found in (0, (number,))]
         assert await last.result() == 0
         assert await parked.result() == NOT_COORDINATOR
@@ -234,16 +234,16 @@ async def test_a_release_answers_what_is_on_its_way_and_refuses_the_rest() -> No
 async def test_what_fails_during_a_release_is_refused(failure: Failure) -> None:
     async with node(0) as runtime:
         runtime.store.hold(0)
-        asked = []
+        tickets = []
         for number in range(3):
-            asked.append(runtime.put(0, b"a", number))
+            tickets.append(runtime.put(0, b"a", number))
             await turns()
         releasing = asyncio.ensure_future(runtime.release(0))
         await turns()
         runtime.store.fail_append[0] = failure
         runtime.store.resume(0)
         await releasing
-        assert [await ticket.result() for ticket in asked] == [NOT_COORDINATOR] * 3
+        assert [await ticket.result() for ticket in tickets] == [NOT_COORDINATOR] * 3
         assert runtime.lost == [], "it was given up anyway"
         assert runtime.store.released == [0]
         await runtime.acquire(0)
@@ -318,14 +318,14 @@ async def test_a_node_that_is_fenced_gives_the_shard_up_at_once_and_keeps_the_ot
 async def test_nothing_that_gathered_is_written_once_the_shard_is_lost() -> None:
     async with node(0) as runtime:
         runtime.store.hold(0)
-        asked = []
+        tickets = []
         for number in range(5):
-            asked.append(runtime.put(0, b"%d" % number, number))
+            tickets.append(runtime.put(0, b"%d" % number, number))
             await turns()
         assert runtime.store.appends[0] == runtime.store.pipeline
         runtime.store.fail_append[0] = Failure.AWAY
         runtime.store.resume(0)
-        assert [await ticket.result() for ticket in asked] == [NOT_COORDINATOR] * 5
+        assert [await ticket.result() for ticket in tickets] == [NOT_COORDINATOR] * 5
         await until(lambda: runtime.store.released == [0])
         assert runtime.store.appends[0] == runtime.store.pipeline
         assert len(runtime.lost) == 1
@@ -411,26 +411,26 @@ async def test_a_partition_is_late_long_before_it_is_lost_if_it_is_this_nodes_fo
 ) -> None:
     monkeypatch.setattr("ringleader.coordinator.runtime.log.LATE_S", 0.01)
     monkeypatch.setattr("ringleader.coordinator.runtime.log.LATE_INTERVAL_S", 0.01)
-    asked: list[int] = []
+    calls: list[int] = []
     certain = False
 
     def vouch(partition: int) -> bool:
-        asked.append(partition)
+        calls.append(partition)
         return certain
 
     async with node(0, 1) as runtime:
         runtime.vouch = vouch
         runtime.store.hold(0)
         slow = runtime.put(0, b"a", 1)
-        await until(lambda: len(asked) >= 5)
+        await until(lambda: len(calls) >= 5)
         assert not runtime.late
         assert not slow.future.done()
         certain = True
         assert await slow.result() == NOT_AVAILABLE
         assert runtime.late == {0}
         certain = False
-        asked.clear()
-        await until(lambda: len(asked) >= 5)
+        calls.clear()
+        await until(lambda: len(calls) >= 5)
         assert runtime.late == {0}
         assert runtime.lost == []
         runtime.store.resume(0)

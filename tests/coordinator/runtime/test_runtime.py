@@ -411,9 +411,9 @@ async def test_peers_that_go_away_leave_their_membership() -> None:
 
 
 async def test_a_stop_tells_of_a_rebalance_whose_followers_are_awaited() -> None:
-    told: list[Any] = []
+    reported: list[Any] = []
     async with serving() as served, served.connect() as leader, served.connect() as follower:
-        served.runtime.on_journal = told.append
+        served.runtime.on_journal = reported.append
         member = await form(leader, "group")
         follower.send(join_request("group"), JOIN_VERSION)
         while (await leader.call(member.heartbeat(), 3)).error_code == 0:
@@ -422,10 +422,10 @@ async def test_a_stop_tells_of_a_rebalance_whose_followers_are_awaited() -> None
         await follower.frame()
         synced = SyncGroupRequest("group", joined.generation_id, joined.member_id)
         assert (await leader.call(synced, 3)).error_code == 0
-        entries = [one.generation for one in told if isinstance(one, JournalEntry)]
+        entries = [one.generation for one in reported if isinstance(one, JournalEntry)]
         assert entries == [member.generation], "the follower has not synced"
         await served.runtime.stop()
-        entries = [one.generation for one in told if isinstance(one, JournalEntry)]
+        entries = [one.generation for one in reported if isinstance(one, JournalEntry)]
         assert entries == [member.generation, joined.generation_id]
 
 

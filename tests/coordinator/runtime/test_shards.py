@@ -81,24 +81,24 @@ class Shuffled(MemoryStorage):
 async def test_appends_overlap_and_no_answer_leaves_before_what_it_depends_on() -> None:
     storage = Shuffled()
     async with tables(storage) as runtime:
-        asked = []
+        tickets = []
         for number in range(5):
-            asked += [runtime.put(0, b"a", number), runtime.get(0, b"a")]
+            tickets += [runtime.put(0, b"a", number), runtime.get(0, b"a")]
             await turns()
         assert len(storage.returns) == 3, "as many as the store takes"
         storage.returns[2].set()
         storage.returns[1].set()
         await turns()
-        assert not any(ticket.future.done() for ticket in asked), "the first one may still fail"
+        assert not any(ticket.future.done() for ticket in tickets), "the first one may still fail"
         storage.returns[0].set()
         await turns()
-        assert [ticket.future.done() for ticket in asked] == [True] * 6 + [False] * 4
+        assert [ticket.future.done() for ticket in tickets] == [True] * 6 + [False] * 4
         for gate in storage.returns:
             gate.set()
         await turns()
         for gate in storage.returns:
             gate.set()
-        results = [await ticket.result() for ticket in asked]
+        results = [await ticket.result() for ticket in tickets]
         assert results == [found for number in range(5) for found in (0, (number,))]
         assert len(storage.returns) == 4, "the last two went together"
 
@@ -109,12 +109,12 @@ async def test_what_overlaps_a_failed_append_fails_with_it() -> None:
         assert await runtime.put(0, b"a", 1).result() == 0
         storage.hold()
         storage.fail_append(1, Failure.BUSY)
-        asked = []
+        tickets = []
         for number in range(2, 5):
-            asked += [runtime.put(0, b"a", number), runtime.get(0, b"a")]
+            tickets += [runtime.put(0, b"a", number), runtime.get(0, b"a")]
             await turns()
         storage.resume()
-        assert [await ticket.result() for ticket in asked] == [NOT_COORDINATOR] * 6
+        assert [await ticket.result() for ticket in tickets] == [NOT_COORDINATOR] * 6
         await runtime.served(0)
         assert await runtime.get(0, b"a").result() == (1,)
         assert runtime.counters.reloads == 1
@@ -247,13 +247,13 @@ async def test_records_of_the_former_life_that_are_not_on_their_way_are_never_wr
 async def test_a_life_that_is_over_is_told_nothing() -> None:
     async with tables(MemoryStorage(pipeline=3)) as runtime:
         runtime.storage.hold()
-        asked = []
+        tickets = []
         for number in range(3):
-            asked.append(runtime.put(0, b"a", number))
+            tickets.append(runtime.put(0, b"a", number))
             await turns()
         runtime.broken[0]["durable"] = 3
         runtime.storage.resume()
-        assert [await ticket.result() for ticket in asked] == [NOT_COORDINATOR] * 3
+        assert [await ticket.result() for ticket in tickets] == [NOT_COORDINATOR] * 3
         await runtime.served(0)
         runtime.broken[0].clear()
         assert await runtime.get(0, b"a").result() == (2,), "nobody was told, and it happened"

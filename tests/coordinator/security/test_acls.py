@@ -59,9 +59,9 @@ acls = st.builds(
 
 
 def naive(
-    present: set[AclBinding], open_: bool, who: Principal, host: str, wanted: Operation, name: str
+    present: set[AclBinding], open_: bool, principal: Principal, host: str, wanted: Operation, name: str
 ) -> bool:
-    """May `who` do that to a topic: Kafka's rules as a sentence each."""
+    """May `principal` do that to a topic: Kafka's rules as a sentence each."""
 
     def names_it(acl: AclBinding) -> bool:
         whole = acl.name in (name, "*") if acl.pattern_type == LITERAL else name.startswith(acl.name)
@@ -70,7 +70,9 @@ def naive(
     about = [acl for acl in present if names_it(acl)]
     if not about:
         return open_
-    speaking = [acl for acl in about if acl.principal in (str(who), "User:*") and acl.host in ("*", host)]
+    speaking = [
+        acl for acl in about if acl.principal in (str(principal), "User:*") and acl.host in ("*", host)
+    ]
     if any(acl.permission == DENY and acl.operation in (wanted, Operation.ALL) for acl in speaking):
         return False
     grants = {acl.operation for acl in speaking if acl.permission == ALLOW}
@@ -98,11 +100,11 @@ def test_it_decides_as_the_naive_model_after_each_change(
             present.discard(acl)
         assert authorizer.version == number
         assert set(authorizer.matching(AclFilter())) == present
-        for who, host, wanted, name in product(
+        for principal, host, wanted, name in product(
             (ALICE, BOB), (HERE, THERE), OPERATIONS[1:], ("a", "ab", "abcd", "b", "c", "*")
         ):
-            expected = naive(present, open_, who, host, wanted, name)
-            assert authorizer.authorize(who, host, wanted, TOPIC, name) == expected
+            expected = naive(present, open_, principal, host, wanted, name)
+            assert authorizer.authorize(principal, host, wanted, TOPIC, name) == expected
         assert authorizer.authorize(Principal("User", "root"), HERE, Operation.WRITE, TOPIC, "a")
 
 
@@ -110,10 +112,12 @@ def test_it_decides_as_the_naive_model_after_each_change(
 def test_what_some_resource_allows_is_allowed_by_type(present: list[AclBinding]) -> None:
     authorizer = Authorizer()
     authorizer.apply(added=present)
-    asked = authorizer.authorize_by_resource_type(ALICE, HERE, Operation.READ, TOPIC)
+    allowed = authorizer.authorize_by_resource_type(ALICE, HERE, Operation.READ, TOPIC)
     tried = ("a", "ab", "abc", "abcd", "b", "bc", "hardcode", "hardcodes", "*", "*a", "z")
-    assert asked or not any(authorizer.authorize(ALICE, HERE, Operation.READ, TOPIC, name) for name in tried)
-    if asked and not any(acl.permission == DENY for acl in present):
+    assert allowed or not any(
+        authorizer.authorize(ALICE, HERE, Operation.READ, TOPIC, name) for name in tried
+    )
+    if allowed and not any(acl.permission == DENY for acl in present):
         assert any(authorizer.authorize(ALICE, HERE, Operation.READ, TOPIC, name) for name in tried)
 
 
@@ -126,14 +130,14 @@ def test_what_is_remembered_of_one_caller_is_told_to_no_other(
     authorizer = Authorizer()
     authorizer.apply(added=present)
     callers = list(product((ALICE, BOB), (HERE, THERE), (READ, WRITE, DESCRIBE), (TOPIC, ResourceType.GROUP)))
-    for who, host, wanted, kind in drawn.sample(callers, len(callers)):
+    for principal, host, wanted, kind in drawn.sample(callers, len(callers)):
         fresh = Authorizer()
         fresh.apply(added=present)
         for name in ("a", "ab"):
-            known = authorizer.authorize(who, host, wanted, kind, name)
-            assert known == fresh.authorize(who, host, wanted, kind, name)
-        by_type = authorizer.authorize_by_resource_type(who, host, wanted, kind)
-        assert by_type == fresh.authorize_by_resource_type(who, host, wanted, kind)
+            known = authorizer.authorize(principal, host, wanted, kind, name)
+            assert known == fresh.authorize(principal, host, wanted, kind, name)
+        by_type = authorizer.authorize_by_resource_type(principal, host, wanted, kind)
+        assert by_type == fresh.authorize_by_resource_type(principal, host, wanted, kind)
 
 
 def acl(

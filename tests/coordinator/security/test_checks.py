@@ -39,25 +39,25 @@ and what it tells of a group that it may not read is dropped."""
 
 async def test_every_api_refuses_whom_no_acl_allows_and_nothing_to_a_super_user(tmp_path: Path) -> None:
     wrong: list[str] = []
-    told: dict[int, set[int]] = {key: set() for key in REFUSED}
+    codes_by_api: dict[int, set[int]] = {key: set() for key in REFUSED}
     async with Node(guarded(tmp_path)) as node:
         served = set(node.server.routes)
         assert served == REFUSED.keys() | HIDDEN | OPEN, "an API without an entry here has no check perhaps"
-        assert {asked.request.API_KEY for asked in all_requests()} == served - OPEN
+        assert {case.request.API_KEY for case in all_requests()} == served - OPEN
         async with connected_as(node, ADMINISTRATOR) as root, connected_as(node, MALLORY) as mallory:
             await prepare(root)
-            for asked in all_requests():
-                key = asked.request.API_KEY
-                found = set(codes(await mallory.call(asked.request, asked.version)))
-                told.get(key, set()).update(found)
-                if not found - {0} and not _shows_nothing(key, asked.label):
-                    wrong.append(f"{asked.name}: allowed")
-            for asked in all_requests():
-                answer = await root.call(asked.request, asked.version)
-                if (found := set(codes(answer))) & {TOPIC, GROUP, CLUSTER, ID} - _of_records(asked.label):
-                    wrong.append(f"{asked.name}: a super user is refused, {found}")
+            for case in all_requests():
+                key = case.request.API_KEY
+                found = set(codes(await mallory.call(case.request, case.version)))
+                codes_by_api.get(key, set()).update(found)
+                if not found - {0} and not _shows_nothing(key, case.label):
+                    wrong.append(f"{case.name}: allowed")
+            for case in all_requests():
+                answer = await root.call(case.request, case.version)
+                if (found := set(codes(answer))) & {TOPIC, GROUP, CLUSTER, ID} - _of_records(case.label):
+                    wrong.append(f"{case.name}: a super user is refused, {found}")
     assert wrong == []
-    assert {key: found & {TOPIC, GROUP, CLUSTER, ID} for key, found in told.items()} == REFUSED
+    assert {key: found & {TOPIC, GROUP, CLUSTER, ID} for key, found in codes_by_api.items()} == REFUSED
 
 
 def _shows_nothing(key: int, label: str) -> bool:
@@ -80,8 +80,8 @@ async def test_what_may_not_be_seen_is_not_listed(tmp_path: Path) -> None:
         for group in ("g-seen", "g-other"):
             await root.call(_commit(group, "mine"), 8)
 
-        async def seen(who: str) -> tuple[list[str], list[str]]:
-            async with connected_as(node, who) as client:
+        async def seen(principal: str) -> tuple[list[str], list[str]]:
+            async with connected_as(node, principal) as client:
                 topics = await client.call(kafka.MetadataRequest(topics=None), 9)
                 groups = await client.call(kafka.ListGroupsRequest(), 4)
             return [one.name for one in topics.topics], [one.group_id for one in groups.groups]
@@ -98,10 +98,10 @@ async def test_nobody_creates_a_topic_by_looking_that_is_not_to_be_seen(tmp_path
     async with Node(guarded(tmp_path)) as node, connected_as(node, ADMINISTRATOR) as root:
         await prepare(root)
         looked = kafka.MetadataRequest(topics=[kafka.MetadataRequestTopic(name="gone")])
-        for who, code in ((CAROL, TOPIC), (ALICE, TOPIC), (BOB, TOPIC), (ADMINISTRATOR, 0)):
-            async with connected_as(node, who) as client:
+        for principal, code in ((CAROL, TOPIC), (ALICE, TOPIC), (BOB, TOPIC), (ADMINISTRATOR, 0)):
+            async with connected_as(node, principal) as client:
                 assert [one.error_code for one in (await client.call(looked, 4)).topics] == [code]
-            assert (node.topics.describe("gone") is None) == (who != ADMINISTRATOR)
+            assert (node.topics.describe("gone") is None) == (principal != ADMINISTRATOR)
 
 
 def _commit(group: str, topic: str) -> kafka.OffsetCommitRequest:
@@ -142,18 +142,18 @@ async def test_a_member_at_work_is_refused_from_the_moment_its_acl_is_gone(tmp_p
         commit.generation_id_or_member_epoch, commit.member_id = generation, member
 
         async def both(client: Any) -> list[tuple[int, set[int]]]:
-            said = []
+            answers = []
             for _ in range(4):
                 code = (await client.call(beat, 4)).error_code
-                said.append((code, set(codes(await client.call(commit, 8)))))
-            return said
+                answers.append((code, set(codes(await client.call(commit, 8)))))
+            return answers
 
         allowed, refused = [(0, {0})] * 4, [(int(GROUP), {int(GROUP)})] * 4
         assert await both(alice) == allowed
         assert await both(mallory) == refused
         assert await both(alice) == allowed
-        gone = await root.call(removal("User:alice", 3), 3)
-        assert {one.resource_name for one in gone.filter_results[0].matching_acls} == {
+        removed = await root.call(removal("User:alice", 3), 3)
+        assert {one.resource_name for one in removed.filter_results[0].matching_acls} == {
             "g-mine",
             "g-seen",
             "g-old",
@@ -173,8 +173,8 @@ async def test_acls_outlive_the_process_and_are_told_as_they_were_made(tmp_path:
         assert len({(one.resource_type, one.resource_name, one.pattern_type) for one in before.resources}) > 5
     async with Node(guarded(tmp_path)) as node, connected_as(node, ADMINISTRATOR) as root:
         assert await root.call(everything, 3) == before
-        gone = await root.call(removal(None), 3)
-        assert len(gone.filter_results[0].matching_acls) == sum(len(one.acls) for one in before.resources)
+        removed = await root.call(removal(None), 3)
+        assert len(removed.filter_results[0].matching_acls) == sum(len(one.acls) for one in before.resources)
     async with Node(guarded(tmp_path)) as node, connected_as(node, ADMINISTRATOR) as root:
         assert (await root.call(everything, 1)).resources == []
 
@@ -189,13 +189,13 @@ async def test_a_file_with_what_is_no_acl_is_refused_at_start(tmp_path: Path) ->
 async def test_without_an_authorizer_there_are_no_acls(tmp_path: Path) -> None:
     async with Node(guarded(tmp_path, authorizer="none")) as node, connected(node.host, node.port) as client:
         described = await client.call(kafka.DescribeAclsRequest(1, None, 1, None, None, 1, 1), 3)
-        said = (ErrorCode.SECURITY_DISABLED, "No Authorizer is configured on the broker")
-        assert (described.error_code, described.error_message) == said
+        disabled = (ErrorCode.SECURITY_DISABLED, "No Authorizer is configured on the broker")
+        assert (described.error_code, described.error_message) == disabled
         made = await client.call(creation(2, "x", 3, "User:x", "*", 3, 3), 3)
-        gone = await client.call(removal(None), 3)
-        for one in (made.results[0], gone.filter_results[0]):
-            said = (ErrorCode.SECURITY_DISABLED, "No Authorizer is configured.")
-            assert (one.error_code, one.error_message) == said
+        removed = await client.call(removal(None), 3)
+        for one in (made.results[0], removed.filter_results[0]):
+            disabled = (ErrorCode.SECURITY_DISABLED, "No Authorizer is configured.")
+            assert (one.error_code, one.error_message) == disabled
 
 
 async def test_an_authenticated_client_may_do_what_the_acls_of_its_name_allow(tmp_path: Path) -> None:
@@ -211,10 +211,10 @@ async def test_an_authenticated_client_may_do_what_the_acls_of_its_name_allow(tm
         await node.security.users.change(dict.fromkeys(("root", ALICE, MALLORY), known))
 
         @contextlib.asynccontextmanager
-        async def logged_in(who: str) -> AsyncIterator[Client]:
+        async def logged_in(name: str) -> AsyncIterator[Client]:
             async with connected(node.host, node.port) as client:
                 assert (await client.call(kafka.SaslHandshakeRequest("PLAIN"), 1)).error_code == 0
-                login = kafka.SaslAuthenticateRequest(f"\0{who}\0{PASSWORD}".encode())
+                login = kafka.SaslAuthenticateRequest(f"\0{name}\0{PASSWORD}".encode())
                 assert (await client.call(login, 1)).error_code == 0
                 yield client
 

@@ -198,28 +198,28 @@ def first(token: str, authzid: str = "", scheme: str = "Bearer", more: str = "")
 
 @pytest.mark.parametrize("more", ["", "ext=1\x01", "host=x\x01port=1\x01"])
 def test_the_exchange(more: str) -> None:
-    asked = OAuthExchange(check)
-    assert asked.step(first(SERVICE.token(), "alice", more=more)) == b""
-    assert asked.done
-    assert asked.user == "alice"
-    assert asked.expires_ms is not None
+    exchange = OAuthExchange(check)
+    assert exchange.step(first(SERVICE.token(), "alice", more=more)) == b""
+    assert exchange.done
+    assert exchange.user == "alice"
+    assert exchange.expires_ms is not None
     with pytest.raises(SaslFailedError, match="is over"):
-        asked.step(first(SERVICE.token()))
+        exchange.step(first(SERVICE.token()))
 
 
 def test_a_refused_token_is_told_so_in_json() -> None:
-    asked = OAuthExchange(check)
-    assert asked.step(first(SERVICE.token(exp=1))) == INVALID_TOKEN.encode()
-    assert not asked.done
+    exchange = OAuthExchange(check)
+    assert exchange.step(first(SERVICE.token(exp=1))) == INVALID_TOKEN.encode()
+    assert not exchange.done
     with pytest.raises(SaslFailedError, match="has expired") as raised:
-        asked.step(b"\x01")
+        exchange.step(b"\x01")
     assert raised.value.answer == INVALID_TOKEN
     with pytest.raises(SaslFailedError, match="has expired"):
-        asked.step(first(SERVICE.token()))
+        exchange.step(first(SERVICE.token()))
 
 
 @pytest.mark.parametrize(
-    "said",
+    "message",
     [
         b"",
         b"\x01",
@@ -232,12 +232,12 @@ def test_a_refused_token_is_told_so_in_json() -> None:
         first("x" * 200_000),
     ],
 )
-def test_what_is_no_first_message(said: bytes) -> None:
-    asked = OAuthExchange(check)
+def test_what_is_no_first_message(message: bytes) -> None:
+    exchange = OAuthExchange(check)
     with pytest.raises(SaslFailedError, match="OAUTHBEARER"):
-        asked.step(said)
+        exchange.step(message)
     with pytest.raises(SaslFailedError, match="is over"):
-        asked.step(first(SERVICE.token()))
+        exchange.step(first(SERVICE.token()))
 
 
 def test_nobody_acts_for_another() -> None:

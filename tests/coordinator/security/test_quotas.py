@@ -73,8 +73,8 @@ def test_an_address_is_the_same_in_all_its_forms() -> None:
 
 def test_changes_count_at_once_and_keep_what_was_used() -> None:
     found, key = ClientQuotas(), to_key({"user": "u"})
-    told: list[int] = []
-    found.observe(lambda: told.append(len(found)))
+    notices: list[int] = []
+    found.observe(lambda: notices.append(len(found)))
     found.apply({key: {RATE: 1_000.0}})
     sensors = found.sensors("u", "one", 0)
     assert sensors is not None
@@ -90,7 +90,7 @@ def test_changes_count_at_once_and_keep_what_was_used() -> None:
     found.apply({key: None})
     assert found.sensors("u", "one", 0) is None
     assert not found.of_clients
-    assert told == [1, 1, 0]
+    assert notices == [1, 1, 0]
 
 
 def test_a_rate_is_kafkas() -> None:

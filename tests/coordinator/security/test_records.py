@@ -25,9 +25,9 @@ SECRET = bytes(range(SECRET_BYTES))
 )
 def test_what_is_kept_is_what_is_read(section: Any, key: str, value: Any) -> None:
     assert entry_of(*record_of(section, key, value)) == Entry(section, key, value)
-    gone_key, gone = record_of(section, key, None)
-    assert gone is None
-    assert entry_of(gone_key, None) == Entry(section, key, None)
+    removed_key, removed = record_of(section, key, None)
+    assert removed is None
+    assert entry_of(removed_key, None) == Entry(section, key, None)
 
 
 def test_the_secret_is_no_entry_and_its_end_says_nothing() -> None:

@@ -47,8 +47,8 @@ async def test_every_api_that_a_daemon_or_a_node_advertises_is_named(tmp_path: P
     async with relayed(tmp_path) as (node, _), Node(guarded(tmp_path / "daemon")) as daemon:
         for host, port in ((node.host, node.port), (daemon.host, daemon.port)):
             async with connected(host, port) as client:
-                told = await client.call(kafka.ApiVersionsRequest("test", "1"), 3)
-            advertised = {one.api_key for one in told.api_keys}
+                answer = await client.call(kafka.ApiVersionsRequest("test", "1"), 3)
+            advertised = {one.api_key for one in answer.api_keys}
             assert advertised <= RIGHTS.keys()
         assert advertised == RIGHTS.keys(), "the daemon serves all that are named"
     assert {message.API_KEY for message in authorization.FORWARDED} < RIGHTS.keys()
@@ -110,27 +110,27 @@ async def test_services_without_users_still_ask_the_authorizer(tmp_path: Path) -
         assert services.operations(call, ResourceType.TOPIC, "orders", everything=-1) == 0
 
 
-Asked = dict[int, set[Right]]
+RightsByApi = dict[int, set[Right]]
 
 
-def recorded(monkeypatch: pytest.MonkeyPatch, key: list[int]) -> Asked:
+def recorded(monkeypatch: pytest.MonkeyPatch, key: list[int]) -> RightsByApi:
     """The rights that handlers check while the last of `key` is served."""
-    asked: Asked = defaultdict(set)
+    checked: RightsByApi = defaultdict(set)
     may, may_some = Services.may, Services.may_some
 
     def noted(self: Services, call: Any, operation: Any, kind: Any, *rest: Any, **more: Any) -> bool:
         if not self.is_open:  # not the broker's behind a node
-            asked[key[-1]].add((operation, kind))
+            checked[key[-1]].add((operation, kind))
         return may(self, call, operation, kind, *rest, **more)
 
     def noted_some(self: Services, call: Any, operation: Any, kind: Any) -> bool:
         if not self.is_open:  # not the broker's behind a node
-            asked[key[-1]].add((operation, kind))
+            checked[key[-1]].add((operation, kind))
         return may_some(self, call, operation, kind)
 
     monkeypatch.setattr(Services, "may", noted)
     monkeypatch.setattr(Services, "may_some", noted_some)
-    return asked
+    return checked
 
 
 @pytest.mark.parametrize("kind", ["daemon", "node"])
@@ -139,20 +139,20 @@ async def test_handlers_ask_what_the_table_says(
 ) -> None:
     """And nothing else; a handler that asks nobody is found by principals who may nothing."""
     keys = [-1]
-    asked = recorded(monkeypatch, keys)
+    checked = recorded(monkeypatch, keys)
     everybody = (MALLORY, *PRINCIPALS, ADMINISTRATOR)
     async with relayed(tmp_path) as (node, _), Node(guarded(tmp_path / "daemon")) as daemon:
         async with connected(daemon.host, daemon.port) as administrator:
             await prepare(administrator)  # as -1
         served: Any = node if kind == "node" else daemon
-        for who in everybody:
-            async with connected_as(served, who) as client:
+        for principal in everybody:
+            async with connected_as(served, principal) as client:
                 for one in all_requests():
                     if one.request.API_KEY in served.server.routes:
                         keys.append(one.request.API_KEY)
                         await client.call(one.request, one.version)
-            if who == MALLORY:
-                mallory = set(asked) - {-1}
+            if principal == MALLORY:
+                mallory = set(checked) - {-1}
         expected = {key for key in served.server.routes if not isinstance(rights_of(key), str)}
     assert mallory == expected
-    assert [key for key in expected if not asked[key] <= set(rights_of(key))] == []
+    assert [key for key in expected if not checked[key] <= set(rights_of(key))] == []

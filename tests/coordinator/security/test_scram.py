@@ -44,31 +44,31 @@ class Fixed:
 def test_the_example_of_rfc_7677() -> None:
     salt = base64.b64decode("W22ZaJ0SNY7soEsUEjb6gQ==")
     known = Credential.salted(SHA_256, 4_096, salt, salt_password(SHA_256, b"pencil", salt, 4_096))
-    asked = ScramExchange(SHA_256, Fixed(known), "%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0")
+    server = ScramExchange(SHA_256, Fixed(known), "%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0")
     assert (
-        asked.step(b"n,,n=user,r=rOprNGfwEbeRWgbNEkqO")
+        server.step(b"n,,n=user,r=rOprNGfwEbeRWgbNEkqO")
         == b"r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096"
     )
     assert (
-        asked.step(
+        server.step(
             b"c=biws,r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,"
             b"p=dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ="
         )
         == b"v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4="
     )
-    assert asked.done
-    assert asked.user == "user"
+    assert server.done
+    assert server.user == "user"
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS.values(), ids=list(MECHANISMS))
 @pytest.mark.parametrize("name", [ALICE, "a=b,c", "=2C", "=3D2C"])
 async def test_the_right_password_authenticates(tmp_path: Path, mechanism: Mechanism, name: str) -> None:
     users = (await registered(tmp_path, name)).users
-    asked, client = exchange(users, mechanism), ScramClient(name, mechanism=mechanism)
-    answer = asked.step(client.final(asked.step(client.first)))
+    server, client = exchange(users, mechanism), ScramClient(name, mechanism=mechanism)
+    answer = server.step(client.final(server.step(client.first)))
     assert answer == b"v=" + base64.b64encode(client.server_signature)
-    assert asked.done
-    assert asked.user == name
+    assert server.done
+    assert server.user == name
 
 
 @pytest.mark.parametrize("name", [ALICE, "mallory"])
@@ -76,12 +76,12 @@ async def test_a_wrong_password_and_an_unknown_user_look_alike(tmp_path: Path, n
     users = (await registered(tmp_path)).users
     firsts = []
     for _ in range(2):
-        asked, client = exchange(users), ScramClient(name, "wrong")
-        firsts.append(asked.step(client.first))
+        server, client = exchange(users), ScramClient(name, "wrong")
+        firsts.append(server.step(client.first))
         with pytest.raises(SaslFailedError, match="Invalid client credentials") as raised:
-            asked.step(client.final(firsts[-1]))
+            server.step(client.final(firsts[-1]))
         assert not raised.value.answer
-        assert not asked.done
+        assert not server.done
     one, other = (dict(part.split("=", 1) for part in first.decode().split(",")) for first in firsts)
     assert one["r"] != other["r"]
     assert one["s"] == other["s"]
@@ -135,13 +135,13 @@ async def test_made_up_salts_differ_by_user_mechanism_and_node(tmp_path: Path) -
 )
 async def test_a_first_message_that_is_none(tmp_path: Path, first: bytes) -> None:
     users = (await registered(tmp_path)).users
-    asked = exchange(users)
+    server = exchange(users)
     with pytest.raises(SaslFailedError):
-        asked.step(first)
+        server.step(first)
     client = ScramClient()
     with pytest.raises(SaslFailedError, match="is over"):
-        asked.step(client.first)
-    assert not asked.done
+        server.step(client.first)
+    assert not server.done
 
 
 async def test_every_cut_of_the_last_message_is_refused(tmp_path: Path) -> None:
@@ -149,39 +149,39 @@ async def test_every_cut_of_the_last_message_is_refused(tmp_path: Path) -> None:
     client = ScramClient()
     whole = client.final(exchange(users).step(client.first))
     for length in range(len(whole)):
-        asked = exchange(users)
-        asked.step(client.first)
+        server = exchange(users)
+        server.step(client.first)
         with pytest.raises(SaslFailedError):
-            asked.step(whole[:length])
-        assert not asked.done
+            server.step(whole[:length])
+        assert not server.done
 
 
 async def test_a_last_message_is_good_for_its_own_exchange_only(tmp_path: Path) -> None:
     users = (await registered(tmp_path)).users
     client = ScramClient()
     seen, replayed = exchange(users), exchange(users)
-    said = client.final(seen.step(client.first))
-    assert seen.step(said)
+    last = client.final(seen.step(client.first))
+    assert seen.step(last)
     replayed.step(client.first)
     with pytest.raises(SaslFailedError, match="Invalid client nonce"):
-        replayed.step(said)
+        replayed.step(last)
     with pytest.raises(SaslFailedError, match="is over"):
-        seen.step(said)
-    asked = exchange(users)
-    first = asked.step(client.first)
+        seen.step(last)
+    server = exchange(users)
+    first = server.step(client.first)
     with pytest.raises(SaslFailedError, match="Invalid client nonce"):
-        asked.step(client.final(first, nonce="mine"))
-    asked = exchange(users)
+        server.step(client.final(first, nonce="mine"))
+    server = exchange(users)
     with pytest.raises(SaslFailedError, match="channel binding"):
-        asked.step(client.final(asked.step(client.first), channel="eSws"))
+        server.step(client.final(server.step(client.first), channel="eSws"))
 
 
 async def test_keys_that_are_kept_prove_nothing(tmp_path: Path) -> None:
     """A thief of the file knows stored keys; with one in place of the client's key nobody gets in."""
     users = (await registered(tmp_path)).users
     known = users.credential(ALICE, SHA_512)
-    asked, client = exchange(users), ScramClient()
-    first = asked.step(client.first)
+    server, client = exchange(users), ScramClient()
+    first = server.step(client.first)
     without = b"c=biws,r=" + first.split(b",")[0][2:]
     signed = b",".join((client.bare.encode(), first, without))
     signature = hashlib.sha512(signed).digest()
@@ -195,17 +195,17 @@ async def test_keys_that_are_kept_prove_nothing(tmp_path: Path) -> None:
 
 async def test_plain_takes_the_same_users(tmp_path: Path) -> None:
     users = (await registered(tmp_path, "al\u00efce")).users
-    asked = PlainExchange(users)
-    assert asked.step(f"\0al\u00efce\0{PASSWORD}".encode()) == b""
-    assert asked.done
-    assert asked.user == "al\u00efce"
+    server = PlainExchange(users)
+    assert server.step(f"\0al\u00efce\0{PASSWORD}".encode()) == b""
+    assert server.done
+    assert server.user == "al\u00efce"
     assert PlainExchange(users).step(f"al\u00efce\0al\u00efce\0{PASSWORD}".encode()) == b""
     with pytest.raises(SaslFailedError, match="is over"):
-        asked.step(f"\0al\u00efce\0{PASSWORD}".encode())
+        server.step(f"\0al\u00efce\0{PASSWORD}".encode())
 
 
 @pytest.mark.parametrize(
-    ("said", "why", "told"),
+    ("message", "why", "answered"),
     [
         (b"", "expected 3 tokens", True),
         (b"\0alice", "expected 3 tokens", True),
@@ -219,12 +219,12 @@ async def test_plain_takes_the_same_users(tmp_path: Path) -> None:
         (b"\0alice\0" + b"x" * 70_000, "70,007 bytes", False),
     ],
 )
-async def test_plain_refuses(tmp_path: Path, said: bytes, why: str, told: bool) -> None:
-    asked = PlainExchange((await registered(tmp_path)).users)
+async def test_plain_refuses(tmp_path: Path, message: bytes, why: str, answered: bool) -> None:
+    server = PlainExchange((await registered(tmp_path)).users)
     with pytest.raises(SaslFailedError, match=why) as raised:
-        asked.step(said)
-    assert bool(raised.value.answer) == told
-    assert not asked.done
+        server.step(message)
+    assert bool(raised.value.answer) == answered
+    assert not server.done
     assert "sesame" not in str(raised.value)
 
 

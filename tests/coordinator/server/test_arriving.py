@@ -96,8 +96,8 @@ async def test_what_is_too_much_for_the_node_comes_in_one_after_the_other() -> N
 
 @contextlib.asynccontextmanager
 async def node(directory: Path, **settings: Any) -> AsyncIterator[Node]:
-    told = {"listen": "127.0.0.1:0", **settings}
-    async with Node(Settings(data_dir=directory, **told)) as started:
+    options = {"listen": "127.0.0.1:0", **settings}
+    async with Node(Settings(data_dir=directory, **options)) as started:
         yield started
 
 
@@ -129,11 +129,11 @@ async def test_a_refused_connection_is_not_listened_to_and_closed(tmp_path: Path
 async def test_over_tls_it_is_refused_before_the_handshake(
     tmp_path: Path, certificates: Certificates
 ) -> None:
-    told: dict[str, Any] = {
+    options: dict[str, Any] = {
         "listeners": "SSL://127.0.0.1:0",
         "ssl_keystore_location": certificates.server,
     }
-    settings = Settings(data_dir=tmp_path, **told)
+    settings = Settings(data_dir=tmp_path, **options)
     context = certificates.client_tls()
     clients: list[Client] = []
 

@@ -136,7 +136,7 @@ ALERT, HANDSHAKE_FAILURE, PROTOCOL_VERSION, INAPPROPRIATE_FALLBACK = b"\x15", 40
 
 
 @pytest.mark.parametrize(
-    ("said", "alert"),
+    ("message", "alert"),
     [
         pytest.param(hello(b"\x03\x00", OLD, b"\x03\x00"), HANDSHAKE_FAILURE, id="SSL 3.0"),
         pytest.param(hello(b"\x03\x01", OLD), PROTOCOL_VERSION, id="TLS 1.0"),
@@ -151,10 +151,10 @@ ALERT, HANDSHAKE_FAILURE, PROTOCOL_VERSION, INAPPROPRIATE_FALLBACK = b"\x15", 40
     ],
 )
 async def test_no_older_protocol(
-    certificates: Certificates, tmp_path: Path, said: bytes, alert: int | None
+    certificates: Certificates, tmp_path: Path, message: bytes, alert: int | None
 ) -> None:
     async with attacked(certificates, tmp_path) as served, coming(served, 0) as client:
-        client.writer.write(said)
+        client.writer.write(message)
         answer = await client.rest()
         if alert is not None:
             assert (answer[:1], answer[-1]) == (ALERT, alert)
@@ -179,10 +179,10 @@ async def test_nobody_renegotiates(certificates: Certificates, tmp_path: Path) -
         async with asyncio.timeout(20):
             await process.stdout.readuntil(b"Verify return code")
             process.stdin.write(b"R\n")
-            said = await process.stdout.read()
+            output = await process.stdout.read()
             await process.wait()
-        assert b"RENEGOTIATING" in said
-        assert b"no renegotiation" in said
+        assert b"RENEGOTIATING" in output
+        assert b"no renegotiation" in output
         await beats(client, member)
 
 
@@ -195,8 +195,8 @@ async def test_a_peer_of_tls_that_takes_no_answers_holds_no_more_than_its_bound(
         member_of(served) as (bystander, member),
         coming(served, 0, ssl=certificates.client_tls()) as greedy,
     ):
-        asked = DescribeGroupsRequest(groups=[f"nobody's {number}" for number in range(2_000)])
-        answer_bytes = len(await _answer(greedy, asked))
+        request = DescribeGroupsRequest(groups=[f"nobody's {number}" for number in range(2_000)])
+        answer_bytes = len(await _answer(greedy, request))
         [connection] = [one for one in served.server.connections if one.listener.name == "SSL"]
         # So that it does not take megabytes until the sockets of both ends are full.
         for transport, buffer in (
@@ -206,10 +206,10 @@ async def test_a_peer_of_tls_that_takes_no_answers_holds_no_more_than_its_bound(
             transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, buffer, bound)
         sent, most = 1, 0
         while sent < 10 or not connection._state & BLOCKED:
-            sent = greedy.send(asked, 5)
+            sent = greedy.send(request, 5)
             await beats(bystander, member)
         for _ in range(20):
-            sent = greedy.send(asked, 5)
+            sent = greedy.send(request, 5)
             await beats(bystander, member)
             most = max(most, connection._transport.get_write_buffer_size())
         # The bytes that one turn of the loop hands over come on top.
@@ -220,8 +220,8 @@ async def test_a_peer_of_tls_that_takes_no_answers_holds_no_more_than_its_bound(
             await beats(bystander, member)
 
 
-async def _answer(client: Client, asked: DescribeGroupsRequest) -> bytes:
-    client.send(asked, 5)
+async def _answer(client: Client, request: DescribeGroupsRequest) -> bytes:
+    client.send(request, 5)
     return await client.frame()
 
 
@@ -306,16 +306,16 @@ async def test_a_recorded_login_is_good_for_nothing(certificates: Certificates, 
     """Word for word, with the same nonce of the client."""
     async with attacked(certificates, tmp_path) as served:
         scram = ScramClient()
-        said: list[bytes] = []
+        messages: list[bytes] = []
         async with coming(served, 1) as client:
             await shaken(client, "SCRAM-SHA-512")
             first = await client.call(SaslAuthenticateRequest(auth_bytes=scram.first), 2)
-            said = [scram.first, scram.final(first.auth_bytes)]
-            assert (await client.call(SaslAuthenticateRequest(auth_bytes=said[1]), 2)).error_code == 0
+            messages = [scram.first, scram.final(first.auth_bytes)]
+            assert (await client.call(SaslAuthenticateRequest(auth_bytes=messages[1]), 2)).error_code == 0
         for _ in range(3):
             async with coming(served, 1) as client:
                 await shaken(client, "SCRAM-SHA-512")
-                answers = [await client.call(SaslAuthenticateRequest(auth_bytes=one), 2) for one in said]
+                answers = [await client.call(SaslAuthenticateRequest(auth_bytes=one), 2) for one in messages]
                 assert [one.error_code for one in answers] == [0, ErrorCode.SASL_AUTHENTICATION_FAILED]
                 assert await client.rest() == b""
         assert served.server.sasl is not None

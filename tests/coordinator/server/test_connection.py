@@ -384,14 +384,14 @@ async def test_pieces_that_come_while_parked_are_put_together() -> None:
 
 async def test_peer_that_goes_away_while_parked_is_noticed() -> None:
     held: list[Call] = []
-    gone = asyncio.Event()
+    closed = asyncio.Event()
     async with serving(handlers=holding(held)) as served:
         async with served.connect() as client:
             client.send(MetadataRequest(), 4)
             await until(lambda: len(held) == 1)
-            held[0].on_closed = gone.set
+            held[0].on_closed = closed.set
         async with asyncio.timeout(20):
-            await gone.wait()
+            await closed.wait()
         held[0].answer(MetadataResponse())
         held[0].close("late")
         assert held[0].done

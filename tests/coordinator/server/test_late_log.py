@@ -100,8 +100,8 @@ async def test_what_waits_for_a_late_log_counts_as_an_answer_in_the_making(named
         assert held != server.runtime.partition_of("one")
         store.hold(held)
         topics = [OffsetFetchRequestTopics(name="orders", partition_indexes=indexes)] if named else None
-        asked = [OffsetFetchRequestGroup(group, topics=topics) for group in ("one", "two")]
-        client.send(OffsetFetchRequest(groups=asked), FETCHED)
+        groups = [OffsetFetchRequestGroup(group, topics=topics) for group in ("one", "two")]
+        client.send(OffsetFetchRequest(groups=groups), FETCHED)
         least = 2 * len(indexes) * HELD_ENTRY_BYTES + len(indexes) * len(metadata)
         [connection] = server.server.connections
         try:

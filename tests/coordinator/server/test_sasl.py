@@ -265,7 +265,7 @@ def frame(message: Any, version: int) -> bytes:
 
 
 @pytest.mark.parametrize(
-    "said",
+    "message",
     [
         frame(BEAT, 4),
         frame(ListGroupsRequest(), 4),
@@ -286,9 +286,9 @@ def frame(message: Any, version: int) -> bytes:
         b"\x00\x00\x00\x05\x60\x01\x02\x03\x04",
     ],
 )
-async def test_anything_else_before_is_hung_up_on(tmp_path: Path, said: bytes) -> None:
+async def test_anything_else_before_is_hung_up_on(tmp_path: Path, message: bytes) -> None:
     async with guarded(tmp_path) as served, served.connect() as client:
-        client.writer.write(said)
+        client.writer.write(message)
         await client.rest()
         [line] = served.events("authentication failed")
         assert line["reason"]

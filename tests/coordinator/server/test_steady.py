@@ -177,7 +177,7 @@ async def test_news_in_the_answer_to_a_remembered_heartbeat(
     version: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is not decoded again: that gives the same answers."""
-    said: list[list[bytes]] = []
+    frames: list[list[bytes]] = []
     for is_remembered in (True, False):
         if not is_remembered:
             monkeypatch.setattr(HeartbeatCache, "request_of", lambda *_: None)
@@ -188,5 +188,5 @@ async def test_news_in_the_answer_to_a_remembered_heartbeat(
             served.runtime.topics.put(Topic("orders", b"o" * 16, 3))
             answers.append(await answer_bytes(client, beat, version))  # there is another target
             assert answers[2] != answers[1]
-            said.append(answers)
-    assert said[0] == said[1]
+            frames.append(answers)
+    assert frames[0] == frames[1]

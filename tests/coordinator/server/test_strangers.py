@@ -124,11 +124,11 @@ BEGINNINGS: dict[str, Callable[[bytes], bytes]] = {
 async def test_silent_peers_keep_no_client_of_their_address_out(
     certificates: Certificates, tmp_path: Path, count: int, beginning: str
 ) -> None:
-    said = BEGINNINGS[beginning](client_hello())
+    opening = BEGINNINGS[beginning](client_hello())
     async with asking(tmp_path, certificates) as served:
         with strangers(served.server.listeners[0].address, count) as silent:
             for one in silent:
-                one.send(said)
+                one.send(opening)
             await until(lambda: len(served.server.handshakes) == count)
             async with member(served, certificates.client_tls()) as client:
                 # Not in place of any of them: they are all still there.
@@ -295,9 +295,9 @@ async def test_strangers_are_closed_before_members(certificates: Certificates, t
                     await loop.sock_sendall(one, begun)
             await until(lambda: len(served.events("connection closed")) >= 4)
             assert served.server.held_bytes <= limit
-            gone = {line["peer"] for line in served.events("connection closed")}
+            closed_peers = {line["peer"] for line in served.events("connection closed")}
             [held] = [one for one in served.server.connections if one.held_bytes > 900_000]
-            assert held.peer not in gone
+            assert held.peer not in closed_peers
             assert str(held.session.principal) == "User:alice"
 
 
@@ -451,9 +451,9 @@ def test_the_pool_is_never_above_its_bound(seed: int) -> None:
                 one = drawn.choice(list(here))
                 pool.leave(one)
                 del here[one]
-        for gone in closed:
-            here.pop(gone, None)
-            assert not pool.has(gone)
+        for peer in closed:
+            here.pop(peer, None)
+            assert not pool.has(peer)
         closed.clear()
         assert len(pool) == len(here)
         assert pool.held_bytes <= most

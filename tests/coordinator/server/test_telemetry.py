@@ -98,22 +98,22 @@ async def test_librdkafka_tells_of_its_member_and_metrics_show_it(settings: Sett
     assert 0 < found.values["poll_idle_ratio"] <= 1
     assert shown["ringleader_telemetry_clients",] == 1
     assert shown["ringleader_telemetry_pushes_total", "NONE"] >= 1
-    who = ("teller", "billing", found.member_id)
-    assert 0 <= shown["ringleader_client_told_ago_seconds", *who] < 60
+    labels = ("teller", "billing", found.member_id)
+    assert 0 <= shown["ringleader_client_told_ago_seconds", *labels] < 60
     for name in OF_LIBRDKAFKA:
-        assert (f"ringleader_client_{name}", *who) in shown
+        assert (f"ringleader_client_{name}", *labels) in shown
     assert shown["ringleader_clients_left_out",] == 0
 
 
-async def pushed(node: Node, who: str, group_id: str) -> int:
+async def pushed(node: Node, principal: str, group_id: str) -> int:
     """The error code of a first push, about a member of that group."""
-    instance_id = who.encode().rjust(16)
+    instance_id = principal.encode().rjust(16)
     values = dict.fromkeys(REQUESTED, 1.0)
-    metrics = metrics_data({"group_id": group_id, "group_member_id": who}, values)
+    metrics = metrics_data({"group_id": group_id, "group_member_id": principal}, values)
     request = kafka.PushTelemetryRequest(
         instance_id, subscription_id(instance_id, 60_000), terminating=True, metrics=metrics
     )
-    async with connected_as(node, who) as client:
+    async with connected_as(node, principal) as client:
         return int((await client.call(request, 0)).error_code)
 
 
@@ -121,7 +121,7 @@ async def test_nobody_tells_of_a_group_that_it_may_not_read(tmp_path: Path) -> N
     async with Node(guarded(tmp_path)) as node:
         async with connected_as(node, ADMINISTRATOR) as root:
             await prepare(root)
-        assert [await pushed(node, who, "g-mine") for who in (ALICE, MALLORY)] == [0, 0]
+        assert [await pushed(node, principal, "g-mine") for principal in (ALICE, MALLORY)] == [0, 0]
         assert [one.member_id for one in reports_of(node, "g-mine")] == [ALICE]
 
 

@@ -33,8 +33,13 @@ FOR_LONG = 100.0
 @contextlib.asynccontextmanager
 async def limited(directory: Path, *entries: tuple[Named, Values], **settings: Any) -> AsyncIterator[Node]:
     """A node with a topic `orders` and these quotas."""
-    told = {"listen": "127.0.0.1:0", "topic": "orders:1", "group_initial_rebalance_delay_ms": 0, **settings}
-    async with Node(Settings(data_dir=directory, **told)) as node:
+    options = {
+        "listen": "127.0.0.1:0",
+        "topic": "orders:1",
+        "group_initial_rebalance_delay_ms": 0,
+        **settings,
+    }
+    async with Node(Settings(data_dir=directory, **options)) as node:
         await alter(node, *entries)
         yield node
 
@@ -175,9 +180,9 @@ async def test_a_session_learns_later_what_was_withheld(tmp_path: Path) -> None:
         await alter(node, (CLIENT, {"consumer_byte_rate": float(size // 40)}))
         end = fetch()
         end.session_id, end.session_epoch = session_id, 1
-        while not (told := await client.call(end, 12)).throttle_time_ms:
+        while not (answer := await client.call(end, 12)).throttle_time_ms:
             end.session_epoch += 1
-        assert (told.error_code, told.responses, told.session_id) == (0, [], session_id)
+        assert (answer.error_code, answer.responses, answer.session_id) == (0, [], session_id)
         none = fetch()
         none.session_epoch = 0
         async with connected(node.host, node.port) as other:
@@ -216,14 +221,14 @@ async def test_a_connection_rests_while_its_user_is_beyond_request_percentage(tm
         def timer(one: Client) -> asyncio.TimerHandle | None:
             return session_of(of(node, one)).pace._timer
 
-        told = {one: timer(one) for one in (client, second)}
+        timers = {one: timer(one) for one in (client, second)}
         before = node.server.routes[kafka.MetadataRequest.API_KEY].requests
         for one in (client, second):
             one.send(kafka.MetadataRequest(topics=[]), 9)
         # The throttle that they were given is over, and they rest on.
-        await until(lambda: all(timer(one) is not first for one, first in told.items()))
+        await until(lambda: all(timer(one) is not first for one, first in timers.items()))
         assert node.server.routes[kafka.MetadataRequest.API_KEY].requests == before
-        assert all(of(node, one).is_muted for one in told)
+        assert all(of(node, one).is_muted for one in timers)
         # Without the quota they are answered.
         await alter(node, (CLIENT, {"request_percentage": None}))
         for one in (client, second):
@@ -245,8 +250,8 @@ async def test_a_new_connection_rests_first_while_its_user_is_beyond_request_per
             for _ in range(2):
                 second.send(requested, 9)
             await until(lambda: of(node, second).is_muted)
-            told = session_of(of(node, second)).pace._timer
-            await until(lambda: session_of(of(node, second)).pace._timer is not told)
+            first_timer = session_of(of(node, second)).pace._timer
+            await until(lambda: session_of(of(node, second)).pace._timer is not first_timer)
             assert node.server.routes[kafka.MetadataRequest.API_KEY].requests == before
             async with connected(node.host, node.port) as free:
                 assert (await free.call(requested, 9, "other")).throttle_time_ms == 0
@@ -426,8 +431,8 @@ async def test_changes_of_topics_are_refused_when_the_bucket_is_empty(tmp_path: 
         assert second.throttle_time_ms > 60_000
         assert of(node, client).is_muted
         assert node.topics.describe("new-2") is None
-        gone = kafka.DeleteTopicsRequest(topic_names=["new-1"], timeout_ms=5_000)
-        refused = await again.call(gone, 5)
+        deletion = kafka.DeleteTopicsRequest(topic_names=["new-1"], timeout_ms=5_000)
+        refused = await again.call(deletion, 5)
         assert refused.responses[0].error_code == ErrorCode.THROTTLING_QUOTA_EXCEEDED
         # Before KIP-599: done, and throttled.
         done = await older.call(created(3), 5)

@@ -83,8 +83,8 @@ async def test_the_certificate_names_the_principal(
             member = await form(client, "group")
             assert (await client.call(member.heartbeat(), 3)).error_code == 0
             assert (await client.call(member.commit(1), 7)).topics[0].partitions[0].error_code == 0
-            told = await client.call(FindCoordinatorRequest(key="group"), 1)
-            assert (told.host, told.port) == (served.host, served.port)
+            found = await client.call(FindCoordinatorRequest(key="group"), 1)
+            assert (found.host, found.port) == (served.host, served.port)
             assert principals(served) == ["User:CN=alice,OU=unit,O=org"]
             [connection] = served.server.connections
             assert connection.peer.startswith("127.0.0.1:")
@@ -250,12 +250,12 @@ async def test_plaintext_at_a_tls_port_and_the_reverse(certificates: Certificate
 # ---- many, and slow ones ----
 
 
-def knock(served: Served, count: int, said: bytes = b"\x16") -> list[socket.socket]:
+def knock(served: Served, count: int, message: bytes = b"\x16") -> list[socket.socket]:
     """Peers that begin a handshake, and no more."""
     found = []
     for _ in range(count):
         one = socket.create_connection((served.host, served.port))
-        one.sendall(said)
+        one.sendall(message)
         found.append(one)
     return found
 

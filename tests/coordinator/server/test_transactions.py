@@ -92,14 +92,14 @@ class Talk:
         return int((await self.client.call(request, v)).responses[0].partition_responses[0].error_code)
 
     async def commit(
-        self, producer: Producer, *parts: tuple[str, int, int], name: str = "t", v: int = 3, **who: Any
+        self, producer: Producer, *parts: tuple[str, int, int], name: str = "t", v: int = 3, **membership: Any
     ) -> Any:
         topics = [
             m.TxnOffsetCommitRequestTopic(topic, [m.TxnOffsetCommitRequestPartition(part, offset, -1, "")])
             for topic, part, offset in parts
         ]
-        group = who.pop("group", "g")
-        request = m.TxnOffsetCommitRequest(name, group, *producer, topics=topics, **who)
+        group = membership.pop("group", "g")
+        request = m.TxnOffsetCommitRequest(name, group, *producer, topics=topics, **membership)
         answer = await self.client.call(request, v)
         errors = {
             (topic.name, found.partition_index): found.error_code
@@ -195,7 +195,7 @@ async def test_only_its_producer_may_change_a_transaction(tmp_path: Path) -> Non
         producer = (producer_id, epoch) = await talk.init()
         old, other = (producer_id, epoch - 1), (producer_id + 1000, epoch)
         for ask in (
-            lambda who, **more: talk.add(who, ("a", 0), **more),
+            lambda producer, **more: talk.add(producer, ("a", 0), **more),
             talk.add_group,
             talk.end,
         ):
@@ -298,8 +298,8 @@ async def test_offsets_of_a_group_belong_to_the_transaction(tmp_path: Path) -> N
         assert await talk.commit(producer, commit, group="") == ErrorCode.INVALID_GROUP_ID
         assert await talk.commit(producer, ("none", 0, 1), group="") == UNKNOWN
         assert await talk.commit(producer, commit, group="otherg1") == TXN_STATE
-        who: dict[str, Any] = {"generation_id_or_member_epoch": 4, "member_id": "x"}
-        assert await talk.commit(producer, commit, **who) == ErrorCode.UNKNOWN_MEMBER_ID
+        membership: dict[str, Any] = {"generation_id_or_member_epoch": 4, "member_id": "x"}
+        assert await talk.commit(producer, commit, **membership) == ErrorCode.UNKNOWN_MEMBER_ID
         assert await talk.offset() == -1
         assert await talk.offset(stable=True) == ErrorCode.UNSTABLE_OFFSET_COMMIT
         await talk.end(producer)

@@ -22,7 +22,7 @@ from ringleader.protocol.schema import ZERO_UUID
 from tests.simulation.nodes.kafka import TOPIC, Kafka
 from tests.support.scripted_broker import VERSIONS, ScriptedBroker
 
-ASKED: dict[Any, tuple[int, int]] = {
+SPANS: dict[Any, tuple[int, int]] = {
     kafka.ProduceRequest: (3, 9),
     kafka.FetchRequest: (4, 12),
     kafka.ListOffsetsRequest: (1, 7),
@@ -42,8 +42,8 @@ class Cluster:
         )
         self.brokers = Kafka(quiet, 1)
         self.topic_id = ZERO_UUID
-        handlers = {kind.API_KEY: self._answer for kind in ASKED} | {3: self._metadata}
-        versions = {kind.API_KEY: span for kind, span in ASKED.items()}
+        handlers = {kind.API_KEY: self._answer for kind in SPANS} | {3: self._metadata}
+        versions = {kind.API_KEY: span for kind, span in SPANS.items()}
         self.broker = ScriptedBroker(handlers, {**VERSIONS, **versions})
 
     def _answer(self, request: Any, _version: int, _correlation_id: int) -> Any:

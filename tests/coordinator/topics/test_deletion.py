@@ -36,12 +36,12 @@ class Held:
     """The part that makes groups forget a topic; it waits until it is let."""
 
     def __init__(self) -> None:
-        self.asked: list[str] = []
+        self.requested: list[str] = []
         self.reached = asyncio.Event()
         self.let = asyncio.Event()
 
     async def __call__(self, topic: str, topic_id: bytes) -> None:
-        self.asked.append(topic)
+        self.requested.append(topic)
         self.reached.set()
         await self.let.wait()
 
@@ -96,13 +96,13 @@ async def test_a_deletion_that_was_begun_is_finished_by_the_next_start(
         again = Held()
         again.let.set()
         await topics.finish_deletions(again)
-        assert again.asked == ["orders"]
+        assert again.requested == ["orders"]
         await topics.create("orders", 1)
         assert bounds(topics) == (0, 0)
     async with topic_log(left) as topics:
         nothing = Held()
         await topics.finish_deletions(nothing)
-        assert nothing.asked == []
+        assert nothing.requested == []
         assert [info.name for info in topics.all()] == ["kept", "orders"]
 
 
@@ -139,16 +139,16 @@ async def create(client: AsyncRawConnection) -> int:
 
 
 async def commit(client: AsyncRawConnection) -> None:
-    asked = OffsetCommitRequestTopic(name="orders", partitions=[OffsetCommitRequestPartition(0, OFFSET)])
-    answer = await client.call(OffsetCommitRequest(GROUP, topics=[asked]), 8)
+    topic = OffsetCommitRequestTopic(name="orders", partitions=[OffsetCommitRequestPartition(0, OFFSET)])
+    answer = await client.call(OffsetCommitRequest(GROUP, topics=[topic]), 8)
     assert answer.topics[0].partitions[0].error_code == 0
 
 
 async def committed(client: AsyncRawConnection) -> int:
-    asked = OffsetFetchRequestGroup(
+    group = OffsetFetchRequestGroup(
         group_id=GROUP, topics=[OffsetFetchRequestTopics(name="orders", partition_indexes=[0])]
     )
-    answer = await client.call(OffsetFetchRequest(groups=[asked]), 8)
+    answer = await client.call(OffsetFetchRequest(groups=[group]), 8)
     return int(answer.groups[0].topics[0].partitions[0].committed_offset)
 
 

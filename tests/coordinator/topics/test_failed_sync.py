@@ -72,9 +72,9 @@ WAYS: list[tuple[Callable[[Topics], Awaitable[None]], str]] = [
 async def test_a_failed_sync_ends_the_topic_log(
     tmp_path: Path, watch: SyncWatch, act: Callable[[Topics], Awaitable[None]], broken: str
 ) -> None:
-    told: list[Exception] = []
+    errors: list[Exception] = []
     settings = topic_settings(log_segment_bytes=600)
-    topics = Topics(tmp_path / "live" / "topics", settings, WallClock(), told.append)
+    topics = Topics(tmp_path / "live" / "topics", settings, WallClock(), errors.append)
     await topics.open()
     try:
         await topics.create("orders", 1)
@@ -83,21 +83,21 @@ async def test_a_failed_sync_ends_the_topic_log(
             await fill_files(topics)
         watch.fails = lambda path: path.match(broken)
         await refused(act(topics))
-        assert len(told) == 1
+        assert len(errors) == 1
         # The disk would now say that all is well.
         watch.fails = lambda path: False
         watch.synced.clear()
         for attempt in (act, end_transaction, truncate, create, delete, take_id, read):
             await refused(attempt(topics))
-        assert len(told) == 1
+        assert len(errors) == 1
     finally:
         await topics.close()
     assert watch.synced == []
 
 
 async def test_what_is_on_its_way_meanwhile_is_refused_too(tmp_path: Path, watch: SyncWatch) -> None:
-    told: list[Exception] = []
-    topics = Topics(tmp_path / "live" / "topics", topic_settings(), WallClock(), told.append)
+    errors: list[Exception] = []
+    topics = Topics(tmp_path / "live" / "topics", topic_settings(), WallClock(), errors.append)
     await topics.open()
     try:
         await topics.create("orders", 1)
@@ -105,7 +105,7 @@ async def test_what_is_on_its_way_meanwhile_is_refused_too(tmp_path: Path, watch
         # The first two fail, the third would succeed.
         watch.fails = lambda path: path.match("topics.json.new") or path.match("producer-ids.new")
         await asyncio.gather(*(refused(act(topics)) for act in (create, take_id, truncate)))
-        assert len(told) == 1
+        assert len(errors) == 1
     finally:
         await topics.close()
 
@@ -126,15 +126,15 @@ async def test_an_error_that_should_not_be_fails_what_it_hit_and_is_reported(
     def broken(*arguments: Any) -> None:
         raise ZeroDivisionError
 
-    told: list[Exception] = []
-    topics = Topics(tmp_path, topic_settings(), WallClock(), told.append)
+    errors: list[Exception] = []
+    topics = Topics(tmp_path, topic_settings(), WallClock(), errors.append)
     await topics.open()
     try:
         await topics.create("orders", 1)
         with monkeypatch.context() as patched:
             patched.setattr("ringleader.coordinator.topics.appender.pwrite_all", broken)
             await refused(append(topics))
-        assert [type(error) for error in told] == [ZeroDivisionError]
+        assert [type(error) for error in errors] == [ZeroDivisionError]
         await refused(append(topics))
     finally:
         await topics.close()

@@ -112,11 +112,11 @@ class TopicLog(RuleBasedStateMachine):
 
     @rule(ago_ms=st.integers(-5_000, 100_000))
     def look_up_time(self, ago_ms: int) -> None:
-        asked = self.clock.now_ms - ago_ms
-        found = self.run(lambda: self.topics.offset_for_time("orders", 0, asked))
+        at_ms = self.clock.now_ms - ago_ms
+        found = self.run(lambda: self.topics.offset_for_time("orders", 0, at_ms))
         # Truncation cuts within a batch: what is before the start is not there any more.
         there = [(o, t) for o, t, _ in self.records if o >= self.start]
-        assert found == next(((o, t) for o, t in there if t >= asked), (-1, -1))
+        assert found == next(((o, t) for o, t in there if t >= at_ms), (-1, -1))
 
     @rule(back=st.integers(0, 40))
     def truncate(self, back: int) -> None:
@@ -131,8 +131,8 @@ class TopicLog(RuleBasedStateMachine):
         start = self.topics.partition("orders", 0).start_offset
         assert self.start <= start <= self.end
         # Whole files go, the first that stays has something young enough.
-        gone = [t for o, t, _ in self.records if self.start <= o < start]
-        assert all(timestamp < self.clock.now_ms - SETTINGS.log_retention_ms for timestamp in gone)
+        deleted = [t for o, t, _ in self.records if self.start <= o < start]
+        assert all(timestamp < self.clock.now_ms - SETTINGS.log_retention_ms for timestamp in deleted)
         self.start = start
 
     @rule(clean=st.booleans())

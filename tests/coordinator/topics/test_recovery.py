@@ -142,13 +142,15 @@ async def test_a_partition_without_any_of_its_files_is_reported(
     assert (line.offsets, line.start_offset) == (300, 300)
 
 
-@pytest.mark.parametrize("gone", ["partition", "topic", "everything"])
+@pytest.mark.parametrize("missing", ["partition", "topic", "everything"])
 async def test_a_partition_whose_directory_is_missing_is_reported(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, gone: str
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, missing: str
 ) -> None:
     await filled(tmp_path)
     partition = files(tmp_path)[0].parent
-    shutil.rmtree({"partition": partition, "topic": partition.parent, "everything": tmp_path / "data"}[gone])
+    shutil.rmtree(
+        {"partition": partition, "topic": partition.parent, "everything": tmp_path / "data"}[missing]
+    )
     for _ in range(2):
         async with topic_log(tmp_path, **TINY) as topics:
             assert bounds(topics) == (300, 300)
@@ -418,10 +420,10 @@ async def test_a_full_disk_is_not_told_of_for_each_batch(
             for number in range(20):
                 with pytest.raises(KafkaError):
                     await topics.append("orders", number % 2, batch())
-    told = [
+    lines = [
         (line.reason[:10], line.left_out_before) for line in lines_of(caplog, "records cannot be written")
     ]
-    assert told == [("[Errno 28]", 0), ("[Errno 5] ", 0), ("[Errno 28]", 19)]
+    assert lines == [("[Errno 28]", 0), ("[Errno 5] ", 0), ("[Errno 28]", 19)]
 
 
 async def test_a_partition_that_cannot_be_written_does_not_stop_the_others(tmp_path: Path) -> None:

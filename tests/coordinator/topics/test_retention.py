@@ -226,11 +226,11 @@ async def test_starts_that_move_at_once_are_never_older_than_answered(tmp_path: 
             for _ in range(20):
                 for partition in range(2):
                     await topics.append("orders", partition, batch(10))
-            asked = [(rng.randrange(2), rng.randint(1, 200)) for _ in range(12)]
-            answered = await asyncio.gather(*(topics.truncate("orders", *place) for place in asked))
+            requested = [(rng.randrange(2), rng.randint(1, 200)) for _ in range(12)]
+            answered = await asyncio.gather(*(topics.truncate("orders", *place) for place in requested))
             left = await killed(topics, tmp_path / f"{number}-left")
         async with topic_log(left, log_segment_bytes=2_000) as topics:
-            for (partition, offset), start in zip(asked, answered, strict=True):
+            for (partition, offset), start in zip(requested, answered, strict=True):
                 assert start >= offset
                 assert bounds(topics, "orders", partition)[0] >= start
 

@@ -162,7 +162,7 @@ def test_what_a_change_on_its_way_decides_is_told_with_it_in_order() -> None:
     world = World()
     producer = world.init()
     world.held = True
-    told = [
+    outcomes = [
         world.add(producer, A0),
         world.add((99, 7), A1),
         world.add(producer, A0),
@@ -171,9 +171,10 @@ def test_what_a_change_on_its_way_decides_is_told_with_it_in_order() -> None:
         world.add(producer, A1),
         world.init(),
     ]
-    assert told == [[]] * 7, "all of it could still be lost"
+    assert outcomes == [[]] * 7, "all of it could still be lost"
     world.release()
-    assert [answers[0].error for answers in told] == [0, MAPPING, 0, 0, CONCURRENT, CONCURRENT, CONCURRENT]
+    errors = [answers[0].error for answers in outcomes]
+    assert errors == [0, MAPPING, 0, 0, CONCURRENT, CONCURRENT, CONCURRENT]
     assert world.finish().partitions == {A0}
 
 
@@ -396,9 +397,9 @@ def test_while_the_store_is_full_nothing_changes_and_what_changes_nothing_goes_o
 def test_requests_before_the_load_or_after_the_end() -> None:
     world = World()
     producer = Producer(*world.init())
-    loading, gone = TransactionShard(world.settings), world.restarted().machine
-    gone.unload()
-    codes = {loading: ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, gone: ErrorCode.NOT_COORDINATOR}
+    loading, ended = TransactionShard(world.settings), world.restarted().machine
+    ended.unload()
+    codes = {loading: ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ended: ErrorCode.NOT_COORDINATOR}
     for machine, code in codes.items():
         machine.init_producer_id("t", 1_000, None, 7, "init", 0)
         machine.add_partitions("t", producer, [A0], "add", 0)

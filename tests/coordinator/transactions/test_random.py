@@ -20,7 +20,7 @@ PLACES = [("a", 0), ("a", 1), ("b", 0), ("__consumer_offsets", 3)]
 STEPS = 300
 
 
-class Told:
+class Known:
     """The answers that clients of one transactional id got."""
 
     def __init__(self) -> None:
@@ -29,7 +29,7 @@ class Told:
         self.older: list[tuple[int, int]] = []
         self.added: set[tuple[str, int]] = set()
         """Partitions of the open transaction."""
-        self.commit_asked = -1
+        self.commit_number = -1
         """When a commit of it was asked for, counted in requests; -1: never."""
         self.outcome: bool | None = None
         """The answered end of the open transaction."""
@@ -43,7 +43,7 @@ class Schedule:
     def __init__(self, seed: int) -> None:
         self.rng = random.Random(seed)
         self.world = World()
-        self.told = {name: Told() for name in NAMES}
+        self.known = {name: Known() for name in NAMES}
         self.completed = 0
         self.boot = 0
         self.requests = 0
@@ -56,10 +56,10 @@ class Schedule:
     def step(self) -> None:
         rng, world = self.rng, self.world
         name = rng.choice(NAMES)
-        told = self.told[name]
-        producer = told.newest
-        if told.older and rng.random() < 0.2:
-            producer = rng.choice(told.older)
+        known = self.known[name]
+        producer = known.newest
+        if known.older and rng.random() < 0.2:
+            producer = rng.choice(known.older)
         match rng.choices(range(8), [1, 6, 3, 4, 1, 1, 1, 0.5])[0]:
             case 0:
                 self.begin(name, producer if rng.random() < 0.5 else None)
@@ -83,49 +83,49 @@ class Schedule:
         self.look()
 
     def begin(self, name: str, expected: tuple[int, int] | None) -> None:
-        told, boot = self.told[name], self.boot
+        known, boot = self.known[name], self.boot
 
         def reply(result: Result) -> None:
             if result.error or boot != self.boot:
                 return
             given = (result.producer_id, result.epoch)
-            if given != told.newest:
-                assert given not in told.older, "an epoch is given to one producer only"
-                told.older.append(told.newest)
-                told.newest = given
+            if given != known.newest:
+                assert given not in known.older, "an epoch is given to one producer only"
+                known.older.append(known.newest)
+                known.newest = given
             self.fresh = max(self.world.fresh, result.producer_id)
 
         self.world.fresh += 1
-        who = Producer(*expected) if expected is not None and expected[0] >= 0 else None
-        self.world.ask("init_producer_id", name, 60_000, who, self.world.fresh, reply=reply)
+        identity = Producer(*expected) if expected is not None and expected[0] >= 0 else None
+        self.world.ask("init_producer_id", name, 60_000, identity, self.world.fresh, reply=reply)
 
     def add(self, name: str, producer: tuple[int, int], places: list[tuple[str, int]]) -> None:
-        told, boot, asked = self.told[name], self.boot, self.count()
+        known, boot, number = self.known[name], self.boot, self.count()
 
         def reply(result: Result) -> None:
             if result.error or boot != self.boot:
                 return
-            assert producer == told.newest, "somebody older was let in"
-            if told.outcome is not None:
+            assert producer == known.newest, "somebody older was let in"
+            if known.outcome is not None:
                 # The one before is complete. A commit of this one may have been asked for already.
-                told.outcome, told.added = None, set()
-                if told.commit_asked < asked:
-                    told.commit_asked = -1
-            told.added |= set(places)
+                known.outcome, known.added = None, set()
+                if known.commit_number < number:
+                    known.commit_number = -1
+            known.added |= set(places)
 
         self.world.ask("add_partitions", name, Producer(*producer), places, reply=reply)
 
     def end(self, name: str, producer: tuple[int, int], committed: bool) -> None:
-        told, boot = self.told[name], self.boot
-        if producer == told.newest and committed:
-            told.commit_asked = self.count()
+        known, boot = self.known[name], self.boot
+        if producer == known.newest and committed:
+            known.commit_number = self.count()
 
         def reply(result: Result) -> None:
             if result.error or boot != self.boot:
                 return
-            assert producer == told.newest, "somebody older was let in"
-            assert told.outcome in (None, committed), "two outcomes were answered"
-            told.outcome = committed
+            assert producer == known.newest, "somebody older was let in"
+            assert known.outcome in (None, committed), "two outcomes were answered"
+            known.outcome = committed
 
         self.world.ask("end", name, Producer(*producer), committed, reply=reply)
 
@@ -140,16 +140,16 @@ class Schedule:
     def look(self) -> None:
         """The outcome at the partitions fits the clients' answers."""
         for found in self.world.finishes:
-            told = self.told[found.transactional_id]
-            if told.finish is not None and told.finish == found:
+            known = self.known[found.transactional_id]
+            if known.finish is not None and known.finish == found:
                 continue
-            told.finish = found
-            assert found.partitions >= told.added
-            if told.outcome is not None:
-                assert found.committed == told.outcome
+            known.finish = found
+            assert found.partitions >= known.added
+            if known.outcome is not None:
+                assert found.committed == known.outcome
             if found.committed:
-                assert told.commit_asked >= 0, "nobody asked for that"
-            told.outcome, told.added, told.commit_asked = found.committed, set(), -1
+                assert known.commit_number >= 0, "nobody asked for that"
+            known.outcome, known.added, known.commit_number = found.committed, set(), -1
 
 
 @pytest.mark.share

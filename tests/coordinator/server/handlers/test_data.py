@@ -126,8 +126,8 @@ async def test_idempotent_producers_over_the_wire(ask: Ask) -> None:
     ]
 
 
-def list_offsets(*asked: tuple[int, int], epoch: int = -1, name: str = "a") -> ListOffsetsRequest:
-    partitions = [ListOffsetsRequestListOffsetsPartition(index, epoch, at) for index, at in asked]
+def list_offsets(*places: tuple[int, int], epoch: int = -1, name: str = "a") -> ListOffsetsRequest:
+    partitions = [ListOffsetsRequestListOffsetsPartition(index, epoch, at) for index, at in places]
     return ListOffsetsRequest(-1, topics=[ListOffsetsRequestListOffsetsTopic(name, partitions)])
 
 
@@ -142,10 +142,15 @@ async def test_offsets_are_listed_at_every_version(ask: Ask, version: int) -> No
     for partition in range(3):
         await ask.topics.append("a", partition, batch(10))
     await ask.topics.truncate("a", 1, 4)
-    asked = list_offsets((0, -1), (1, -2), (2, START_MS + 3), (3, START_MS))
-    assert await offsets(ask, asked, version) == [(0, 10, -1), (0, 4, -1), (0, 3, START_MS + 3), (0, -1, -1)]
+    request = list_offsets((0, -1), (1, -2), (2, START_MS + 3), (3, START_MS))
+    assert await offsets(ask, request, version) == [
+        (0, 10, -1),
+        (0, 4, -1),
+        (0, 3, START_MS + 3),
+        (0, -1, -1),
+    ]
     assert await offsets(ask, list_offsets((0, -1), (1, -2)), version) == [(0, 10, -1), (0, 4, -1)]
-    answer = await ask(asked, version)
+    answer = await ask(request, version)
     epochs = [partition.leader_epoch for partition in answer.topics[0].partitions]
     assert epochs == ([0, 0, 0, -1] if version >= 4 else [-1] * 4)
 
@@ -153,9 +158,9 @@ async def test_offsets_are_listed_at_every_version(ask: Ask, version: int) -> No
 async def test_the_largest_timestamp_from_version_7_on(ask: Ask) -> None:
     await ask.topics.create("a", 2)
     await ask.topics.append("a", 0, batch(10))
-    asked = list_offsets((0, -3), (1, -3))
-    assert await offsets(ask, asked) == [(0, 9, START_MS + 9), (0, -1, -1)]
-    assert (await offsets(ask, asked, 6))[0][0] == ErrorCode.UNSUPPORTED_VERSION
+    request = list_offsets((0, -3), (1, -3))
+    assert await offsets(ask, request) == [(0, 9, START_MS + 9), (0, -1, -1)]
+    assert (await offsets(ask, request, 6))[0][0] == ErrorCode.UNSUPPORTED_VERSION
 
 
 @pytest.mark.parametrize("at", [-1, START_MS])
@@ -196,8 +201,8 @@ async def test_epoch_0_ends_at_the_end(ask: Ask, version: int) -> None:
     await ask.topics.create("a", 2)
     await ask.topics.append("a", 0, batch(3))
     part = OffsetForLeaderEpochRequestOffsetForLeaderPartition
-    asked = [part(0, -1, 0), part(1, 0, 0), part(0, -1, 1), part(0, -1, -1), part(0, 2, 0), part(9, 0, 0)]
-    request = OffsetForLeaderEpochRequest(-1, [OffsetForLeaderEpochRequestOffsetForLeaderTopic("a", asked)])
+    parts = [part(0, -1, 0), part(1, 0, 0), part(0, -1, 1), part(0, -1, -1), part(0, 2, 0), part(9, 0, 0)]
+    request = OffsetForLeaderEpochRequest(-1, [OffsetForLeaderEpochRequestOffsetForLeaderTopic("a", parts)])
     answer = await ask(request, version)
     assert [(p.error_code, p.leader_epoch, p.end_offset) for p in answer.topics[0].partitions] == [
         (0, 0, 3),

@@ -18,11 +18,12 @@ NEVER_MS = 3_600_000
 
 
 def fetch(
-    *asked: tuple[int, int], name: str = "a", wait_ms: int = 0, epoch: int = -1, **options: Any
+    *places: tuple[int, int], name: str = "a", wait_ms: int = 0, epoch: int = -1, **options: Any
 ) -> FetchRequest:
     limit = options.pop("partition_max_bytes", 1_000_000)
     partitions = [
-        FetchRequestFetchPartition(index, epoch, offset, partition_max_bytes=limit) for index, offset in asked
+        FetchRequestFetchPartition(index, epoch, offset, partition_max_bytes=limit)
+        for index, offset in places
     ]
     options = {"min_bytes": 1, **options}
     return FetchRequest(

@@ -25,13 +25,13 @@ VERSIONS = range(13, 19)
 
 
 def fetch(
-    *asked: tuple[bytes, int, int],
+    *places: tuple[bytes, int, int],
     session: tuple[int, int] = (0, -1),
     forgets: tuple[bytes, ...] = (),
     wait_ms: int = 0,
     **more: Any,
 ) -> FetchRequest:
-    """`asked`: topic id, partition, offset; `forgets`: of partition 0."""
+    """`places`: topic id, partition, offset; `forgets`: of partition 0."""
     return FetchRequest(
         max_wait_ms=wait_ms,
         min_bytes=1,
@@ -39,7 +39,7 @@ def fetch(
         session_epoch=session[1],
         topics=[
             FetchRequestFetchTopic("", one, [FetchRequestFetchPartition(index, -1, offset, -1, -1, 1 << 20)])
-            for one, index, offset in asked
+            for one, index, offset in places
         ],
         forgotten_topics_data=[FetchRequestForgottenTopic("", one, [0]) for one in forgets],
         **more,

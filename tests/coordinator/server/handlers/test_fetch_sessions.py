@@ -29,12 +29,12 @@ Place = tuple[str, int]
 
 def fetch(
     session: tuple[int, int],
-    *asked: tuple[str, int, int],
+    *places: tuple[str, int, int],
     forgets: tuple[Place, ...] = (),
     wait_ms: int = 0,
     **options: Any,
 ) -> FetchRequest:
-    """`asked`: topic, partition, offset."""
+    """`places`: topic, partition, offset."""
     limit = options.pop("partition_max_bytes", 1_000_000)
     return FetchRequest(
         max_wait_ms=wait_ms,
@@ -44,7 +44,7 @@ def fetch(
             FetchRequestFetchTopic(
                 topic, partitions=[FetchRequestFetchPartition(index, -1, offset, partition_max_bytes=limit)]
             )
-            for topic, index, offset in asked
+            for topic, index, offset in places
         ],
         forgotten_topics_data=[
             FetchRequestForgottenTopic(topic, partitions=[index]) for topic, index in forgets
@@ -76,11 +76,11 @@ async def filled(ask: Ask) -> Ask:
     return ask
 
 
-async def opened(ask: Ask, *asked: tuple[str, int, int]) -> int:
-    answer = await ask(fetch((0, 0), *asked))
+async def opened(ask: Ask, *places: tuple[str, int, int]) -> int:
+    answer = await ask(fetch((0, 0), *places))
     assert answer.error_code == 0
     assert answer.session_id > 0
-    assert len(outcomes(answer)) == len(asked)
+    assert len(outcomes(answer)) == len(places)
     return int(answer.session_id)
 
 
@@ -286,8 +286,10 @@ class Kept:
 
     def make(self, size: int, *, privileged: bool = False, topic: str = "t") -> int:
         """A session of so many partitions."""
-        asked = FetchRequestFetchPartition
-        partitions: dict[room.Key, Cached] = {(topic, one): Cached(topic, asked(one)) for one in range(size)}
+        part_of = FetchRequestFetchPartition
+        partitions: dict[room.Key, Cached] = {
+            (topic, one): Cached(topic, part_of(one)) for one in range(size)
+        }
         held = sum(map(room.bytes_of, partitions))
         return self.sessions.create(partitions, held, privileged=privileged)
 

@@ -65,8 +65,8 @@ async def test_quotas_come_and_go_and_are_there_after_a_start(keeping: Ask, tmp_
     }
     dry = altering((ALICE, {"producer_byte_rate": None}), validate_only=True)
     assert await codes(keeping, dry) == [0]
-    gone = altering((ALICE, {"request_percentage": None}), (BOTH, {"consumer_byte_rate": None}))
-    assert await codes(keeping, gone) == [0, 0]
+    removal = altering((ALICE, {"request_percentage": None}), (BOTH, {"consumer_byte_rate": None}))
+    assert await codes(keeping, removal) == [0, 0]
     assert await described(keeping) == {alice: {"producer_byte_rate": 5.0}}
     await keep(keeping, tmp_path)
     assert await described(keeping) == {alice: {"producer_byte_rate": 5.0}}

@@ -90,8 +90,8 @@ async def test_a_name_that_no_topic_has_is_not_created(ask: Ask) -> None:
 
 async def test_topics_are_asked_for_by_id(ask: Ask) -> None:
     info = await ask.topics.create("orders", 1)
-    asked = [MetadataRequestTopic(topic_id=topic_id, name=None) for topic_id in (info.id, b"x" * 16)]
-    known, unknown = (await ask(MetadataRequest(asked), 12)).topics
+    topics = [MetadataRequestTopic(topic_id=topic_id, name=None) for topic_id in (info.id, b"x" * 16)]
+    known, unknown = (await ask(MetadataRequest(topics), 12)).topics
     assert (known.error_code, known.name) == (0, "orders")
     assert (unknown.error_code, unknown.name) == (ErrorCode.UNKNOWN_TOPIC_ID, None)
     for version in (10, 11):
@@ -229,7 +229,7 @@ async def test_topics_grow_at_every_version(ask: Ask, version: int) -> None:
     growing = CreatePartitionsRequestCreatePartitionsTopic
     mine = CreatePartitionsRequestCreatePartitionsAssignment([NODE])
     other = CreatePartitionsRequestCreatePartitionsAssignment([1])
-    asked = [
+    topics = [
         growing("a", 4, None),
         growing("b", 2, None),
         growing("none", 2, None),
@@ -237,18 +237,18 @@ async def test_topics_grow_at_every_version(ask: Ask, version: int) -> None:
         growing("d", 3, [other]),
         growing("a", 9, None),
     ]
-    answer = await ask(CreatePartitionsRequest(asked[1:5]), version)
+    answer = await ask(CreatePartitionsRequest(topics[1:5]), version)
     assert {r.name: r.error_code for r in answer.results} == {
         "b": ErrorCode.INVALID_PARTITIONS,
         "none": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
         "c": 0,
         "d": ErrorCode.INVALID_REPLICA_ASSIGNMENT,
     }
-    answer = await ask(CreatePartitionsRequest([asked[0], asked[5]]), version)
+    answer = await ask(CreatePartitionsRequest([topics[0], topics[5]]), version)
     assert [r.error_code for r in answer.results] == [ErrorCode.INVALID_REQUEST]
-    assert (await ask(CreatePartitionsRequest([asked[0]], validate_only=True), version)).results[
+    assert (await ask(CreatePartitionsRequest([topics[0]], validate_only=True), version)).results[
         0
     ].error_code == 0
     assert [info.partitions for info in ask.topics.all()] == [2, 2, 4, 2]
-    assert (await ask(CreatePartitionsRequest([asked[0]]), version)).results[0].error_code == 0
+    assert (await ask(CreatePartitionsRequest([topics[0]]), version)).results[0].error_code == 0
     assert ask.topics.describe("a").partitions == 4

@@ -61,8 +61,8 @@ async def alter(ask: Ask, *put: Any, deletion: Any = ()) -> dict[str, tuple[int,
 
 
 async def described(ask: Ask, *names: str) -> dict[str, Any]:
-    asked = [DescribeUserScramCredentialsRequestUserName(name) for name in names]
-    answer = await ask(DescribeUserScramCredentialsRequest(users=asked or None))
+    users = [DescribeUserScramCredentialsRequestUserName(name) for name in names]
+    answer = await ask(DescribeUserScramCredentialsRequest(users=users or None))
     assert (answer.error_code, answer.error_message) == (0, None)
     return {
         one.user: (one.error_code, one.error_message)
