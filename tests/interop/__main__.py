@@ -59,8 +59,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         draw(files, fresh_seeds(1)[0] if chosen.seed is None else chosen.seed)
     whole = every and not chosen.secured
     seeds = fresh_seeds(EXPLORED if whole else 0)
-    asked = chosen.proof and whole and chosen.only is None
-    return _run(_compare(files, chosen.only, seeds, secured=chosen.secured, leave=asked))
+    writes_proof = chosen.proof and whole and chosen.only is None
+    return _run(_compare(files, chosen.only, seeds, secured=chosen.secured, leave=writes_proof))
 
 
 def _run(work: Coroutine[Any, Any, int]) -> int:
@@ -148,9 +148,9 @@ def _ours(files: Sequence[ScenarioFile], chosen: str) -> int:
     for scenario, entry in plays_of(files):
         if not scenario.anchors:
             continue
-        for step, said in zip(scenario.steps, play_simulated(scenario, entry), strict=True):
+        for step, answers in zip(scenario.steps, play_simulated(scenario, entry), strict=True):
             if step.anchor:
-                step.ours[entry.label] = said
+                step.ours[entry.label] = answers
     _write(files, chosen)
     return 0
 

@@ -245,9 +245,9 @@ def _sync(ask: Ask) -> Message:
     usual = ",".join(f"{one}:{_short(ask.names, one)}@{generation}" for one in actor.members)
     assignments = []
     for one in filter(None, ask.text("assign", usual).replace("nothing", "").split(",")):
-        who, _, what = one.partition(":")
+        member, _, what = one.partition(":")
         data = bytes.fromhex(what[2:]) if what.startswith("0x") else what.encode()
-        assignments.append(m.SyncGroupRequestAssignment(member_id=ask.names.real(who), assignment=data))
+        assignments.append(m.SyncGroupRequestAssignment(member_id=ask.names.real(member), assignment=data))
     with_protocol = ask.version >= 5
     return m.SyncGroupRequest(
         group_id=ask.group,
@@ -277,10 +277,10 @@ def _leave(ask: Ask) -> Message:
     reason = ask.maybe("reason")
     entries = []
     for word in ask.plain or [ask.actor.member_id]:
-        who, slash, instance = word.partition("/")
+        member, slash, instance = word.partition("/")
         entries.append(
             m.LeaveGroupRequestMemberIdentity(
-                member_id=ask.names.real(who), group_instance_id=instance if slash else None, reason=reason
+                member_id=ask.names.real(member), group_instance_id=instance if slash else None, reason=reason
             )
         )
     if ask.plain == ["nobody"]:

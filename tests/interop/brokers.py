@@ -166,7 +166,7 @@ async def warm_up(host: str, port: int) -> None:
         await caller.close()
 
 
-async def let_in(host: str, port: int, who: Sequence[str]) -> None:
+async def let_in(host: str, port: int, principals: Sequence[str]) -> None:
     """As a super user: these are users who may do everything. Kafka's may log in already."""
     caller = await Caller.connect(host, port)
     upsertion = AlterUserScramCredentialsRequestScramCredentialUpsertion
@@ -180,13 +180,13 @@ async def let_in(host: str, port: int, who: Sequence[str]) -> None:
                 salt=SALT,
                 salted_password=salt_password(mechanism, password_of(one).encode(), SALT, MIN_ITERATIONS),
             )
-            for one in who
+            for one in principals
         ]
         made = await caller.call(AlterUserScramCredentialsRequest(upsertions=users), 0)
         assert {result.error_code for result in made.results} == {0}
     acls = [
         creation(kind, name, PatternType.LITERAL, f"User:{one}", "*", Operation.ALL, Permission.ALLOW)
-        for one in who
+        for one in principals
         for kind, name in EVERYTHING
     ]
     created = await caller.call(CreateAclsRequest(creations=acls), 3)

@@ -19,11 +19,11 @@ from ringleader.coordinator.groups.routing import partition_for
 from tests.interop.brokers import OurDaemon, kafka, kafka_again, let_in, warm_up
 from tests.interop.explore import Explorer, play_random_here, random_scenario
 from tests.interop.kafka import FEW
-from tests.interop.language import RESTARTED, Entry, Said, Scenario, ScenarioFile, render_said
+from tests.interop.language import RESTARTED, Answers, Entry, Scenario, ScenarioFile, render_answers
 from tests.interop.maven import InteropError
 from tests.interop.play import Player
 from tests.interop.words import Names
-from tests.interop.worlds import COMPARING, RECORDING, WHO, Patience, SocketWorld
+from tests.interop.worlds import CALLERS, COMPARING, RECORDING, Patience, SocketWorld
 from tests.support.certificates import Certificates
 from tests.support.entrance import LISTENER, Entrance
 
@@ -52,7 +52,7 @@ BESIDE = ("h", "other")
 T = TypeVar("T")
 
 Play = tuple[Scenario, Entry]
-Result = list[Said] | str
+Result = list[Answers] | str
 """The answers to each step; or the reason why it could not be played to its end."""
 
 
@@ -82,7 +82,7 @@ def plays_of(files: Sequence[ScenarioFile]) -> list[Play]:
     ]
 
 
-def expected_of(play: Play, *, ours: bool) -> list[Said]:
+def expected_of(play: Play, *, ours: bool) -> list[Answers]:
     """The answers that the file expects at each step."""
     scenario, entry = play
     return [step.expected(entry.label, ours=ours) for step in scenario.steps]
@@ -101,10 +101,10 @@ def difference(play: Play, result: Result, *, ours: bool) -> str:
     return "\n".join([label, *("  " + line for line in lines if not line.startswith("?"))])
 
 
-def _script(scenario: Scenario, said: list[Said]) -> list[str]:
+def _script(scenario: Scenario, answers: list[Answers]) -> list[str]:
     lines = []
-    for step, one in zip(scenario.steps, said, strict=True):
-        lines += [f"> {step.command}", *render_said({"": one}, [""])]
+    for step, one in zip(scenario.steps, answers, strict=True):
+        lines += [f"> {step.command}", *render_answers({"": one}, [""])]
     return lines
 
 
@@ -139,7 +139,7 @@ class Target:
             for one in waiting:
                 one.set_result(None)
 
-    async def gone(self) -> None:
+    async def ended_early(self) -> None:
         """An expected play has ended without coming to the restart."""
         if self.expected:
             self.expected -= 1
@@ -195,7 +195,7 @@ async def _warm(target: Target, what: str) -> None:
     try:
         await warm_up(target.host, target.port)
         if target.entrance is not None:
-            await let_in(target.host, target.port, WHO)
+            await let_in(target.host, target.port, CALLERS)
     except TimeoutError:
         raise InteropError(f"{what} did not serve groups in time") from None
 
@@ -214,7 +214,7 @@ async def play_one(
     play: Play,
     target: Target,
     patience: Patience,
-    expected: list[Said] | None,
+    expected: list[Answers] | None,
     player: Callable[..., Player] = Player,
 ) -> Result:
     """One play over sockets."""
@@ -237,7 +237,7 @@ async def play_one(
     finally:
         await world.close()
         if not restarted:
-            await target.gone()
+            await target.ended_early()
 
 
 async def play_all(
@@ -287,10 +287,10 @@ async def explore(title: str, seeds: Sequence[int], target: Target) -> Report:
     report = Report(title, len(seeds))
     scenarios = [random_scenario(seed) for seed in seeds]
     for scenario in scenarios:
-        for step, said in zip(
+        for step, answers in zip(
             scenario.steps, await asyncio.to_thread(play_random_here, scenario), strict=True
         ):
-            step.said[""] = said
+            step.answers[""] = answers
     plays = [(scenario, scenario.entries[0]) for scenario in scenarios]
 
     async def attempt(play: Play, target: Target) -> str:
@@ -330,12 +330,12 @@ async def record(files: Sequence[ScenarioFile], targets: dict[str, Target]) -> l
         if isinstance(result, str):
             trouble.append(f"{scenario.name} {entry.label}: {result}")
             return
-        for step, said in zip(scenario.steps, result, strict=True):
-            step.said[entry.label] = said
+        for step, answers in zip(scenario.steps, result, strict=True):
+            step.answers[entry.label] = answers
 
     plays = plays_of(files)
     for scenario, _ in plays:
         for step in scenario.steps:
-            step.said = {}
+            step.answers = {}
     await play_all(plays, targets, AT_ONCE_RECORDING, one)
     return trouble

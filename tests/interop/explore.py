@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-from tests.interop.language import Entry, Said, Scenario, Step
+from tests.interop.language import Answers, Entry, Scenario, Step
 from tests.interop.play import Player
 from tests.interop.simulated import simulated
 
@@ -74,7 +74,7 @@ class Explorer(Player):
     """Leaves out what differs on purpose: a second request of a client goes behind the one that waits, and
     nobody else makes a member leave whose sync waits."""
 
-    async def _run(self, command: str) -> Said:
+    async def _run(self, command: str) -> Answers:
         words = command.split()
         waiting = [sent for sent in self._requests if not sent.over]
         syncs = [sent.actor.name for sent in waiting if sent.api == "SyncGroup"]
@@ -260,6 +260,6 @@ def _commands(dice: random.Random, members: list[str], static: tuple[str, ...]) 
             return [f"{' '.join(some)} rebalance"]
 
 
-def play_random_here(scenario: Scenario) -> list[Said]:
+def play_random_here(scenario: Scenario) -> list[Answers]:
     """The answers of our server, in simulated time."""
     return simulated(scenario, lambda world: Explorer(scenario, Entry(), world, "x"))

@@ -295,8 +295,8 @@ class KafkaBroker:
     def _all_properties(self) -> dict[str, str]:
         ports = {"PLAINTEXT": self.port, **self.ports}
         listeners = ",".join(f"{name}://{self.host}:{port}" for name, port in ports.items())
-        told = {**ports, **self._advertised}
-        advertised = ",".join(f"{name}://{self.host}:{port}" for name, port in told.items())
+        public_ports = {**ports, **self._advertised}
+        advertised = ",".join(f"{name}://{self.host}:{port}" for name, port in public_ports.items())
         protocols = {"PLAINTEXT": "PLAINTEXT", "CONTROLLER": "PLAINTEXT", **self._listeners}
         return {
             "process.roles": "broker,controller",

@@ -23,7 +23,7 @@ BROKERS = ("plain", "delay", "small", "brief", RESTARTED)
 Block = tuple[str, ...]
 """One answer in words: its line, and the lines of what is inside it."""
 
-Said = list[Block]
+Answers = list[Block]
 """The answers to one step."""
 
 _LABELS = re.compile(r"\[((?:v\d+ ?)+)\] ")
@@ -52,14 +52,14 @@ class Step:
 
     command: str
     comments: list[str] = field(default_factory=list)
-    said: dict[str, Said] = field(default_factory=dict)
+    answers: dict[str, Answers] = field(default_factory=dict)
     anchor: str = ""
     """Of docs/kafka-differences.md, when `ours` holds."""
-    ours: dict[str, Said] = field(default_factory=dict)
+    ours: dict[str, Answers] = field(default_factory=dict)
 
-    def expected(self, label: str, *, ours: bool) -> Said:
+    def expected(self, label: str, *, ours: bool) -> Answers:
         """The answers that the step should bring, from Kafka or from us."""
-        return (self.ours if ours and self.anchor else self.said).get(label, [])
+        return (self.ours if ours and self.anchor else self.answers).get(label, [])
 
 
 @dataclass(slots=True)
@@ -138,7 +138,7 @@ class _Reader:
     def __init__(self, scenario: Scenario) -> None:
         self._scenario = scenario
         self._comments: list[str] = []
-        self._into: dict[str, Said] = {}
+        self._into: dict[str, Answers] = {}
         self._labels: list[str] = []
 
     def line(self, line: str) -> None:
@@ -147,7 +147,7 @@ class _Reader:
             step = Step(line[2:].strip(), self._comments)
             self._comments = scenario.trailer = []
             scenario.steps.append(step)
-            self._into = step.said
+            self._into = step.answers
         elif line.startswith(_INDENT * 2):
             self._inside(line.removeprefix(_INDENT))
         elif line.startswith(_INDENT + "differs: "):
@@ -196,8 +196,8 @@ class _Reader:
 
     def _inside(self, line: str) -> None:
         for label in self._labels:
-            said = self._into[label]
-            said[-1] = (*said[-1], line)
+            blocks = self._into[label]
+            blocks[-1] = (*blocks[-1], line)
 
 
 def _entries(text: str) -> list[Entry]:
@@ -236,24 +236,24 @@ def render(found: ScenarioFile) -> str:
             lines.append(f"versions: {scenario.versions}")
         labels = [entry.label for entry in scenario.entries]
         for step in scenario.steps:
-            lines += [*step.comments, f"> {step.command}", *render_said(step.said, labels)]
+            lines += [*step.comments, f"> {step.command}", *render_answers(step.answers, labels)]
             if step.anchor:
-                lines += [f"{_INDENT}differs: {step.anchor}", *render_said(step.ours, labels)]
+                lines += [f"{_INDENT}differs: {step.anchor}", *render_answers(step.ours, labels)]
         lines += scenario.trailer
     return "\n".join(lines) + "\n"
 
 
-def render_said(said: dict[str, Said], labels: list[str]) -> list[str]:
+def render_answers(answers: dict[str, Answers], labels: list[str]) -> list[str]:
     """The answers of all entries, each answer once where they agree."""
     order: list[tuple[str, int]] = []
     found: dict[tuple[str, int], dict[str, Block]] = {}
     for label in labels:
         seen: dict[str, int] = {}
         after = -1
-        for block in said.get(label, []):
-            who = " ".join(block[0].split()[:2]).rstrip(":")
-            key = (who, seen.get(who, 0))
-            seen[who] = key[1] + 1
+        for block in answers.get(label, []):
+            heading = " ".join(block[0].split()[:2]).rstrip(":")
+            key = (heading, seen.get(heading, 0))
+            seen[heading] = key[1] + 1
             if key not in found:
                 order.insert(after + 1, key)
             after = order.index(key)

@@ -110,5 +110,5 @@ def run_maven(pom: Path, *arguments: str) -> None:
         command, capture_output=True, text=True, timeout=_FETCH_TIMEOUT_S, check=False, env=environment
     )
     if done.returncode:
-        said = (done.stdout + done.stderr).strip().splitlines()[-15:]
-        raise InteropError("Maven failed for " + pom.name + ":\n" + "\n".join(said))
+        output = (done.stdout + done.stderr).strip().splitlines()[-15:]
+        raise InteropError("Maven failed for " + pom.name + ":\n" + "\n".join(output))

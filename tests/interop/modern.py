@@ -24,12 +24,12 @@ def heartbeat(ask: Ask) -> Message:
     """ConsumerGroupHeartbeat: all at epoch 0 and after the word `full`; else only what the step says."""
     actor = ask.actor
     epoch = ask.number("epoch", max(0, actor.generation))
-    said = dict(ask.named)
+    named = dict(ask.named)
     if epoch == 0 or "full" in ask.plain:
         usual = {**JOIN_WORDS, **({"owned": "own"} if epoch else {})}
-        if (said.get("regex") or actor.sticky.get("regex")) and "topics" not in {**said, **actor.sticky}:
+        if (named.get("regex") or actor.sticky.get("regex")) and "topics" not in {**named, **actor.sticky}:
             del usual["topics"]
-        said = {**usual, **actor.sticky, **said}
+        named = {**usual, **actor.sticky, **named}
     ask.used |= {"rebalance", "topics", "regex", "assignor", "owned", "rack"}
     fresh = actor.name if ask.version else ""
     return m.ConsumerGroupHeartbeatRequest(
@@ -37,12 +37,12 @@ def heartbeat(ask: Ask) -> Message:
         member_id=ask.text("member", actor.member_id or fresh),
         member_epoch=epoch,
         instance_id=ask.instance,
-        rack_id=_maybe(said.get("rack")),
-        rebalance_timeout_ms=ask.duration(said.get("rebalance", "-1")),
-        subscribed_topic_names=_names(ask, said.get("topics")),
-        subscribed_topic_regex=_maybe(said.get("regex")),
-        server_assignor=_maybe(said.get("assignor")),
-        topic_partitions=_owned(ask, said.get("owned")),
+        rack_id=_maybe(named.get("rack")),
+        rebalance_timeout_ms=ask.duration(named.get("rebalance", "-1")),
+        subscribed_topic_names=_names(ask, named.get("topics")),
+        subscribed_topic_regex=_maybe(named.get("regex")),
+        server_assignor=_maybe(named.get("assignor")),
+        topic_partitions=_owned(ask, named.get("owned")),
     )
 
 

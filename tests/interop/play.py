@@ -17,7 +17,7 @@ from ringleader.protocol.frames import decode_response, encode_request, response
 from ringleader.protocol.schema import Message
 from tests.interop import modern
 from tests.interop.asks import APIS, KEYS, STICKY, USUAL_VERSIONS, Actor, Ask, build, duration_ms, split_words
-from tests.interop.language import RESTART, Block, Entry, Said, Scenario, ScenarioError
+from tests.interop.language import RESTART, Answers, Block, Entry, Scenario, ScenarioError
 from tests.interop.words import Names, answer
 
 PARKING = ("JoinGroup", "SyncGroup")
@@ -98,7 +98,7 @@ class Sent:
     message: Message
     place: int
     """In the order of sending."""
-    said: bool = False
+    reported: bool = False
     """Its answer is in the transcript."""
     frame: bytes | None = None
     closed: bool = False
@@ -146,7 +146,7 @@ class Player:
         entry: Entry,
         world: World,
         token: str,
-        expected: list[Said] | None = None,
+        expected: list[Answers] | None = None,
     ) -> None:
         self._scenario, self._entry, self._world = scenario, entry, world
         self._names = Names(token)
@@ -157,14 +157,14 @@ class Player:
         self._pulses: dict[Actor, tuple[Line, list[int]]] = {}
         self._requests: list[Sent] = []
 
-    async def play(self) -> list[Said]:
+    async def play(self) -> list[Answers]:
         """The answers to each step."""
         try:
-            said = []
+            answers = []
             for number, step in enumerate(self._scenario.steps):
                 self._step = number
-                said.append(await self._run(step.command))
-            return said
+                answers.append(await self._run(step.command))
+            return answers
         finally:
             lines = [line for several in self._lines.values() for line in several]
             for line in [*lines, *(pulse for pulse, _ in self._pulses.values())]:
@@ -173,7 +173,7 @@ class Player:
 
     # ---- steps ----
 
-    async def _run(self, command: str) -> Said:
+    async def _run(self, command: str) -> Answers:
         words = command.split()
         match words:
             case ["wait", *_]:
@@ -230,7 +230,7 @@ class Player:
             raise ScenarioError(f"only said with a request: {', '.join(sorted(strangers))}")
         actor.sticky.update(named)
 
-    async def _request(self, command: str) -> Said:
+    async def _request(self, command: str) -> Answers:
         words = command.split(maxsplit=2)
         if len(words) < 2 or words[1] not in APIS:
             raise ScenarioError(f"no such step: {command!r}")
@@ -285,16 +285,16 @@ class Player:
         lines.append(line)
         return line
 
-    async def _disconnect(self, actor: Actor) -> Said:
+    async def _disconnect(self, actor: Actor) -> Answers:
         for line in self._lines.pop(actor, []):
             for sent in line.sent:
-                sent.said = True
+                sent.reported = True
             if line.link is not None and not line.closed:
                 line.link.close()
         await self._world.settle("", self._arrived)
         return self._collect(None)
 
-    async def _restart(self) -> Said:
+    async def _restart(self) -> Answers:
         """The requests that wait for an answer, and the end of the connection, depend on how the server is
         ended."""
         for actor in list(self._lines):
@@ -302,7 +302,7 @@ class Player:
                 if line.link is not None and not line.closed:
                     line.link.close()
         for sent in self._requests:
-            sent.said = sent.closed = True
+            sent.reported = sent.closed = True
         self._pulses.clear()
         await self._world.restart()
         return []
@@ -319,9 +319,9 @@ class Player:
         starts = [block[0].split() for block in self._expected[self._step]]
         return [f"{words[0]} {words[1].rstrip(':')}" for words in starts if words[-1] != "waits"]
 
-    def _came(self, due: list[str]) -> bool:
-        came = [sent.key for sent in self._requests if sent.over and not sent.said]
-        return all(came.count(key) >= due.count(key) for key in due if key.split()[1] in APIS)
+    def _all_arrived(self, due: list[str]) -> bool:
+        arrived = [sent.key for sent in self._requests if sent.over and not sent.reported]
+        return all(arrived.count(key) >= due.count(key) for key in due if key.split()[1] in APIS)
 
     async def _settle(self, sent: Sent | None, *, queued: bool = False) -> None:
         world = self._world
@@ -331,20 +331,20 @@ class Player:
                 return
         due = self._due()
         if due is not None:
-            await world.answered(lambda: self._came(due), surely=True)
+            await world.answered(lambda: self._all_arrived(due), surely=True)
             if not any(not one.over for one in self._requests):
                 return
         group_id = "" if sent is None else getattr(sent.message, "group_id", "")
         await world.settle(group_id, self._arrived)
 
-    def _collect(self, own: Sent | None) -> Said:
+    def _collect(self, own: Sent | None) -> Answers:
         """Put the answers that came into words; first that of the step's own request."""
-        fresh = [sent for sent in self._requests if sent.over and not sent.said]
+        fresh = [sent for sent in self._requests if sent.over and not sent.reported]
         fresh.sort(key=lambda sent: (sent is not own, sent.actor.place, sent.place))
         answers = [(sent, self._decode(sent)) for sent in fresh]
-        blocks: Said = []
+        blocks: Answers = []
         for sent, response in answers:
-            sent.said = True
+            sent.reported = True
             if response is None:
                 blocks.append((f"{sent.key}: connection closed",))
             else:
@@ -365,7 +365,7 @@ class Player:
         sent.actor.learn(sent.message, response, self._names)
         return response
 
-    async def _wait(self, command: str) -> Said:
+    async def _wait(self, command: str) -> Answers:
         """`wait 300ms`, `wait 2s, keep a b`."""
         words = command.replace(",", " ").split()
         if len(words) < 2 or (len(words) > 2 and words[2] != "keep"):
@@ -402,14 +402,14 @@ class Player:
         if sent.frame is not None:
             codes.append(self._decode(sent).error_code)
 
-    def _pulse_block(self, actor: Actor) -> Said:
+    def _pulse_block(self, actor: Actor) -> Answers:
         codes = [code for code, _ in groupby(self._pulses[actor][1])]
-        told = " then ".join(error_name(code) if code else "ok" for code in codes)
-        return [(f"{actor.name} heartbeats: {told}",)]
+        text = " then ".join(error_name(code) if code else "ok" for code in codes)
+        return [(f"{actor.name} heartbeats: {text}",)]
 
     # ---- whole rebalances ----
 
-    async def _form(self, actors: list[Actor]) -> Said:
+    async def _form(self, actors: list[Actor]) -> Answers:
         """The first one makes the group, then all others come in with one rebalance."""
         first = actors[0]
         trouble = await self._rebalance([first])
@@ -419,12 +419,12 @@ class Player:
             await self._join_until_it_waits(actor)
         return await self._rebalance(actors)
 
-    async def _joins(self, actors: list[Actor]) -> Said:
+    async def _joins(self, actors: list[Actor]) -> Answers:
         """Joins as a client does: again with the member id that it was given."""
         for actor in actors:
             await self._join_until_it_waits(actor)
         await self._settle(None)
-        waiting = [one for one in self._requests if one.actor in actors and not one.over and not one.said]
+        waiting = [one for one in self._requests if one.actor in actors and not one.over and not one.reported]
         return [*((f"{one.key} waits",) for one in waiting), *self._collect(None)]
 
     async def _join_until_it_waits(self, actor: Actor) -> None:
@@ -443,17 +443,17 @@ class Player:
                 response = self._decode(sent)
                 if response is None or response.error_code != ErrorCode.MEMBER_ID_REQUIRED:
                     return
-                sent.said = True
+                sent.reported = True
 
-    async def _rebalance(self, actors: list[Actor]) -> Said:
+    async def _rebalance(self, actors: list[Actor]) -> Answers:
         """All of them join, unless their join waits already; then they sync, the leader first."""
         began = len(self._requests)
         for actor in actors:
             if not any(
-                one.actor is actor and one.api == "JoinGroup" and not one.said for one in self._requests
+                one.actor is actor and one.api == "JoinGroup" and not one.reported for one in self._requests
             ):
                 await self._join_until_it_waits(actor)
-        joins = [one for one in self._requests if one.api == "JoinGroup" and not one.said]
+        joins = [one for one in self._requests if one.api == "JoinGroup" and not one.reported]
         await self._all_over(joins)
         for one in sorted(joins, key=lambda one: one.actor.place):
             if one.over:
@@ -462,22 +462,22 @@ class Player:
         if trouble:
             return trouble
         for one in joins:
-            one.said = True
+            one.reported = True
         leader_first = sorted(actors, key=lambda one: one.leader != one.member_id)
         syncs = []
         for actor in leader_first:
             syncs.append(await self._send(actor, "SyncGroup", None, [], {}))
             await self._all_over(syncs[-1:])
-        trouble = self._trouble([one for one in self._requests[began:] if not one.said])
+        trouble = self._trouble([one for one in self._requests[began:] if not one.reported])
         if trouble:
             return trouble
         for one in syncs:
-            one.said = True
+            one.reported = True
         generations = "/".join(sorted({str(actor.generation) for actor in actors}))
         leaders = "/".join(sorted({self._names.show(actor.leader) for actor in actors}))
         return [(f"stable: generation={generations} leader={leaders}",)]
 
-    async def _settle_members(self, actors: list[Actor]) -> Said:
+    async def _settle_members(self, actors: list[Actor]) -> Answers:
         """Members of the consumer protocol join, give up and get, until a round brings no news to any."""
         reported: dict[Actor, list[tuple[bytes, int]]] = {}
         for _ in range(SETTLING_ROUNDS):
@@ -491,7 +491,7 @@ class Player:
                 response = self._decode(sent) if sent.over else None
                 if response is None or response.error_code:
                     return self._collect(sent)
-                sent.said = True
+                sent.reported = True
                 news = news or before != (actor.generation, actor.assigned)
             if not news:
                 break

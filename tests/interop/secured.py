@@ -73,11 +73,11 @@ def guarded_broker(
 ) -> KafkaBroker:
     """Not started yet: principals come through a listener of SASL_SSL, and ACLs say what they may. A client
     that comes through the plain one is a super user."""
-    users = " ".join(f'user_{who}="{password_of(who)}"' for who in MECHANISM_OF)
+    users = " ".join(f'user_{user}="{password_of(user)}"' for user in MECHANISM_OF)
     return KafkaBroker(
         directory,
         listeners={LISTENER: PROTOCOL},
-        scram_users={who: password_of(who) for who in MECHANISM_OF},
+        scram_users={user: password_of(user) for user in MECHANISM_OF},
         properties={
             "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
             "super.users": f"User:{ADMINISTRATOR}",

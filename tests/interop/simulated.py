@@ -22,7 +22,7 @@ from ringleader.coordinator.server.session import Session
 from ringleader.coordinator.server.tables import build
 from ringleader.coordinator.topics.catalog import TopicInfo
 from tests.interop.brokers import AFTER_RESTART, TOPICS, settings_of
-from tests.interop.language import Entry, Said, Scenario
+from tests.interop.language import Answers, Entry, Scenario
 from tests.interop.play import Player, Receiver
 from tests.support.listening import listener_at
 from tests.support.memory_store import MemoryStorage
@@ -334,10 +334,10 @@ def _drop(logger: Any, method: str, event: structlog.typing.EventDict) -> struct
     raise structlog.DropEvent
 
 
-def simulated(scenario: Scenario, player: Callable[[SimulatedWorld], Player]) -> list[Said]:
+def simulated(scenario: Scenario, player: Callable[[SimulatedWorld], Player]) -> list[Answers]:
     """The answers of our server to each step of a scenario."""
 
-    async def run(loop: SimulatedLoop) -> list[Said]:
+    async def run(loop: SimulatedLoop) -> list[Answers]:
         world = SimulatedWorld(scenario.broker, loop)
         await world.start()
         try:
@@ -348,6 +348,6 @@ def simulated(scenario: Scenario, player: Callable[[SimulatedWorld], Player]) ->
     return simulate(run)
 
 
-def play_simulated(scenario: Scenario, entry: Entry) -> list[Said]:
+def play_simulated(scenario: Scenario, entry: Entry) -> list[Answers]:
     """The same, at these versions."""
     return simulated(scenario, lambda world: Player(scenario, entry, world, "x"))

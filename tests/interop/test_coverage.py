@@ -72,7 +72,7 @@ def test_a_difference_is_one() -> None:
         f"{scenario.name}: {step.command}"
         for scenario in SCENARIOS
         for step in scenario.steps
-        if step.anchor and step.ours == step.said
+        if step.anchor and step.ours == step.answers
     ]
     assert not same, f"`differs:` where nothing differs: {same}"
 

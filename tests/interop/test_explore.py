@@ -33,10 +33,10 @@ def test_without_java_the_comparison_fails_with_a_sentence(
 def test_what_differs_is_shown(seed: int) -> None:
     scenario = random_scenario(seed)
     entry = scenario.entries[0]
-    said = play_random_here(scenario)
-    for step, one in zip(scenario.steps, said, strict=True):
-        step.said[""] = one
-    assert not compare.difference((scenario, entry), said, ours=False)
-    changed = [[*said[0], ("b Heartbeat ok",)], *said[1:]]
+    answers = play_random_here(scenario)
+    for step, one in zip(scenario.steps, answers, strict=True):
+        step.answers[""] = one
+    assert not compare.difference((scenario, entry), answers, ours=False)
+    changed = [[*answers[0], ("b Heartbeat ok",)], *answers[1:]]
     assert "+     b Heartbeat ok" in compare.difference((scenario, entry), changed, ours=False)
     assert "cut off" in compare.difference((scenario, entry), "cut off", ours=False)

@@ -128,13 +128,13 @@ class Names:
         return re.sub(rf"{_UUID}|{_MADE_UP}", "<a stranger>", text)
 
 
-def answer(who: str, api: str, message: Message, version: int, names: Names) -> Block:
+def answer(actor: str, api: str, message: Message, version: int, names: Names) -> Block:
     """One response."""
     if isinstance(message, ListGroupsResponse):
         # The broker has the groups of other plays too.
         message.groups = [group for group in message.groups if group.group_id.endswith(names.token)]
     writer = _Writer(names, version)
-    return tuple(writer.block(f"{who} {api}", message, ""))
+    return tuple(writer.block(f"{actor} {api}", message, ""))
 
 
 class _Writer:
@@ -148,7 +148,7 @@ class _Writer:
         if error is not None:
             code = getattr(item, error)
             start += f" {error_name(code) if code else 'ok'}"
-        said: list[str] = []
+        fields: list[str] = []
         inside: list[str] = []
         for name, spec in fields_of(type(item)):
             low, high = spec.versions
@@ -158,8 +158,8 @@ class _Writer:
             if spec.array and value and is_dataclass(value[0]):
                 inside += self._list(name, value, indent + "    ", type(item) in _ORDERED)
             elif name in _ALWAYS or value != self._usual(item, name, spec):
-                said.append(f"{name}={self._value(name, value, item)}")
-        head = indent + start + (": " + " ".join(said) if said else "")
+                fields.append(f"{name}={self._value(name, value, item)}")
+        head = indent + start + (": " + " ".join(fields) if fields else "")
         return [head, *inside]
 
     def _has(self, item: Any, name: str) -> bool:

@@ -30,7 +30,7 @@ from tests.support.requests_of_all import ALICE, BOB, CAROL
 CLIENT_ID = "interop"
 PROBE_VERSION = 7
 
-WHO = (ALICE, BOB, CAROL)
+CALLERS = (ALICE, BOB, CAROL)
 """The principals of a play whose clients say who they are."""
 
 POLL_S = 0.001
@@ -91,7 +91,7 @@ class SocketWorld:
         through which clients come, the first one as the first of `WHO`, and so on."""
         self._host, self._port = host, port
         self._entrance = entrance
-        self._who = cycle(WHO)
+        self._callers = cycle(CALLERS)
         self._patience = patience
         self._restart = restart
         self._own: Caller | None = None
@@ -101,7 +101,7 @@ class SocketWorld:
         if self._entrance is None:
             reader, writer = await asyncio.open_connection(self._host, self._port)
         else:
-            reader, writer = await self._entrance.open(next(self._who))
+            reader, writer = await self._entrance.open(next(self._callers))
         return SocketLink(reader, writer, receive)
 
     async def sleep(self, ms: int) -> None:
@@ -153,8 +153,8 @@ class SocketWorld:
 
     async def topic_id(self, name: str) -> bytes:
         """See `World`."""
-        asked = MetadataRequest(topics=[MetadataRequestTopic(name=name)], allow_auto_topic_creation=False)
-        found: bytes = (await (await self._caller()).call(asked, 10)).topics[0].topic_id
+        request = MetadataRequest(topics=[MetadataRequestTopic(name=name)], allow_auto_topic_creation=False)
+        found: bytes = (await (await self._caller()).call(request, 10)).topics[0].topic_id
         return found
 
     async def restart(self) -> None:
@@ -211,9 +211,9 @@ async def create_topic(caller: Caller, name: str, partitions: int) -> None:
 
 async def _until_known(caller: Caller, name: str, partitions: int) -> None:
     """It is the controller that makes it; whether the broker knows it yet is another question."""
-    asked = MetadataRequest(topics=[MetadataRequestTopic(name=name)], allow_auto_topic_creation=False)
+    request = MetadataRequest(topics=[MetadataRequestTopic(name=name)], allow_auto_topic_creation=False)
     for _ in range(200):
-        known = (await caller.call(asked, 4)).topics[0]
+        known = (await caller.call(request, 4)).topics[0]
         if not known.error_code and len(known.partitions) == partitions:
             return
         await asyncio.sleep(0.02)

@@ -105,13 +105,13 @@ class LineClients:
                 self._answer(self._answers.pop(event["id"]), event)
             elif (sink := self._sinks.get(event["name"])) is not None:
                 sink(event)
-        gone = {
+        closed = {
             "event": "failed",
             "error": "gone",
             "message": f"the process has ended; its log is {self.log_path}",
         }
         for answer in self._answers.values():
-            self._answer(answer, gone)
+            self._answer(answer, closed)
 
     @staticmethod
     def _answer(answer: Future[Any], event: dict[str, Any]) -> None:

@@ -78,8 +78,8 @@ class OurMember:
             session_timeout_ms=SESSION_MS,
             heartbeat_interval_ms=HEARTBEAT_MS,
             on_assigned=self._assigned,
-            on_revoked=self._gone,
-            on_lost=self._gone,
+            on_revoked=self._taken,
+            on_lost=self._taken,
         )
 
     async def join(self) -> None:
@@ -95,7 +95,7 @@ class OurMember:
         self._owned = {partition for _, partition in partitions_of(share)}
         self._board.owns(self.name, self._owned)
 
-    def _gone(self, share: Revoked | Lost) -> None:
+    def _taken(self, share: Revoked | Lost) -> None:
         moving = Assignment.decode(share.assignment).partitions if share.assignment else {}
         self._owned -= {partition for partitions in moving.values() for partition in partitions}
         self._board.owns(self.name, self._owned)

@@ -30,7 +30,7 @@ KAFKA_PYTHON_POLL_MS = 500
 """A join that outlasts one poll is where this library loses its way; longer polls make that rare."""
 
 
-class _Told:
+class _Noted:
     """Keeps what a member owns, and tells the board of each change."""
 
     def __init__(self, board: WatchBoard, name: str) -> None:
@@ -43,7 +43,7 @@ class _Told:
         self.owned |= set(numbers)
         self._tell("assigned", numbers)
 
-    def gone(self, kind: str, partitions: Iterable[Any]) -> None:
+    def given_up(self, kind: str, partitions: Iterable[Any]) -> None:
         numbers = [one.partition for one in partitions]
         self.owned -= set(numbers)
         self._tell(kind, numbers)
@@ -58,20 +58,20 @@ class _Told:
 
 
 class _AiokafkaListener(aiokafka.ConsumerRebalanceListener):  # type: ignore[misc]  # its library is untyped
-    def __init__(self, told: _Told, consumer: Any, commits: bool) -> None:
-        self._told, self._consumer, self._commits = told, consumer, commits
+    def __init__(self, noted: _Noted, consumer: Any, commits: bool) -> None:
+        self._noted, self._consumer, self._commits = noted, consumer, commits
 
     async def on_partitions_revoked(self, revoked: Collection[Any]) -> None:
         if self._commits and revoked:
             try:
                 await self._consumer.commit()
-                self._told.committed(None)
+                self._noted.committed(None)
             except Exception as error:
-                self._told.committed(error)
-        self._told.gone("revoked", revoked)
+                self._noted.committed(error)
+        self._noted.given_up("revoked", revoked)
 
     async def on_partitions_assigned(self, assigned: Collection[Any]) -> None:
-        self._told.assigned(assigned)
+        self._noted.assigned(assigned)
 
 
 class WatchedAiokafka(AiokafkaMember):
@@ -95,7 +95,7 @@ class WatchedAiokafka(AiokafkaMember):
         timing = {"session_timeout_ms": session_ms, "heartbeat_interval_ms": HEARTBEAT_MS}
         usual = {"enable_auto_commit": False, "partition_assignment_strategy": (AiokafkaRange,)}
         super().__init__(board, bootstrap, group, topic, name, **timing, **{**usual, **options})
-        self._told = _Told(board, name)
+        self._noted = _Noted(board, name)
         self._commits = commits
         self._consumer: Any = None
 
@@ -104,7 +104,9 @@ class WatchedAiokafka(AiokafkaMember):
             self._consumer = consumer = aiokafka.AIOKafkaConsumer(
                 **self._where, retry_backoff_ms=50, **self._options
             )
-            consumer.subscribe([self._topic], listener=_AiokafkaListener(self._told, consumer, self._commits))
+            consumer.subscribe(
+                [self._topic], listener=_AiokafkaListener(self._noted, consumer, self._commits)
+            )
             await consumer.start()
             try:
                 while not self._stop.is_set():
@@ -157,7 +159,7 @@ class _Watched(_ThreadMember):
         **options: Any,
     ) -> None:
         super().__init__(board, bootstrap, group, topic, name, **options)
-        self._told = _Told(board, name)
+        self._noted = _Noted(board, name)
         self._session_ms = session_ms
         self._commits = commits
         self._todo: queue.SimpleQueue[tuple[Callable[[Any], Any], Future[Any]]] = queue.SimpleQueue()
@@ -178,23 +180,23 @@ class _Watched(_ThreadMember):
 
 
 class _KafkaPythonListener(kafka.AsyncConsumerRebalanceListener):  # type: ignore[misc]  # its library is untyped
-    def __init__(self, told: _Told, consumer: Any, commits: bool) -> None:
-        self._told, self._consumer, self._commits = told, consumer, commits
+    def __init__(self, noted: _Noted, consumer: Any, commits: bool) -> None:
+        self._noted, self._consumer, self._commits = noted, consumer, commits
 
     async def on_partitions_revoked(self, revoked: Collection[Any]) -> None:
         if self._commits and revoked:
             try:
                 await self._consumer.commit_async()
-                self._told.committed(None)
+                self._noted.committed(None)
             except Exception as error:
-                self._told.committed(error)
-        self._told.gone("revoked", revoked)
+                self._noted.committed(error)
+        self._noted.given_up("revoked", revoked)
 
     async def on_partitions_lost(self, lost: Collection[Any]) -> None:
-        self._told.gone("lost", lost)
+        self._noted.given_up("lost", lost)
 
     async def on_partitions_assigned(self, assigned: Collection[Any]) -> None:
-        self._told.assigned(assigned)
+        self._noted.assigned(assigned)
 
 
 class WatchedKafkaPython(_Watched):
@@ -216,7 +218,7 @@ class WatchedKafkaPython(_Watched):
             **{**usual, **self._options},
         )
         try:
-            listener = _KafkaPythonListener(self._told, consumer, self._commits)
+            listener = _KafkaPythonListener(self._noted, consumer, self._commits)
             consumer.subscribe([self._topic], listener=listener)
             know_topic(consumer, self._topic)
             while not self._stop.is_set():
@@ -269,10 +271,10 @@ class WatchedConfluent(_Watched):
             try:
                 positions = [one for one in consumer.position(revoked) if one.offset >= 0]
                 consumer.commit(offsets=positions, asynchronous=False)
-                self._told.committed(None)
+                self._noted.committed(None)
             except confluent_kafka.KafkaException as error:
-                self._told.committed(error)
-        self._told.gone("revoked", revoked)
+                self._noted.committed(error)
+        self._noted.given_up("revoked", revoked)
 
     def _run(self) -> None:
         consumer = confluent_kafka.Consumer(
@@ -293,9 +295,9 @@ class WatchedConfluent(_Watched):
         try:
             consumer.subscribe(
                 [self._topic],
-                on_assign=lambda _, partitions: self._told.assigned(partitions),
+                on_assign=lambda _, partitions: self._noted.assigned(partitions),
                 on_revoke=self._revoked,
-                on_lost=lambda _, partitions: self._told.gone("lost", partitions),
+                on_lost=lambda _, partitions: self._noted.given_up("lost", partitions),
             )
             while not self._stop.is_set():
                 record: Any = consumer.poll(POLL_S / 2)
@@ -320,8 +322,8 @@ class WatchedConfluent(_Watched):
 
     async def committed(self, partitions: Sequence[int]) -> list[int | None]:
         """Committed offsets."""
-        asked = [self._place(one) for one in partitions]
-        found = await self._do(lambda consumer: consumer.committed(asked, timeout=ANSWER_S))
+        places = [self._place(one) for one in partitions]
+        found = await self._do(lambda consumer: consumer.committed(places, timeout=ANSWER_S))
         return [one.offset if one.offset >= 0 else None for one in found]
 
     async def seek(self, partition: int, offset: int) -> None:

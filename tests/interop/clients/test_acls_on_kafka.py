@@ -96,16 +96,16 @@ Connect = Callable[[str], contextlib.AbstractAsyncContextManager[Client]]
 async def played(connect: Connect) -> dict[str, Any]:
     """The answers to everything for each principal."""
     found = {}
-    for who in (*PRINCIPALS, ADMINISTRATOR):
-        async with connect(who) as client:
+    for principal in (*PRINCIPALS, ADMINISTRATOR):
+        async with connect(principal) as client:
             versions = await client.call(kafka.ApiVersionsRequest("test", "1"), 3)
             served = {one.api_key for one in versions.api_keys}
-            for asked in all_requests():
-                if asked.request.API_KEY not in served - TELEMETRY:
+            for case in all_requests():
+                if case.request.API_KEY not in served - TELEMETRY:
                     continue  # the consumer protocol, on several nodes
-                if who == ADMINISTRATOR and asked.label == "that creates":
+                if principal == ADMINISTRATOR and case.label == "that creates":
                     continue  # Kafka's controller does it later
-                found[f"{who}: {asked.name}"] = plain(await client.call(asked.request, asked.version))
+                found[f"{principal}: {case.name}"] = plain(await client.call(case.request, case.version))
     async with connect(ADMINISTRATOR) as client:
         for creation in ODD:
             request = kafka.CreateAclsRequest(creations=[creation])
@@ -126,9 +126,9 @@ async def played(connect: Connect) -> dict[str, Any]:
 
 async def register(security: Security) -> None:
     """The principals as users."""
-    for who in PRINCIPALS:
-        known = {one.name: credential(one, password_of(who)) for one in MECHANISMS.values()}
-        await security.users.change({who: known})
+    for name in PRINCIPALS:
+        known = {one.name: credential(one, password_of(name)) for one in MECHANISMS.values()}
+        await security.users.change({name: known})
 
 
 @contextlib.asynccontextmanager
@@ -186,8 +186,8 @@ async def on_kafka(directory: Path) -> AsyncIterator[Connect]:
 
 
 def _connect(host: str, port: int, entrance: Entrance) -> Connect:
-    def connect(who: str) -> contextlib.AbstractAsyncContextManager[Client]:
-        return connected(host, port) if who == ADMINISTRATOR else entrance.connected(who)
+    def connect(principal: str) -> contextlib.AbstractAsyncContextManager[Client]:
+        return connected(host, port) if principal == ADMINISTRATOR else entrance.connected(principal)
 
     return connect
 

@@ -82,8 +82,8 @@ def ok(broker: KafkaBroker, *arguments: str, stdin: str = "") -> str:
 )
 def test_the_plan_is_that_of_kafkas_tool(broker: KafkaBroker, orders: str, case: tuple[str, ...]) -> None:
     ours = ok(broker, "groups", "reset", "billing", *case, "--csv")
-    asked = ("--bootstrap-server", broker.bootstrap, "--group", "billing", "--reset-offsets", "--dry-run")
-    theirs = tool(f"{TOOLS}consumer.group.ConsumerGroupCommand", *asked, "--export", *case)
+    options = ("--bootstrap-server", broker.bootstrap, "--group", "billing", "--reset-offsets", "--dry-run")
+    theirs = tool(f"{TOOLS}consumer.group.ConsumerGroupCommand", *options, "--export", *case)
     lines = [
         line.replace('"', "") for line in theirs.stdout.splitlines() if line.startswith(('"orders', "orders"))
     ]
@@ -92,17 +92,17 @@ def test_the_plan_is_that_of_kafkas_tool(broker: KafkaBroker, orders: str, case:
 
 
 def test_a_plan_of_kafkas_tool_is_done(broker: KafkaBroker, orders: str, tmp_path: Path) -> None:
-    asked = ("--bootstrap-server", broker.bootstrap, "--group", "elsewhere", "--reset-offsets", "--dry-run")
+    options = ("--bootstrap-server", broker.bootstrap, "--group", "elsewhere", "--reset-offsets", "--dry-run")
     case = ("--topic", orders, "--to-offset", "3")
-    theirs = tool(f"{TOOLS}consumer.group.ConsumerGroupCommand", *asked, "--export", *case)
+    theirs = tool(f"{TOOLS}consumer.group.ConsumerGroupCommand", *options, "--export", *case)
     plan = tmp_path / "plan.csv"
     plan.write_text("".join(f"{line}\n" for line in theirs.stdout.splitlines() if "orders" in line))
     ok(broker, "groups", "reset", "elsewhere", "--from-file", str(plan), "--execute")
-    told = json.loads(ok(broker, "groups", "describe", "elsewhere", "--json"))
-    assert [one["committed"] for one in told["offsets"]] == [3, 3, 0]
+    described = json.loads(ok(broker, "groups", "describe", "elsewhere", "--json"))
+    assert [one["committed"] for one in described["offsets"]] == [3, 3, 0]
     assert ok(broker, "groups", "delete-offsets", "elsewhere", "--topic", "orders:0,2")
-    told = json.loads(ok(broker, "groups", "describe", "elsewhere", "--json"))
-    assert [one["partition"] for one in told["offsets"]] == [1]
+    described = json.loads(ok(broker, "groups", "describe", "elsewhere", "--json"))
+    assert [one["partition"] for one in described["offsets"]] == [1]
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
@@ -171,10 +171,10 @@ async def described(broker: KafkaBroker, group: str, **wanted: str | None) -> di
     """The group's members by client id, as soon as it has these clients, of these types."""
     async with asyncio.timeout(PATIENCE_S):
         while True:
-            told = json.loads(await asyncio.to_thread(ok, broker, "groups", "describe", group, "--json"))
-            members = {one["client"]: one for one in told["members"]}
+            shown = json.loads(await asyncio.to_thread(ok, broker, "groups", "describe", group, "--json"))
+            members = {one["client"]: one for one in shown["members"]}
             if {name: one["member_type"] for name, one in members.items()} == wanted:
-                assert told["group_type"] == "consumer"
+                assert shown["group_type"] == "consumer"
                 return members
 
 
@@ -239,8 +239,8 @@ async def test_a_regex_and_a_classic_member_are_reported(broker: KafkaBroker, or
 
 
 def test_a_share_group_is_said_to_be_one(broker: KafkaBroker, orders: str) -> None:
-    asked = ("--bootstrap-server", broker.bootstrap, "--topic", orders, "--group", "shared")
-    tool(f"{TOOLS}consumer.ConsoleShareConsumer", *asked, "--timeout-ms", "1000")
+    options = ("--bootstrap-server", broker.bootstrap, "--topic", orders, "--group", "shared")
+    tool(f"{TOOLS}consumer.ConsoleShareConsumer", *options, "--timeout-ms", "1000")
     assert ok(broker, "groups", "describe", "shared").splitlines()[0] == "Share group shared: Empty"
     done = run_command(
         broker.bootstrap, "groups", "reset", "shared", "--topic", orders, "--to-earliest", "--execute"
@@ -262,9 +262,9 @@ async def test_offsets_are_reset_from_the_page(
     async with page([source], reset_token=token) as url, Admin(broker.bootstrap) as admin:
 
         async def plan(to: str, value: str) -> Any:
-            asked: dict[str, Any] = {"group": "paged", "topic": orders, "to": to, "value": value}
-            asked["partitions"] = "0,1"
-            return (await ask(url, "/api/reset", headers=bearer, **asked)).json
+            parameters: dict[str, Any] = {"group": "paged", "topic": orders, "to": to, "value": value}
+            parameters["partitions"] = "0,1"
+            return (await ask(url, "/api/reset", headers=bearer, **parameters)).json
 
         async def carry_out(name: str) -> Answer:
             body = json.dumps({"plan": name}).encode()
@@ -284,8 +284,8 @@ async def test_offsets_are_reset_from_the_page(
 
             monkeypatch.setattr(resets, "check_fresh", passes)
             refused = await carry_out(made[1]["plan"])
-        told = looked.json["error"]
-        assert told == "Group paged has 1 member (biller on 127.0.0.1); stop them, then reset its offsets."
+        error = looked.json["error"]
+        assert error == "Group paged has 1 member (biller on 127.0.0.1); stop them, then reset its offsets."
         assert refused.json["error"] == "Group paged has members; stop them, then reset its offsets."
         assert (looked.status, refused.status) == (409, 409)
 
@@ -305,13 +305,13 @@ async def test_a_broker_whose_settings_leave_the_consumer_protocol_out(tmp_path:
 def test_settings_of_a_topic(broker: KafkaBroker) -> None:
     ok(broker, "topics", "create", "altered", "--partitions", "2", "--config", "retention.ms=5000")
     assert ok(broker, "topics", "alter", "altered", "--config", "cleanup.policy=compact", "--partitions", "3")
-    told = json.loads(ok(broker, "topics", "describe", "altered", "--json"))
-    assert len(told["partitions"]) == 3
-    ours = {name: one["value"] for name, one in told["configs"].items() if one["set_by"] == "topic"}
+    described = json.loads(ok(broker, "topics", "describe", "altered", "--json"))
+    assert len(described["partitions"]) == 3
+    ours = {name: one["value"] for name, one in described["configs"].items() if one["set_by"] == "topic"}
     assert ours == {"cleanup.policy": "compact", "retention.ms": "5000"}
     ok(broker, "topics", "alter", "altered", "--delete-config", "retention.ms")
-    told = json.loads(ok(broker, "topics", "describe", "altered", "--json"))
-    assert "retention.ms" not in told["configs"]
+    described = json.loads(ok(broker, "topics", "describe", "altered", "--json"))
+    assert "retention.ms" not in described["configs"]
     for options, says in (
         (("--config", "retention=1"), "Unknown topic config name: retention"),
         (("--config", "retention.ms=x"), "Invalid value x"),
@@ -337,15 +337,15 @@ def test_records_go_in_and_out_unchanged(broker: KafkaBroker) -> None:
     for topic in ("first", "second"):
         ok(broker, "topics", "create", topic, "--partitions", "3", *KEPT)
     ok(broker, "produce", "first", "--format", "json", "--compression", "zstd", stdin=lines)
-    told = ok(broker, "consume", "first", "--exit-when-caught-up", "--format", "json")
-    ok(broker, "produce", "second", "--format", "json", stdin=told)
+    printed = ok(broker, "consume", "first", "--exit-when-caught-up", "--format", "json")
+    ok(broker, "produce", "second", "--format", "json", stdin=printed)
     newer = ("--group", "newer", "--group-protocol", "consumer")
     for group in ((), ("--group", "audit"), newer):
         again = ok(broker, "consume", "second", "--exit-when-caught-up", "--format", "json", *group)
         assert sorted(again.splitlines()) == sorted(
-            told.replace('"topic": "first"', '"topic": "second"').splitlines()
+            printed.replace('"topic": "first"', '"topic": "second"').splitlines()
         )
     assert ok(broker, "consume", "second", "--exit-when-caught-up", "--group", "audit") == ""
     assert ok(broker, "consume", "second", "--exit-when-caught-up", *newer) == ""
     wanted = {(one["key"], one["value"]) for one in map(json.loads, lines.splitlines())}
-    assert {(one["key"], one["value"]) for one in map(json.loads, told.splitlines())} == wanted
+    assert {(one["key"], one["value"]) for one in map(json.loads, printed.splitlines())} == wanted

@@ -70,8 +70,8 @@ class Wire:
     async def read(self, member: str | None, epoch: int, *, named: bool = True) -> int:
         """The offset of partition 0, or an error code as a negative number below -1."""
         topics = [kafka.OffsetFetchRequestTopics(name=self.topic, partition_indexes=[0])] if named else None
-        asked = kafka.OffsetFetchRequestGroup(self.group, member, epoch, topics)
-        [group] = (await self.ask(kafka.OffsetFetchRequest(groups=[asked]), FETCH)).groups
+        request = kafka.OffsetFetchRequestGroup(self.group, member, epoch, topics)
+        [group] = (await self.ask(kafka.OffsetFetchRequest(groups=[request]), FETCH)).groups
         return int(-group.error_code or group.topics[0].partitions[0].committed_offset)
 
     async def transaction(self, name: str) -> tuple[int, int]:

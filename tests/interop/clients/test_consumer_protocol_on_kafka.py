@@ -375,8 +375,8 @@ async def test_no_progress_leaves_the_group_until_there_is_some(log: Log, group:
         async with at(log, group, "b") as two:
             await until(lambda: len(two.assignment()) == PARTITIONS)
             # Partitions of which it had no record in hand may have been given up before.
-            gone = story.of("lost") + story.of("revoked")
-            assert sorted(number for some in gone for number in some) == list(range(PARTITIONS))
+            revoked = story.of("lost") + story.of("revoked")
+            assert sorted(number for some in revoked for number in some) == list(range(PARTITIONS))
             assert story.of("lost")
             assert one.member.metrics().poll_expirations == 1
             while len(two.assignment()) == PARTITIONS:

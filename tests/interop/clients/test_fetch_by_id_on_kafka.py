@@ -16,7 +16,7 @@ VERSIONS = (13, 15, 18)
 STRANGE = b"\x07" * 16
 PARTITIONS = 2
 
-Asked = tuple[str, int, int]
+Place = tuple[str, int, int]
 """Name of an id, partition, offset."""
 
 
@@ -41,8 +41,8 @@ async def create(client: Client, topic: str) -> bytes:
 
 async def delete(client: Client, topic: str) -> None:
     """Until it is gone from all that a broker knows."""
-    asked = [kafka.DeleteTopicsRequestDeleteTopicState(name=topic)]
-    answer = await client.call(kafka.DeleteTopicsRequest(topics=asked, timeout_ms=10_000), 6)
+    topics = [kafka.DeleteTopicsRequestDeleteTopicState(name=topic)]
+    answer = await client.call(kafka.DeleteTopicsRequest(topics=topics, timeout_ms=10_000), 6)
     assert not answer.responses[0].error_code
     wanted = kafka.MetadataRequest([kafka.MetadataRequestTopic(name=topic)], allow_auto_topic_creation=False)
     async with asyncio.timeout(60):
@@ -64,7 +64,7 @@ class Play:
         self,
         what: str,
         epoch: int,
-        *asked: Asked,
+        *places: Place,
         session: int | None = None,
         forgets: tuple[tuple[str, int], ...] = (),
         version: int | None = None,
@@ -80,7 +80,7 @@ class Play:
             session_epoch=epoch,
             topics=[
                 topic(name, self.ids.get(name, ZERO_UUID), [part(index, -1, offset, -1, -1, 1 << 20)])
-                for name, index, offset in asked
+                for name, index, offset in places
             ],
             forgotten_topics_data=[
                 kafka.FetchRequestForgottenTopic(name, self.ids[name], [index]) for name, index in forgets
@@ -106,9 +106,9 @@ class Play:
         self._found[f"{what}, v{self._version}"] = (answer.error_code, key, partitions)
         return int(answer.session_id)
 
-    async def open(self, what: str, *asked: Asked, **more: Any) -> None:
+    async def open(self, what: str, *places: Place, **more: Any) -> None:
         """Begin a session, in place of the one before."""
-        self.session = await self.fetch(what, 0, *asked, **more)
+        self.session = await self.fetch(what, 0, *places, **more)
         assert self.session > 0
 
 

@@ -19,7 +19,7 @@ IN_NO_CACHE = (LOWEST, HIGHEST)
 """Kafka divides the ids among caches, and none has these: it answers UNKNOWN_SERVER_ERROR, and this daemon
 that there is no such session."""
 
-Asked = tuple[str, int, int]
+Place = tuple[str, int, int]
 """Topic, partition, offset."""
 
 
@@ -36,7 +36,7 @@ class Play:
         self,
         name: str,
         epoch: int,
-        *asked: Asked,
+        *places: Place,
         session: int | None = None,
         forgets: tuple[tuple[str, int], ...] = (),
         limit: int = HIGHEST,
@@ -53,7 +53,7 @@ class Play:
                 kafka.FetchRequestFetchTopic(
                     topic, partitions=[part(index, -1, offset, partition_max_bytes=10**6)]
                 )
-                for topic, index, offset in asked
+                for topic, index, offset in places
             ],
             forgotten_topics_data=[
                 kafka.FetchRequestForgottenTopic(topic, partitions=[index]) for topic, index in forgets
@@ -77,9 +77,9 @@ class Play:
         self.found[f"{name}, v{self._version}"] = (answer.error_code, key, partitions)
         return int(answer.session_id)
 
-    async def open(self, name: str, *asked: Asked) -> None:
+    async def open(self, name: str, *places: Place) -> None:
         """Begin a session, in place of the one before."""
-        self.session = await self.fetch(name, 0, *asked)
+        self.session = await self.fetch(name, 0, *places)
         assert self.session > 0
 
 

@@ -57,8 +57,10 @@ async def alter(cluster: Cluster, group: str, name: str, operation: int, value: 
 
 
 async def described(cluster: Cluster, group: str, *names: str) -> dict[str, tuple[str, int, int, list[int]]]:
-    asked = kafka.DescribeConfigsRequestDescribeConfigsResource(GROUP_TYPE, group, list(names))
-    [result] = (await ask(cluster, kafka.DescribeConfigsRequest([asked], include_synonyms=True), 4)).results
+    resource = kafka.DescribeConfigsRequestDescribeConfigsResource(GROUP_TYPE, group, list(names))
+    [result] = (
+        await ask(cluster, kafka.DescribeConfigsRequest([resource], include_synonyms=True), 4)
+    ).results
     assert result.error_code == 0
     return {
         one.name: (one.value, one.config_source, one.config_type, [syn.source for syn in one.synonyms])

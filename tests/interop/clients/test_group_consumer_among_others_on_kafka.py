@@ -144,7 +144,7 @@ async def test_shared_with_librdkafka(secured: Secured, topic: str) -> None:
         await until(lambda: sinks[0].total == sent)
         async with at(secured, topic, "b") as two, reading(two, sinks[1]):
             await until(lambda: [len(one.assignment()), len(two.assignment())] == [2, 2])
-            assert [len(gone) for gone in revoked] == [2]
+            assert [len(share) for share in revoked] == [2]
             sent = await more()
             await until(lambda: sum(sink.total for sink in sinks) == sent)
             other = WatchedConfluent(board, bootstrap, topic, topic, "c", **WatchedConfluent.cooperative)

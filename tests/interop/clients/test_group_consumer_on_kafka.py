@@ -104,8 +104,8 @@ async def test_what_moves_is_committed_first(door: Door, group: str, log: Log) -
     await log.write(400)
     sink = Sink()
 
-    async def read_on(who: GroupConsumer) -> None:
-        async for batch in who:
+    async def read_on(consumer: GroupConsumer) -> None:
+        async for batch in consumer:
             sink.add(batch)
 
     async with at(door, group, log, max_poll_records=10) as one, asyncio.TaskGroup() as tasks:

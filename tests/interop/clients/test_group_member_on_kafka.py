@@ -104,8 +104,8 @@ async def test_cooperative_members_keep_what_stays(door: Door, group: str, secur
     diary = Diary()
     options: dict[str, Any] = {"assignors": ["cooperative-sticky"], "heartbeat_interval_ms": 100}
     options |= {"session_timeout_ms": 6_000, **door.security}
-    told: dict[str, Any] = {"on_assigned": diary.note, "on_revoked": diary.note, "on_lost": diary.note}
-    async with consumer_member(door.bootstrap, group, [TOPIC], **options, **told) as one:
+    callbacks: dict[str, Any] = {"on_assigned": diary.note, "on_revoked": diary.note, "on_lost": diary.note}
+    async with consumer_member(door.bootstrap, group, [TOPIC], **options, **callbacks) as one:
         had = partitions_of(await one.wait_assigned(PATIENCE_S))
         assert len(had) == PARTITIONS
         async with consumer_member(door.bootstrap, group, [TOPIC], **options) as two:
@@ -169,8 +169,8 @@ async def test_a_coordinator_that_restarts_costs_no_rebalance(secured: Secured, 
         counts = [len(diary.lines) for diary in diaries]
         await asyncio.to_thread(secured.broker.stop)
         await asyncio.to_thread(secured.broker.start)
-        for who in (one, two):
-            await who.commit({("t", 0): 2}, timeout_s=60)
+        for member in (one, two):
+            await member.commit({("t", 0): 2}, timeout_s=60)
         assert [one.assigned, two.assigned] == before
         assert [len(diary.lines) for diary in diaries] == counts
 
@@ -186,14 +186,16 @@ async def test_a_coordinator_that_restarts_costs_no_rebalance(secured: Secured, 
 async def test_what_no_retry_cures_is_raised(
     door: Door, group: str, options: dict[str, Any], error: type[MembershipError]
 ) -> None:
-    told: list[MembershipError] = []
+    errors: list[MembershipError] = []
     async with at(door, group) as first:
         await first.wait_assigned(PATIENCE_S)
-        wrong = member(door.bootstrap, on_failed=told.append, **({"group": group} | door.security | options))
+        wrong = member(
+            door.bootstrap, on_failed=errors.append, **({"group": group} | door.security | options)
+        )
         async with wrong:
             with pytest.raises(error):
                 await wrong.wait_assigned(PATIENCE_S)
-        assert [type(one) for one in told] == [error]
+        assert [type(one) for one in errors] == [error]
         assert first.assigned is not None
 
 

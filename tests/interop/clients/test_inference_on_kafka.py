@@ -48,9 +48,9 @@ class Reading:
         assert offset is not None
         self.inference.record(partition, offset, message.timestamp()[1], message.key(), message.value())
         assert self.inference.unreadable == 0, self.inference.last_unreadable
-        for said in self.inference.drain():
-            if isinstance(said, Rebalance) and said.group == GROUP:
-                self.rebalances[said.id] = said
+        for output in self.inference.drain():
+            if isinstance(output, Rebalance) and output.group == GROUP:
+                self.rebalances[output.id] = output
 
     def close(self) -> None:
         self._consumer.close()
@@ -70,7 +70,7 @@ async def member(bootstrap: str, name: str) -> aiokafka.AIOKafkaConsumer:
     return consumer
 
 
-async def told(bootstrap: str) -> None:
+async def rebalance_all(bootstrap: str) -> None:
     admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap)
     await admin.start()
     await admin.create_topics([NewTopic(TOPIC, 4, 1)])
@@ -89,9 +89,9 @@ async def told(bootstrap: str) -> None:
         assert len(second.moves) == 2
         await b.stop()
         third = await reading.until(3)
-        (gone,) = third.left.values()
+        (departure,) = third.left.values()
         # In a session of half a minute nothing else is possible, on a machine of any load.
-        assert (third.cause, gone.why) == (Cause.MEMBER_LEFT, Departure.LEFT)
+        assert (third.cause, departure.why) == (Cause.MEMBER_LEFT, Departure.LEFT)
         assert [len(one.assigned) for one in third.members] == [4]
     finally:
         await a.stop()
@@ -100,4 +100,4 @@ async def told(bootstrap: str) -> None:
 
 def test_a_group_that_forms_grows_and_shrinks(tmp_path: Path) -> None:
     with KafkaBroker(tmp_path / "kafka", properties={"offsets.topic.num.partitions": "1"}) as broker:
-        asyncio.run(told(broker.bootstrap))
+        asyncio.run(rebalance_all(broker.bootstrap))

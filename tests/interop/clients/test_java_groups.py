@@ -228,7 +228,7 @@ async def test_a_client_that_forgot_its_metadata_asks_for_the_only_rebalance_aft
         # The members and their shares stay. The leader says why, unless it first said so to the old daemon.
         assert shares(await described(daemon.bootstrap, GROUP)) == shares(group)
         new = rebalances(daemon, GROUP)[len(rounds) :]
-        asked = re.findall("cached metadata has changed|failed due to DisconnectException", daemon.log())
-        assert len(new) == len(asked) <= 1
+        reasons = re.findall("cached metadata has changed|failed due to DisconnectException", daemon.log())
+        assert len(new) == len(reasons) <= 1
         assert not [event for event in board.events[len(events) :] if event.partitions]
     assert read_by_all(board) == sorted(produced)

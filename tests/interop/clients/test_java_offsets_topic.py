@@ -77,5 +77,5 @@ async def test_kafkas_formatters_read_what_groups_committed_and_are(daemon: Daem
         assert found["clientHost"] == "/127.0.0.1"
     finally:
         await member.stop()
-    said = _decoded(await _read(daemon, "__ringleader_journal", 0, 2))
-    assert [one.get("event", one["kind"]) for one in said] == ["started", "rebalance"]
+    entries = _decoded(await _read(daemon, "__ringleader_journal", 0, 2))
+    assert [one.get("event", one["kind"]) for one in entries] == ["started", "rebalance"]

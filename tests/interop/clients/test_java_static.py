@@ -22,10 +22,10 @@ async def by_instance(daemon: Daemon) -> dict[str | None, tuple[str, tuple[int, 
     }
 
 
-@pytest.mark.parametrize("who", ["leader", "follower"])
+@pytest.mark.parametrize("role", ["leader", "follower"])
 @pytest.mark.parametrize("assignor", ["range", "cooperative-sticky"])
 async def test_a_restart_costs_no_rebalance(
-    daemon: Daemon, java_clients: JavaClients, member: MakeMember, assignor: str, who: str
+    daemon: Daemon, java_clients: JavaClients, member: MakeMember, assignor: str, role: str
 ) -> None:
     board = WatchBoard()
     async with Stage() as stage:
@@ -35,8 +35,8 @@ async def test_a_restart_costs_no_rebalance(
         second = member(board, "b", assignor, group_instance_id="two")
         await stage.enter(second)
         await board.until(lambda now: balanced(now, 2))
-        leaves, stays = (first, second) if who == "leader" else (second, first)
-        instance, other = ("one", "two") if who == "leader" else ("two", "one")
+        leaves, stays = (first, second) if role == "leader" else (second, first)
+        instance, other = ("one", "two") if role == "leader" else ("two", "one")
         before, rounds = await by_instance(daemon), rebalances(daemon, GROUP)
         identity = await stays.call("metadata")
         generation = identity["generation"]

@@ -45,7 +45,7 @@ def shown(daemon: Daemon) -> dict[str, float]:
     }
 
 
-async def until_told(daemon: Daemon) -> dict[str, float]:
+async def until_reported(daemon: Daemon) -> dict[str, float]:
     """All of it; a fetch is told last."""
     async with asyncio.timeout(60):
         while True:
@@ -64,7 +64,7 @@ async def test_a_consumer_tells_how_often_it_polls(
     config |= {"client.id": "teller", "fetch.max.wait.ms": "100"}
     await java_clients.call("consumer", client, config=config, topics=[TOPIC], commitOnRevoke=False)
     try:
-        found = await until_told(daemon)
+        found = await until_reported(daemon)
     finally:
         await java_clients.call("close", client, how="DEFAULT")
     assert found.keys() >= MEASURES

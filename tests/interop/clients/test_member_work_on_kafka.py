@@ -77,7 +77,7 @@ async def test_a_cooperative_member_commits_while_it_joins(door: Door, group: st
     diary = Diary()
     committed: list[int] = []
 
-    def consumer(name: str, told: Diary) -> GroupMember:
+    def consumer(name: str, noted: Diary) -> GroupMember:
         return consumer_member(
             door.bootstrap,
             group,
@@ -85,9 +85,9 @@ async def test_a_cooperative_member_commits_while_it_joins(door: Door, group: st
             assignors=["cooperative-sticky"],
             client_id=name,
             heartbeat_interval_ms=50,
-            on_assigned=told.note,
-            on_lost=told.note,
-            on_revoked=told.note,
+            on_assigned=noted.note,
+            on_lost=noted.note,
+            on_revoked=noted.note,
             **door.security,
         )
 

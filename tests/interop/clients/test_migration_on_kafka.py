@@ -81,8 +81,8 @@ async def settled(cluster: Cluster, group: str, *states: str) -> tuple[str, int]
                     *((one.group_state, one.group_type) for one in found.groups if one.group_id == group),
                     ("", ""),
                 ]
-                asked = await cluster.send(node, plain(HeartbeatRequest(group, 0, "nobody")))
-                known = asked.error_code == ErrorCode.UNKNOWN_MEMBER_ID
+                answer = await cluster.send(node, plain(HeartbeatRequest(group, 0, "nobody")))
+                known = answer.error_code == ErrorCode.UNKNOWN_MEMBER_ID
                 if known and (not states or state in states):
                     described = await cluster.send(node, plain(ConsumerGroupDescribeRequest([group])))
                     return kind, sum(one.member_type == 1 for one in described.groups[0].members)

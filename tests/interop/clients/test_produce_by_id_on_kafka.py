@@ -60,12 +60,12 @@ class Play:
         self._found[what] = found
 
     async def _ends(self, topics: Sequence[tuple[str, int]], isolation: int) -> list[Any]:
-        asked = kafka.ListOffsetsRequestListOffsetsPartition
+        part = kafka.ListOffsetsRequestListOffsetsPartition
         request = kafka.ListOffsetsRequest(
             replica_id=-1,
             isolation_level=isolation,
             topics=[
-                kafka.ListOffsetsRequestListOffsetsTopic(name, [asked(index, timestamp=-1)])
+                kafka.ListOffsetsRequestListOffsetsTopic(name, [part(index, timestamp=-1)])
                 for name, index in topics
             ],
         )
@@ -82,15 +82,15 @@ async def _in_a_transaction(client: Client, play: Play, name: str, version: int)
     await started(client, name)
     init = kafka.InitProducerIdRequest(transactional_id=name, transaction_timeout_ms=60_000)
     identity = await client.call(init, 4)
-    who = identity.producer_id, identity.producer_epoch
+    producer = identity.producer_id, identity.producer_epoch
 
     def records(first: int = 0) -> bytes:
-        return produced(who[0], first, epoch=who[1], transactional=True)
+        return produced(producer[0], first, epoch=producer[1], transactional=True)
 
     await play.produce(f"{name}: begins", ("a", 0, records()), transactional_id=name, version=version)
     parts: tuple[Part, ...] = (("a", 1, records()), ("strange", 0, records()), ("a", 7, records()))
     await play.produce(f"{name}: beside an unknown id", *parts, transactional_id=name, version=version)
-    end = kafka.EndTxnRequest(name, *who, committed=True)
+    end = kafka.EndTxnRequest(name, *producer, committed=True)
     assert not (await client.call(end, 4)).error_code
     await play.ends(f"{name}: ends", ("a", 0), ("a", 1))
 

@@ -50,8 +50,8 @@ async def test_the_answers_are_kafkas(tmp_path: Path, version: int) -> None:
                                 their = await played(client, request, version)
                 theirs.append(their)
     differ = [
-        f"{asked}\n ours  {mine}\n Kafka {their}"
-        for asked, mine, their in zip(SCRIPT, ours, theirs, strict=True)
+        f"{request}\n ours  {mine}\n Kafka {their}"
+        for request, mine, their in zip(SCRIPT, ours, theirs, strict=True)
         if mine != their
     ]
     assert not differ, "\n".join(differ)

@@ -18,16 +18,16 @@ BATCHES = {("a", 0): 3, ("a", 2): 2, ("b", 0): 2}
 BATCH = batch(5, size=100)
 LOWEST, HIGHEST = -(2**31), 2**31 - 1
 
-Asked = tuple[str, int, int, int]
+Place = tuple[str, int, int, int]
 """Topic, partition, offset, most bytes."""
 
 PARTITION_LIMITS = (LOWEST, -1, 0, 1, len(BATCH) - 1, len(BATCH), 2 * len(BATCH), HIGHEST)
 LIMITS = (0, 1, len(BATCH), 3 * len(BATCH), HIGHEST)
 
 
-def cases() -> dict[str, tuple[int, list[Asked]]]:
+def cases() -> dict[str, tuple[int, list[Place]]]:
     """Most bytes of a Fetch, and what it asks for."""
-    found: dict[str, tuple[int, list[Asked]]] = {}
+    found: dict[str, tuple[int, list[Place]]] = {}
     for limit in PARTITION_LIMITS:
         several = [("a", 1, 0, limit), ("a", 0, 0, limit), ("a", 2, 5, limit), ("b", 0, 0, limit)]
         found[f"several partitions, {limit} each"] = HIGHEST, several
@@ -59,7 +59,7 @@ def cases() -> dict[str, tuple[int, list[Asked]]]:
     return found
 
 
-def fetch(most: int, asked: list[Asked]) -> kafka.FetchRequest:
+def fetch(most: int, places: list[Place]) -> kafka.FetchRequest:
     """One entry of a topic for each, as they stand."""
     part = kafka.FetchRequestFetchPartition
     return kafka.FetchRequest(
@@ -71,7 +71,7 @@ def fetch(most: int, asked: list[Asked]) -> kafka.FetchRequest:
             kafka.FetchRequestFetchTopic(
                 topic, partitions=[part(index, fetch_offset=offset, partition_max_bytes=limit)]
             )
-            for topic, index, offset, limit in asked
+            for topic, index, offset, limit in places
         ],
     )
 
@@ -81,7 +81,7 @@ def whole_batches(records: bytes | None) -> int:
     return len(records or b"") // len(BATCH)
 
 
-def told(answer: Any) -> list[tuple[str, int, int, int]]:
+def answered(answer: Any) -> list[tuple[str, int, int, int]]:
     return [
         (topic.topic, one.partition_index, one.error_code, whole_batches(one.records))
         for topic in answer.responses
@@ -115,14 +115,14 @@ async def _metadata(client: Client) -> dict[str, Any]:
         one.name: one.topic_id for one in (await client.call(kafka.MetadataRequest(topics=None), 12)).topics
     }
     found = {}
-    for name, asked in {
+    for name, topics in {
         "a name with ids of nothing": [topic(bytes([n] * 16), "a") for n in range(1, 4)],
         "a name with the id of another topic": [topic(ids["b"], "a")],
         "a name, and an id": [topic(ZERO_UUID, "a"), topic(ids["b"], None)],
         "an id twice": [topic(ids["a"], None), topic(ids["a"], "a")],
         "a name twice": [topic(ZERO_UUID, "a")] * 2,
     }.items():
-        answer = await client.call(kafka.MetadataRequest(topics=asked), 12)
+        answer = await client.call(kafka.MetadataRequest(topics=topics), 12)
         names = {value: key for key, value in ids.items()}
         found[name] = sorted(
             (one.error_code, one.name or "", names.get(one.topic_id, ""), len(one.partitions))
@@ -136,9 +136,9 @@ async def played(host: str, port: int) -> dict[str, Any]:
     found: dict[str, Any] = {}
     async with connected(host, port) as client:
         await _filled(client)
-        for name, (most, asked) in cases().items():
+        for name, (most, places) in cases().items():
             for version in (4, 12):
-                found[f"{name}, v{version}"] = told(await client.call(fetch(most, asked), version))
+                found[f"{name}, v{version}"] = answered(await client.call(fetch(most, places), version))
         found |= await _metadata(client)
     return found
 

@@ -54,15 +54,15 @@ async def node(tmp_path: Path) -> AsyncIterator[Node]:
         yield started
 
 
-Talk = Callable[["Told"], Awaitable[None]]
+Talk = Callable[["Dialog"], Awaitable[None]]
 
 
-class Told:
+class Dialog:
     """One connection, and the answers that it got."""
 
     def __init__(self, client: Client) -> None:
         self.client = client
-        self.said: list[Any] = []
+        self.answers: list[Any] = []
 
     async def ask(self, request: Any, version: int) -> Any:
         """The answer; it is kept. Raises IncompleteReadError when there is none."""
@@ -73,7 +73,7 @@ class Told:
         if isinstance(request, SaslAuthenticateRequest):
             kept["lifetime"] = answer.session_lifetime_ms
             kept["bytes"] = answer.auth_bytes[:2]
-        self.said.append(kept)
+        self.answers.append(kept)
         return answer
 
     async def handshake(self, mechanism: str, version: int = 1) -> Any:
@@ -85,7 +85,7 @@ class Told:
     async def raw(self, data: bytes) -> bytes:
         self.client.writer.write(struct.pack(">i", len(data)) + data)
         answer = await self.client.frame()
-        self.said.append(answer[:2])
+        self.answers.append(answer[:2])
         return answer
 
 
@@ -93,91 +93,91 @@ def plain(user: str = USER, password: str = PASSWORD) -> bytes:
     return f"\0{user}\0{password}".encode()
 
 
-async def unknown_mechanism(told: Told) -> None:
-    await told.handshake("GSSAPI-X")
+async def unknown_mechanism(dialog: Dialog) -> None:
+    await dialog.handshake("GSSAPI-X")
 
 
-async def a_heartbeat_first(told: Told) -> None:
-    await told.ask(BEAT, 4)
+async def a_heartbeat_first(dialog: Dialog) -> None:
+    await dialog.ask(BEAT, 4)
 
 
-async def a_token_first(told: Told) -> None:
-    await told.token(plain())
+async def a_token_first(dialog: Dialog) -> None:
+    await dialog.token(plain())
 
 
-async def versions_twice(told: Told) -> None:
-    await told.ask(ApiVersionsRequest(), 0)
-    await told.ask(ApiVersionsRequest(), 0)
+async def versions_twice(dialog: Dialog) -> None:
+    await dialog.ask(ApiVersionsRequest(), 0)
+    await dialog.ask(ApiVersionsRequest(), 0)
 
 
-async def versions_that_are_bad(told: Told) -> None:
-    await told.ask(ApiVersionsRequest(client_software_name="-"), 3)
-    await told.ask(ApiVersionsRequest(), 0)
-    await told.handshake("PLAIN")
-    await told.token(plain())
-    await told.ask(ListGroupsRequest(), 4)
+async def versions_that_are_bad(dialog: Dialog) -> None:
+    await dialog.ask(ApiVersionsRequest(client_software_name="-"), 3)
+    await dialog.ask(ApiVersionsRequest(), 0)
+    await dialog.handshake("PLAIN")
+    await dialog.token(plain())
+    await dialog.ask(ListGroupsRequest(), 4)
 
 
-async def versions_after_the_handshake(told: Told) -> None:
-    await told.handshake("PLAIN")
-    await told.ask(ApiVersionsRequest(), 0)
+async def versions_after_the_handshake(dialog: Dialog) -> None:
+    await dialog.handshake("PLAIN")
+    await dialog.ask(ApiVersionsRequest(), 0)
 
 
-async def handshake_twice(told: Told) -> None:
-    await told.handshake("PLAIN")
-    await told.handshake("PLAIN")
+async def handshake_twice(dialog: Dialog) -> None:
+    await dialog.handshake("PLAIN")
+    await dialog.handshake("PLAIN")
 
 
-async def again_when_through(told: Told) -> None:
-    await told.handshake("PLAIN")
-    await told.token(plain())
-    await told.handshake("PLAIN")
-    await told.token(plain())
-    await told.ask(ListGroupsRequest(), 4)
+async def again_when_through(dialog: Dialog) -> None:
+    await dialog.handshake("PLAIN")
+    await dialog.token(plain())
+    await dialog.handshake("PLAIN")
+    await dialog.token(plain())
+    await dialog.ask(ListGroupsRequest(), 4)
 
 
 def plain_with(data: bytes, version: int = 2) -> Talk:
-    async def talk(told: Told) -> None:
-        await told.handshake("PLAIN")
-        await told.token(data, version)
+    async def talk(dialog: Dialog) -> None:
+        await dialog.handshake("PLAIN")
+        await dialog.token(data, version)
 
     return talk
 
 
-async def raw_tokens(told: Told) -> None:
-    await told.handshake("SCRAM-SHA-512", 0)
+async def raw_tokens(dialog: Dialog) -> None:
+    await dialog.handshake("SCRAM-SHA-512", 0)
     scram = ScramClient(USER, PASSWORD)
-    await told.raw(scram.final(await told.raw(scram.first)))
-    await told.ask(ListGroupsRequest(), 4)
+    await dialog.raw(scram.final(await dialog.raw(scram.first)))
+    await dialog.ask(ListGroupsRequest(), 4)
 
 
-async def raw_and_wrong(told: Told) -> None:
-    await told.handshake("PLAIN", 0)
-    await told.raw(plain(password="wrong"))
+async def raw_and_wrong(dialog: Dialog) -> None:
+    await dialog.handshake("PLAIN", 0)
+    await dialog.raw(plain(password="wrong"))
 
 
 def scram_with(change: Callable[[ScramClient, bytes], bytes], password: str = PASSWORD) -> Talk:
-    async def talk(told: Told) -> None:
-        await told.handshake("SCRAM-SHA-512")
+    async def talk(dialog: Dialog) -> None:
+        await dialog.handshake("SCRAM-SHA-512")
         scram = ScramClient(USER, password)
-        first = await told.token(scram.first)
-        await told.token(change(scram, first.auth_bytes))
-        await told.ask(ListGroupsRequest(), 4)
+        first = await dialog.token(scram.first)
+        await dialog.token(change(scram, first.auth_bytes))
+        await dialog.ask(ListGroupsRequest(), 4)
 
     return talk
 
 
 def scram_first(data: bytes) -> Talk:
-    async def talk(told: Told) -> None:
-        await told.handshake("SCRAM-SHA-512")
-        await told.token(data)
+    async def talk(dialog: Dialog) -> None:
+        await dialog.handshake("SCRAM-SHA-512")
+        await dialog.token(data)
 
     return talk
 
 
-async def huge(told: Told) -> None:
-    told.client.writer.write(struct.pack(">i", 524_289))
-    await told.client.frame()
+async def huge(dialog: Dialog) -> None:
+    dialog.client.writer.write(struct.pack(">i", 524_289))
+    await dialog.client.frame()
 
 
 CONVERSATIONS: dict[str, Talk] = {
@@ -212,34 +212,36 @@ CONVERSATIONS: dict[str, Talk] = {
 }
 
 
-async def told_by(host: str, port: int, talk: Talk) -> list[Any]:
+async def answers_of(host: str, port: int, talk: Talk) -> list[Any]:
     async with connected(host, port) as client:
-        told = Told(client)
+        dialog = Dialog(client)
         try:
-            await talk(told)
+            await talk(dialog)
         except (asyncio.IncompleteReadError, ConnectionResetError):
-            told.said.append("closed")
-        return told.said
+            dialog.answers.append("closed")
+        return dialog.answers
 
 
 @pytest.mark.parametrize("what", CONVERSATIONS)
 async def test_a_stranger_is_told_the_same(secured: Secured, node: Node, what: str) -> None:
     host, _, port = secured.broker.address("SASL").rpartition(":")
-    theirs = await told_by(host, int(port), CONVERSATIONS[what])
-    ours = await told_by(node.host, node.port, CONVERSATIONS[what])
+    theirs = await answers_of(host, int(port), CONVERSATIONS[what])
+    ours = await answers_of(node.host, node.port, CONVERSATIONS[what])
     assert ours == theirs
 
 
 # ---- sessions that end (KIP-368) ----
 
 
-async def log_in(told: Told, user: str = USER, mechanism: str = "PLAIN", password: str = PASSWORD) -> None:
-    await told.handshake(mechanism)
+async def log_in(
+    dialog: Dialog, user: str = USER, mechanism: str = "PLAIN", password: str = PASSWORD
+) -> None:
+    await dialog.handshake(mechanism)
     if mechanism == "PLAIN":
-        await told.token(plain(user, password))
+        await dialog.token(plain(user, password))
         return
     scram = ScramClient(user, password, MECHANISMS[mechanism])
-    await told.token(scram.final((await told.token(scram.first)).auth_bytes))
+    await dialog.token(scram.final((await dialog.token(scram.first)).auth_bytes))
 
 
 async def until_over() -> None:
@@ -253,65 +255,65 @@ async def a_second_passes() -> None:
 
 
 def after(wait: Callable[[], Awaitable[None]], then: Talk, mechanism: str = "PLAIN") -> Talk:
-    async def talk(told: Told) -> None:
-        await log_in(told, mechanism=mechanism)
-        await told.ask(ListGroupsRequest(), 4)
+    async def talk(dialog: Dialog) -> None:
+        await log_in(dialog, mechanism=mechanism)
+        await dialog.ask(ListGroupsRequest(), 4)
         await wait()
-        await then(told)
-        await told.ask(ListGroupsRequest(), 4)
+        await then(dialog)
+        await dialog.ask(ListGroupsRequest(), 4)
 
     return talk
 
 
-async def nothing(told: Told) -> None:
+async def nothing(dialog: Dialog) -> None:
     pass
 
 
-async def a_heartbeat(told: Told) -> None:
-    await told.ask(BEAT, 4)
+async def a_heartbeat(dialog: Dialog) -> None:
+    await dialog.ask(BEAT, 4)
 
 
-async def versions(told: Told) -> None:
-    await told.ask(ApiVersionsRequest(), 0)
+async def versions(dialog: Dialog) -> None:
+    await dialog.ask(ApiVersionsRequest(), 0)
 
 
-async def versions_in_the_middle(told: Told) -> None:
-    await told.handshake("PLAIN")
-    await told.ask(ApiVersionsRequest(), 0)
+async def versions_in_the_middle(dialog: Dialog) -> None:
+    await dialog.handshake("PLAIN")
+    await dialog.ask(ApiVersionsRequest(), 0)
 
 
-async def twice_at_once(told: Told) -> None:
-    await log_in(told)
-    await log_in(told)
+async def twice_at_once(dialog: Dialog) -> None:
+    await log_in(dialog)
+    await log_in(dialog)
 
 
-async def with_raw_tokens(told: Told) -> None:
-    await told.handshake("PLAIN", 0)
-    await told.raw(plain())
+async def with_raw_tokens(dialog: Dialog) -> None:
+    await dialog.handshake("PLAIN", 0)
+    await dialog.raw(plain())
 
 
 SESSIONS: dict[str, Talk] = {
     "a request when it is over": after(until_over, nothing),
     "a heartbeat when it is over": after(until_over, a_heartbeat),
     "ApiVersions when it is over": after(until_over, versions),
-    "a token when it is over": after(until_over, lambda told: told.token(plain())),
+    "a token when it is over": after(until_over, lambda dialog: dialog.token(plain())),
     "again before it is over": after(a_second_passes, log_in),
     "again when it is over": after(until_over, log_in),
     "again by SCRAM": after(
-        a_second_passes, lambda told: log_in(told, mechanism="SCRAM-SHA-256"), "SCRAM-SHA-256"
+        a_second_passes, lambda dialog: log_in(dialog, mechanism="SCRAM-SHA-256"), "SCRAM-SHA-256"
     ),
     "again, at once and twice": after(a_second_passes, twice_at_once),
     "again with raw tokens": after(a_second_passes, with_raw_tokens),
-    "somebody else": after(a_second_passes, lambda told: log_in(told, OTHER)),
+    "somebody else": after(a_second_passes, lambda dialog: log_in(dialog, OTHER)),
     "somebody else by SCRAM": after(
-        a_second_passes, lambda told: log_in(told, OTHER, "SCRAM-SHA-512"), "SCRAM-SHA-512"
+        a_second_passes, lambda dialog: log_in(dialog, OTHER, "SCRAM-SHA-512"), "SCRAM-SHA-512"
     ),
-    "another mechanism": after(a_second_passes, lambda told: log_in(told, mechanism="SCRAM-SHA-512")),
-    "no mechanism": after(a_second_passes, lambda told: told.handshake("GSSAPI-X")),
-    "a wrong password": after(a_second_passes, lambda told: log_in(told, password="wrong")),
+    "another mechanism": after(a_second_passes, lambda dialog: log_in(dialog, mechanism="SCRAM-SHA-512")),
+    "no mechanism": after(a_second_passes, lambda dialog: dialog.handshake("GSSAPI-X")),
+    "a wrong password": after(a_second_passes, lambda dialog: log_in(dialog, password="wrong")),
     "a wrong password by SCRAM": after(
         a_second_passes,
-        lambda told: log_in(told, mechanism="SCRAM-SHA-512", password="wrong"),
+        lambda dialog: log_in(dialog, mechanism="SCRAM-SHA-512", password="wrong"),
         "SCRAM-SHA-512",
     ),
     "ApiVersions in the middle": after(a_second_passes, versions_in_the_middle),
@@ -322,8 +324,8 @@ SESSIONS: dict[str, Talk] = {
 async def test_a_session_ends_and_goes_on_as_on_kafka(secured: Secured, node: Node, what: str) -> None:
     host, _, port = secured.broker.address("BRIEF").rpartition(":")
     theirs, ours = await asyncio.gather(
-        told_by(host, int(port), SESSIONS[what]),
-        told_by(*node.listeners[1].address, SESSIONS[what]),
+        answers_of(host, int(port), SESSIONS[what]),
+        answers_of(*node.listeners[1].address, SESSIONS[what]),
     )
     assert ours == theirs
     assert LIFETIME_MS in [one["lifetime"] for one in ours if isinstance(one, dict) and "lifetime" in one]

@@ -118,11 +118,11 @@ async def test_a_member_that_is_not_let_in_ends(
     secured: Secured, group: str, make: Callable[[Secured], Door], why: str
 ) -> None:
     door = make(secured)
-    told: list[MembershipError] = []
-    async with member(door.bootstrap, group=group, on_failed=told.append, **door.security) as one:
+    errors: list[MembershipError] = []
+    async with member(door.bootstrap, group=group, on_failed=errors.append, **door.security) as one:
         with pytest.raises(AuthenticationError, match=why) as raised:
             await one.wait_assigned(PATIENCE_S)
-    assert [type(error) for error in told] == [type(raised.value)]
+    assert [type(error) for error in errors] == [type(raised.value)]
     assert "\n" not in str(raised.value)
     assert not any(secret in str(raised.value) for secret in (PASSWORD, "wrong"))
 
@@ -181,9 +181,9 @@ def test_the_command_line(secured: Secured, tmp_path: Path, capsys: pytest.Captu
         (1, {"sasl_jaas_config": other}, "refused user 'x'"),
     ):
         assert run(["topics", "list", *where, str(properties(secured, tmp_path, **more))]) == code
-        said = capsys.readouterr().err
-        assert why in said
-        assert said.count("\n") == 1
+        stderr = capsys.readouterr().err
+        assert why in stderr
+        assert stderr.count("\n") == 1
 
 
 async def test_names_of_librdkafka(secured: Secured, group: str) -> None:

@@ -70,20 +70,20 @@ async def test_lag_of_a_share_group(secured: Secured, tmp_path: Path, monkeypatc
         future.result(PATIENCE_S)
     await asyncio.to_thread(_take, bootstrap)
     shown = await asyncio.to_thread(run_command, bootstrap, "groups", "describe", GROUP, "--json")
-    [told_of] = json.loads(shown.out)["offsets"]
+    [shown_row] = json.loads(shown.out)["offsets"]
     # The start moves later than records are done, so it does not tell the lag.
-    assert 0 <= told_of.pop("start") <= DONE
-    assert told_of == {"topic": TOPIC, "partition": 0, "end": RECORDS, "lag": RECORDS - DONE}
+    assert 0 <= shown_row.pop("start") <= DONE
+    assert shown_row == {"topic": TOPIC, "partition": 0, "end": RECORDS, "lag": RECORDS - DONE}
     shown = await asyncio.to_thread(run_command, bootstrap, "groups", "describe", GROUP)
     assert shown.out.splitlines()[0].startswith(f"Share group {GROUP}: ")
     assert shown.out.split()[-2:] == [str(RECORDS), str(RECORDS - DONE)]
     async with Watcher(bootstrap, tmp_path / "h.sqlite") as watcher, page(watcher.path) as url:
         async with asyncio.timeout(PATIENCE_S):
             async for _ in _again():
-                told = watcher.history.lag(GROUP)
-                if told and told[-1].end_offset - (told[-1].committed or 0) == RECORDS - DONE:
+                lags = watcher.history.lag(GROUP)
+                if lags and lags[-1].end_offset - (lags[-1].committed or 0) == RECORDS - DONE:
                     break
-        assert (told[-1].topic, told[-1].partition, told[-1].end_offset) == (TOPIC, 0, RECORDS)
+        assert (lags[-1].topic, lags[-1].partition, lags[-1].end_offset) == (TOPIC, 0, RECORDS)
 
         def read(path: str) -> bytes:
             with urllib.request.urlopen(f"{url}{path}", timeout=PATIENCE_S) as answer:

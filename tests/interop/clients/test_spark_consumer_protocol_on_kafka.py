@@ -196,12 +196,12 @@ def test_a_restart_repairs_the_commit_that_was_lost_and_keeps_a_reset(place: Pla
 
 def test_what_moves_is_held_until_its_batch_is_committed(place: Place) -> None:
     place.produce(0, 40)
-    came: list[Assigned] = []
+    assignments: list[Assigned] = []
     has_some = threading.Event()
 
     def assigned(found: Assigned) -> None:
         if partitions_of(found):
-            came.append(found)
+            assignments.append(found)
             has_some.set()
 
     with place.query(**CONSUMER) as query:
@@ -211,12 +211,12 @@ def test_what_moves_is_held_until_its_batch_is_committed(place: Place) -> None:
             assert query.read() == every_row(0, 40)
             until(lambda: bool(query.plan()) or has_some.is_set(), "partitions have moved")
             assert place.committed() == [10] * PARTITIONS
-            assert len(query.owned()) == len(partitions_of(came[-1])) == PARTITIONS // 2
+            assert len(query.owned()) == len(partitions_of(assignments[-1])) == PARTITIONS // 2
             place.produce(40, 8)
             until(query.plan, "the rest is read on")
             mine = {partition for partition, _ in query.read()}
-            assert mine == set(range(PARTITIONS)) - {number for _, number in partitions_of(came[-1])}
-            other.commit(dict.fromkeys(partitions_of(came[-1]), 12))
+            assert mine == set(range(PARTITIONS)) - {number for _, number in partitions_of(assignments[-1])}
+            other.commit(dict.fromkeys(partitions_of(assignments[-1]), 12))
         until(lambda: len(query.owned()) == PARTITIONS, "everything is back")
         until(lambda: place.committed() == [12] * PARTITIONS, "all committed")
         report = query.reader.reportLatestOffset()

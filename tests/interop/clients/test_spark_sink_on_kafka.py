@@ -51,8 +51,8 @@ def settings(broker: KafkaBroker, topic: str) -> SinkSettings:
     return SinkSettings(endpoint=Endpoint(((broker.host, broker.port),)), topic=topic, max_block_s=5.0)
 
 
-def write(told: SinkSettings, *parts: ArrowRows) -> None:
-    producer = SinkProducer(told)
+def write(chosen: SinkSettings, *parts: ArrowRows) -> None:
+    producer = SinkProducer(chosen)
     try:
         for part in parts:
             producer.write_rows(part)

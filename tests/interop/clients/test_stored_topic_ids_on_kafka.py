@@ -33,8 +33,8 @@ AT_MS = 1_000
 
 
 async def topic_id(one: Wire) -> bytes:
-    asked = [kafka.MetadataRequestTopic(name=one.topic)]
-    answer = await one.ask(kafka.MetadataRequest(topics=asked, allow_auto_topic_creation=False), 12)
+    topics = [kafka.MetadataRequestTopic(name=one.topic)]
+    answer = await one.ask(kafka.MetadataRequest(topics=topics, allow_auto_topic_creation=False), 12)
     return bytes(answer.topics[0].topic_id)
 
 
@@ -56,8 +56,8 @@ async def until(ask: Callable[[], Awaitable[T]], done: Callable[[T], bool]) -> T
 async def read(one: Wire, of: bytes) -> tuple[int, int]:
     """Error code and offset of partition 0 of the topic with this id."""
     topics = [kafka.OffsetFetchRequestTopics(topic_id=of, partition_indexes=[0])]
-    asked = kafka.OffsetFetchRequestGroup(one.group, None, -1, topics)
-    [group] = (await one.ask(kafka.OffsetFetchRequest(groups=[asked]), BY_ID)).groups
+    request = kafka.OffsetFetchRequestGroup(one.group, None, -1, topics)
+    [group] = (await one.ask(kafka.OffsetFetchRequest(groups=[request]), BY_ID)).groups
     [found] = group.topics[0].partitions
     return found.error_code, found.committed_offset
 

@@ -64,11 +64,11 @@ async def muted(client: Client, other: Client, client_id: str) -> str:
     answering = asyncio.ensure_future(client.frame())
     await asyncio.wait([answering], timeout=SILENCE_S)
     assert (await other.call(kafka.MetadataRequest(topics=[]), 9, "another")).throttle_time_ms == 0
-    said = "answered" if answering.done() else "muted"
+    state = "answered" if answering.done() else "muted"
     answering.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await answering
-    return said
+    return state
 
 
 async def _until_throttled(host: str, port: int, request: Any, version: int, client_id: str) -> None:
@@ -99,8 +99,8 @@ async def played(host: str, port: int) -> dict[str, Any]:
     await _until_throttled(host, port, kafka.MetadataRequest(topics=[]), 9, "probe-asks")
     async with two(host, port) as (client, other):
         answer = await client.call(PRODUCE, 9, "produces")
-        told = answer.responses[0].partition_responses[0].error_code
-        found["Produce"] = (told, answer.throttle_time_ms, await muted(client, other, "produces"))
+        code = answer.responses[0].partition_responses[0].error_code
+        found["Produce"] = (code, answer.throttle_time_ms, await muted(client, other, "produces"))
     async with two(host, port) as (client, other):
         client.send(_without_answer(), 9, "produces")
         found["Produce without acks"] = await muted(client, other, "produces")
@@ -133,9 +133,9 @@ async def played(host: str, port: int) -> dict[str, Any]:
         found["create, older"] = (older.topics[0].error_code, older.throttle_time_ms > 1_000_000)
         found["create, older, then"] = await muted(client, other, "creates")
     async with two(host, port) as (client, other):
-        gone = kafka.DeleteTopicsRequest(topics=[kafka.DeleteTopicsRequestDeleteTopicState("new-1")])
-        gone.timeout_ms = 10_000
-        refused = await client.call(gone, 6, "creates")
+        deletion = kafka.DeleteTopicsRequest(topics=[kafka.DeleteTopicsRequestDeleteTopicState("new-1")])
+        deletion.timeout_ms = 10_000
+        refused = await client.call(deletion, 6, "creates")
         [one] = refused.responses
         found["delete"] = (one.name, one.error_code, one.error_message, refused.throttle_time_ms > 1_000_000)
     async with two(host, port) as (client, other):

@@ -173,15 +173,15 @@ async def certain_departure(watch: subprocess.Popen[str], group: str) -> dict[st
     """The rebalance in which that slow member went, as soon as it is certain by its client's report."""
 
     def certain(line: str) -> bool:
-        said = json.loads(line)
-        left = said["left"].values() if said["type"] == "rebalance" and said["group"] == group else ()
+        event = json.loads(line)
+        left = event["left"].values() if event["type"] == "rebalance" and event["group"] == group else ()
         return any(one["confidence"] == "certain" for one in left)
 
-    said: dict[str, Any] = json.loads(await asyncio.to_thread(first, watch.stdout, certain))
-    [gone] = said["left"].values()
-    assert gone["why"] == "poll interval exceeded"
-    assert any("its client said" in text and "poll timeout" in text for text in gone["evidence"])
-    return said
+    event: dict[str, Any] = json.loads(await asyncio.to_thread(first, watch.stdout, certain))
+    [departure] = event["left"].values()
+    assert departure["why"] == "poll interval exceeded"
+    assert any("its client said" in text and "poll timeout" in text for text in departure["evidence"])
+    return event
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
@@ -195,13 +195,13 @@ async def test_a_departure_is_certain_by_what_its_client_told_a_node(
             Watcher(cast.bootstrap, tmp_path / "untold.sqlite") as untold,
             slow_member(cast.bootstrap, group, protocol),
         ):
-            said = await certain_departure(watch, group)
+            event = await certain_departure(watch, group)
             await untold.caught_up(PATIENCE_S)
             [known] = [one for one in untold.history.rebalances(group) if one.left]
-    [member_id] = said["left"]
+    [member_id] = event["left"]
     # The node that coordinates may have been another one since just before.
-    assert said["cause"] in ("poll interval exceeded", "coordinator changed")
-    assert said["id"] == known.id
+    assert event["cause"] in ("poll interval exceeded", "coordinator changed")
+    assert event["id"] == known.id
     assert known.left[member_id].confidence is not Confidence.CERTAIN
 
 
@@ -273,21 +273,23 @@ async def test_each_node_that_the_cluster_names_is_asked_over_tls(tmp_path: Path
         line = await asyncio.to_thread(first, watch.stderr, lambda line: "can be read again" in line)
         assert f"https://127.0.0.2:{port}" in line
         async with slow_member(there.bootstrap, "secured", "consumer"):
-            said = await certain_departure(watch, "secured")
-        assert said["group"] == "secured"
+            event = await certain_departure(watch, "secured")
+        assert event["group"] == "secured"
 
 
 async def test_groups_of_nodes_and_of_their_brokers_are_two_histories(cast: Cast, tmp_path: Path) -> None:
-    said: list[str] = []
-    async with Watcher(cast.bootstrap, tmp_path / "nodes.sqlite", on_notice=said.append) as watcher:
+    notices: list[str] = []
+    async with Watcher(cast.bootstrap, tmp_path / "nodes.sqlite", on_notice=notices.append) as watcher:
         await watcher.caught_up(PATIENCE_S)
         assert "__ringleader_nodes" not in {one.group for one in watcher.history.groups()}
-    assert said == []
+    assert notices == []
     with pytest.raises(HistoryError, match="is the history of the groups in __ringleader_groups, and not"):
         await Watcher(cast.broker.bootstrap, tmp_path / "nodes.sqlite").start()
-    async with Watcher(cast.broker.bootstrap, tmp_path / "brokers.sqlite", on_notice=said.append) as watcher:
+    async with Watcher(
+        cast.broker.bootstrap, tmp_path / "brokers.sqlite", on_notice=notices.append
+    ) as watcher:
         await watcher.caught_up(PATIENCE_S)
         assert "__ringleader_nodes" in {one.group for one in watcher.history.groups()}
-    assert [one.partition(" are not watched")[0] for one in said] == [
+    assert [one.partition(" are not watched")[0] for one in notices] == [
         "groups of Ringleader's nodes (__ringleader_groups)"
     ]

@@ -84,9 +84,9 @@ def rebalance(watching: subprocess.Popen[str], generation: int) -> dict[str, Any
     """The report of the rebalance that led there."""
     assert watching.stdout is not None
     for line in watching.stdout:
-        said: dict[str, Any] = json.loads(line)
-        if said["type"] == "rebalance" and said["group"] == GROUP and said["generation"] == generation:
-            return said
+        event: dict[str, Any] = json.loads(line)
+        if event["type"] == "rebalance" and event["group"] == GROUP and event["generation"] == generation:
+            return event
     raise AssertionError(f"the watcher ended before generation {generation}")
 
 
@@ -113,8 +113,8 @@ async def seen(bootstrap: str, history: Path) -> None:
         await asyncio.to_thread(rebalance, watching, 5)
         await first.stop()
     with History.open(history, read_only=True) as kept:
-        told = {one.generation: one.cause for one in kept.rebalances(GROUP)}
-    assert {generation: told[generation] for generation in range(1, 6)} == {
+        causes = {one.generation: one.cause for one in kept.rebalances(GROUP)}
+    assert {generation: causes[generation] for generation in range(1, 6)} == {
         1: Cause.MEMBER_JOINED,
         2: Cause.MEMBER_JOINED,
         3: Cause.MEMBER_LEFT,

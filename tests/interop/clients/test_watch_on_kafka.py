@@ -81,8 +81,8 @@ def test_killed_and_started_again_it_knows_the_same(secured: Secured, topic: str
             assert causes[0] is Cause.MEMBER_JOINED
             assert Cause.MEMBER_LEFT in causes
             assert not any(one.until_ms is None for one in history.members(group))
-            gone = [one.gone.why for one in history.members(group) if one.gone is not None]
-            assert set(gone) == {Departure.LEFT}
+            departures = [one.gone.why for one in history.members(group) if one.gone is not None]
+            assert set(departures) == {Departure.LEFT}
         committed = history.offsets_at("exactly-once", 1 << 60)
         assert {tp: one.offset for tp, one in committed.items()} == {(topic, 0): 71, (topic, 1): 71}
 
@@ -114,11 +114,11 @@ def test_the_command_with_tls_and_sasl(secured: Secured, topic: str, tmp_path: P
         pods = Pods(secured.broker.bootstrap, topic, topic)
         pods.up()
         for line in watch.stdout:
-            said: dict[str, Any] = json.loads(line)
-            if said["type"] == "rebalance" and said["group"] == topic:
+            event: dict[str, Any] = json.loads(line)
+            if event["type"] == "rebalance" and event["group"] == topic:
                 break
-        assert said["cause"] == "member joined"
-        assert [one["client_id"] for one in said["members"]] == ["pod-0"]
+        assert event["cause"] == "member joined"
+        assert [one["client_id"] for one in event["members"]] == ["pod-0"]
         pods.close()
         watch.send_signal(signal.SIGINT)
         assert watch.wait(PATIENCE_S) == 0

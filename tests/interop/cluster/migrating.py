@@ -90,8 +90,8 @@ class Daemon:
             topic=self.groups_topic,
             replication_factor=1,
         )
-        told = {"listen": "127.0.0.1:0", "data_dir": directory, "group_initial_rebalance_delay_ms": 0}
-        return Node(Settings.model_validate(told | {"topic": tuple(topics.items())}), storage=storage)
+        options = {"listen": "127.0.0.1:0", "data_dir": directory, "group_initial_rebalance_delay_ms": 0}
+        return Node(Settings.model_validate(options | {"topic": tuple(topics.items())}), storage=storage)
 
 
 def read(bootstrap: str, topic: str, start: TopicPartition | None = None, at: int = 0) -> dict[int, Read]:

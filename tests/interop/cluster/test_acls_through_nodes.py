@@ -71,20 +71,20 @@ def copied(nodes: Nodes, count: int) -> list[bytes]:
 
 def refusals(nodes: Nodes) -> dict[str, int]:
     """The errors of the requests that the client has no right to."""
-    said = {}
+    found = {}
     failed: list[Any] = []
     producer = Producer(login(nodes))
     producer.produce("secret", b"x", on_delivery=lambda error, _: failed.append(error))
     producer.flush(WAIT_S)
-    said["produce"] = failed[0].code()
-    said["topics"] = len(producer.list_topics(timeout=WAIT_S).topics)
+    found["produce"] = failed[0].code()
+    found["topics"] = len(producer.list_topics(timeout=WAIT_S).topics)
     named = producer.list_topics("secret", WAIT_S).topics["secret"]
-    said["metadata"] = named.error.code()
+    found["metadata"] = named.error.code()
     another = Producer(login(nodes, **{"transactional.id": "another"}))
     with pytest.raises(KafkaException) as refused:
         another.init_transactions(WAIT_S)
-    said["transaction"] = refused.value.args[0].code()
-    return said
+    found["transaction"] = refused.value.args[0].code()
+    return found
 
 
 @pytest.mark.timeout(300)

@@ -60,7 +60,8 @@ def transactions(daemon: Daemon) -> str:
     topic = daemon.topic("txn", 1)
     options = {"bootstrap.servers": daemon.coordinator.bootstrap}
     one, two = (
-        confluent_kafka.Producer({**options, "transactional.id": f"{daemon.name}-{who}"}) for who in "ab"
+        confluent_kafka.Producer({**options, "transactional.id": f"{daemon.name}-{letter}"})
+        for letter in "ab"
     )
     for producer in (one, two):
         producer.init_transactions(30)
@@ -82,9 +83,9 @@ def test_every_record_and_offset_goes_over(one_broker: KafkaCluster, daemon: Dae
     topics = filled(daemon)
     here = {topic: read(daemon.coordinator.bootstrap, topic) for topic in topics}
     partitions = {topic: daemon.coordinator.node.topics.describe(topic) for topic in topics}
-    asked: dict[str, dict[TopicPartition, int | OffsetAndMetadata]] = {}
+    committed: dict[str, dict[TopicPartition, int | OffsetAndMetadata]] = {}
     for number in range(5):
-        offsets = asked.setdefault(f"g{number}", {})
+        offsets = committed.setdefault(f"g{number}", {})
         for topic, info in partitions.items():
             assert info is not None
             for partition in range(info.partitions):
@@ -93,8 +94,8 @@ def test_every_record_and_offset_goes_over(one_broker: KafkaCluster, daemon: Dae
         daemon.commit(f"g{number}", offsets)
     nexts = {
         (group, place): _first(daemon.coordinator.bootstrap, place, value)
-        for group, told in asked.items()
-        for place, value in told.items()
+        for group, offsets in committed.items()
+        for place, value in offsets.items()
     }
     daemon.coordinator.stop()
 
@@ -121,10 +122,10 @@ def test_every_record_and_offset_goes_over(one_broker: KafkaCluster, daemon: Dae
             daemon.node(one_broker, tmp_path / "node", counts) as node,
             Admin(node.bootstrap) as admin,
         ):
-            return {group: dict(await admin.group_offsets(f"{daemon.name}-{group}")) for group in asked}
+            return {group: dict(await admin.group_offsets(f"{daemon.name}-{group}")) for group in committed}
 
     for group, found in asyncio.run(moved()).items():
-        assert set(found) == set(asked[group])
+        assert set(found) == set(committed[group])
         for place, value in found.items():
             assert value.metadata == f"at {group[1:]}"
             assert value.leader_epoch == -1
@@ -175,8 +176,8 @@ def test_a_group_goes_on_in_its_generation_and_reads_what_it_has_not(
                 coordinator = await cluster.coordinator(group)
                 assert (await cluster.send(coordinator, plain(beat))).error_code == 0
             found: list[bytes | None] = []
-            told: dict[str, Any] = quick | {"group_instance_id": "one", "topics": [topic], "group": group}
-            async with consumer(one_broker.bootstrap, coordinator_bootstrap=node.bootstrap, **told) as one:
+            options: dict[str, Any] = quick | {"group_instance_id": "one", "topics": [topic], "group": group}
+            async with consumer(one_broker.bootstrap, coordinator_bootstrap=node.bootstrap, **options) as one:
                 async with asyncio.timeout(PATIENCE_S):
                     while len(found) < 50:
                         for batch in await one.getmany():

@@ -27,8 +27,8 @@ def daemon() -> Iterator[Coordinator]:
 
 
 def take(source: str, target: str, *arguments: str) -> Done:
-    told = ("--from-bootstrap-server", source, "--to-bootstrap-server", target)
-    return run_here(None, "groups", "import", *told, *arguments)
+    servers = ("--from-bootstrap-server", source, "--to-bootstrap-server", target)
+    return run_here(None, "groups", "import", *servers, *arguments)
 
 
 def on_kafka(bootstrap: str, count: int) -> list[str]:

@@ -309,11 +309,11 @@ async def test_the_owner_hangs_and_wakes(nodes: Nodes) -> None:
 async def read_from(port: int, group: str) -> int | None:
     """The committed offset that this node itself reports; None if it refuses."""
     topics = [kafka.OffsetFetchRequestTopics(name=TOPIC, partition_indexes=[0])]
-    asked = kafka.OffsetFetchRequestGroup(group_id=group, topics=topics)
+    request = kafka.OffsetFetchRequestGroup(group_id=group, topics=topics)
     async with Cluster(f"127.0.0.1:{port}") as cluster:
         try:
             answer = await cluster.send(
-                Address(0, "127.0.0.1", port), plain(kafka.OffsetFetchRequest(groups=[asked]))
+                Address(0, "127.0.0.1", port), plain(kafka.OffsetFetchRequest(groups=[request]))
             )
         except ClientError:
             return None

@@ -83,11 +83,11 @@ async def test_a_node_that_dies_behind_tls_and_a_login_is_found_by_pings(
     one, two = (PingedNode(tmp_path / f"node-{n}", one_broker, n, certificates) for n in (1, 2))
 
     async def taken_for_dead(reason: str) -> None:
-        async def said() -> bool:
+        async def reported() -> bool:
             lines = [line for line in one.log().splitlines() if "node taken for dead" in line]
             return any("node=2" in line and reason in line for line in lines)
 
-        await until(said)
+        await until(reported)
 
     try:
         await asyncio.to_thread(one.start)

@@ -299,7 +299,7 @@ async def test_kafkas_own_tools_work_at_any_node(
             f"kafka-acls {as_admin} --add --allow-principal User:bob --operation Read --group team"
         )
 
-        async def told(console: Console) -> bool:
+        async def printed(console: Console) -> bool:
             described = " ".join(await console.lines(f"kafka-configs {as_admin} --describe {user}"))
             acls = " ".join(await console.lines(f"kafka-acls {as_admin} --list"))
             return (
@@ -309,7 +309,7 @@ async def test_kafkas_own_tools_work_at_any_node(
             )
 
         for console in (here, there):
-            await until(partial(told, console))
+            await until(partial(printed, console))
 
 
 async def test_nodes_that_change_a_user_at_once_agree(one_broker: KafkaCluster, tmp_path: Path) -> None:

@@ -58,9 +58,9 @@ async def test_records_come_through_the_node_and_from_the_broker_of_the_consumer
 
         before = received(nodes)
         assert sorted(await asyncio.to_thread(consume, where, "racks", "b", len(values))) == values
-        came = [after - was for after, was in zip(received(nodes), before, strict=True)]
-        assert came[1] > size
-        assert max(came[0], came[2]) < size / 20, "no records"
+        received_bytes = [after - was for after, was in zip(received(nodes), before, strict=True)]
+        assert received_bytes[1] > size
+        assert max(received_bytes[0], received_bytes[2]) < size / 20, "no records"
 
         chosen = nodes[1].relay.nearby._chosen
         leaders = nodes[1].relay.topology.describe("racks").leaders  # type: ignore[union-attr]

@@ -249,8 +249,8 @@ async def test_only_offsets_that_no_marker_will_end_are_dropped(
         offsets = [TopicPartition(f"{name}-in", 0, 1)]
         await asyncio.to_thread(consumer.commit, offsets=offsets, asynchronous=False)
         offsets[0].offset = 5
-        told = consumer.consumer_group_metadata()
-        await asyncio.to_thread(producer.send_offsets_to_transaction, offsets, told, WAIT_S)
+        metadata = consumer.consumer_group_metadata()
+        await asyncio.to_thread(producer.send_offsets_to_transaction, offsets, metadata, WAIT_S)
         consumer.close()
         for node in nodes.values():
             node.kill()

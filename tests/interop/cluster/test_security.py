@@ -239,8 +239,8 @@ def known(secured: Secured, user: str, yes: bool) -> None:
         if yes
         else admin.UserScramCredentialDeletion(user, mechanism)
     )
-    asked = admin.AdminClient({"bootstrap.servers": secured.broker.bootstrap})
-    for done in asked.alter_user_scram_credentials([change], request_timeout=PATIENCE_S).values():
+    client = admin.AdminClient({"bootstrap.servers": secured.broker.bootstrap})
+    for done in client.alter_user_scram_credentials([change], request_timeout=PATIENCE_S).values():
         done.result(PATIENCE_S)
 
 
@@ -250,9 +250,9 @@ async def test_a_node_that_is_not_let_in_any_more_ends(secured: Secured, ways: W
     with serving(tmp_path, "bob", ways.sasl("SCRAM-SHA-512", "BRIEF", "bob"), more=patient) as nodes:
         await asyncio.to_thread(known, secured, "bob", False)
         assert await asyncio.to_thread(nodes[1].wait) == 1
-        said = nodes[1].log().splitlines()[-1]
-        assert said.startswith("ringleader: It stops (")
-        assert "refused user 'bob'" in said
+        line = nodes[1].log().splitlines()[-1]
+        assert line.startswith("ringleader: It stops (")
+        assert "refused user 'bob'" in line
 
 
 WRONG: dict[str, tuple[Callable[[Ways], tuple[str, Path]], str]] = {
@@ -289,9 +289,9 @@ def test_a_daemon_that_is_not_let_in_says_so(ways: Ways, data: Path, tmp_path: P
         stdin=subprocess.DEVNULL,
     )
     assert (done_node.returncode, done_node.stdout) == (1, "")
-    said = [line for line in done_node.stderr.splitlines() if line.startswith("ringleader: ")]
-    assert len(said) == 1, done_node.stderr
-    assert why in said[0]
+    lines = [line for line in done_node.stderr.splitlines() if line.startswith("ringleader: ")]
+    assert len(lines) == 1, done_node.stderr
+    assert why in lines[0]
     assert "Traceback" not in done_node.stderr
     assert "wrong" not in done_node.stderr
 

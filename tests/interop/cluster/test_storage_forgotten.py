@@ -39,8 +39,8 @@ async def producers(cluster: Nodes, partition: int) -> dict[int, DescribeProduce
     """Those that the leader of a partition knows, by id."""
     async with Cluster(cluster.brokers.bootstrap) as brokers:
         node = (await brokers.metadata([cluster.topic])).brokers[1]
-        asked = DescribeProducersRequestTopicRequest(cluster.topic, [partition])
-        answer = await brokers.send(node, plain(DescribeProducersRequest([asked])))
+        request = DescribeProducersRequestTopicRequest(cluster.topic, [partition])
+        answer = await brokers.send(node, plain(DescribeProducersRequest([request])))
         return {one.producer_id: one for one in answer.topics[0].partitions[0].active_producers}
 
 

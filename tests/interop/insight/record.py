@@ -177,8 +177,8 @@ class Recorder:
 
     async def topics(self) -> None:
         """Note which topics there are."""
-        asked = self.admin.describe_topics(confluent_kafka.TopicCollection(["orders", "payments"]))
-        found = {name: await asyncio.wrap_future(one) for name, one in asked.items()}
+        pending = self.admin.describe_topics(confluent_kafka.TopicCollection(["orders", "payments"]))
+        found = {name: await asyncio.wrap_future(one) for name, one in pending.items()}
         topics = {name: [len(one.partitions), _uuid(one.topic_id)] for name, one in found.items()}
         self.lines.append((now_ms(), {"topics": topics}))
 
