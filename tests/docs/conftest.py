@@ -11,7 +11,7 @@ import pytest
 from tests.docs.environment import Environment, build_wheel
 from tests.docs.fences import ROOT
 from tests.docs.process import Process
-from tests.docs.reading import SAID
+from tests.docs.reading import DONE
 from tests.interop.maven import kept
 
 
@@ -41,7 +41,7 @@ def spark(ours: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proc
     command = [str(environment.python), str(ROOT / "tests/docs/spark_shell.py")]
     shell = Process([*command, str(ROOT / "tests/support/spark_session.py")], directory, variables)
     try:
-        assert shell.until(lambda: SAID in shell.lines), shell.output()
+        assert shell.until(lambda: DONE in shell.lines), shell.output()
         yield shell
         assert shell.end() == 0, shell.output()
     finally:

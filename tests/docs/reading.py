@@ -213,15 +213,15 @@ def reading(directory: Path, ours: Path, spark: Process | None = None) -> Iterat
         reader.kill()
 
 
-SAID = "--- said ---"
+DONE = "--- done ---"
 
 
 def ask(spark: Process, code: str) -> list[str]:
     """The output of the PySpark shell for it."""
     before = len(spark.lines)
     spark.type(json.dumps(code))
-    assert spark.until(lambda: SAID in spark.lines[before:]), spark.output()
-    lines = spark.lines[before : spark.lines.index(SAID, before)]
+    assert spark.until(lambda: DONE in spark.lines[before:]), spark.output()
+    lines = spark.lines[before : spark.lines.index(DONE, before)]
     assert "Traceback (most recent call last):" not in lines, "\n".join(lines)
     return lines
 

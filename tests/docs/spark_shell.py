@@ -6,7 +6,7 @@ import sys
 import traceback
 from pathlib import Path
 
-SAID = "--- said ---"
+DONE = "--- done ---"
 
 
 def main() -> None:
@@ -14,13 +14,13 @@ def main() -> None:
     started = runpy.run_path(sys.argv[1])["spark_session"]
     with started(Path.cwd()) as spark:
         names = {"spark": spark}
-        print(SAID)
+        print(DONE)
         for line in sys.stdin:
             try:
                 exec(compile(json.loads(line), "<shell>", "exec"), names)
             except Exception:
                 traceback.print_exc(file=sys.stdout)
-            print(SAID)
+            print(DONE)
 
 
 if __name__ == "__main__":

@@ -16,8 +16,8 @@ def test_internal_topics_exist_if_the_page_says_so() -> None:
     rows = [line.split("|")[1:] for line in PAGE.read_text().splitlines() if line.startswith("|")]
     missing = {
         topic
-        for subject, said, *_ in rows
-        if re.search(r"\bdo(es)? not exist\b", said)
+        for subject, text, *_ in rows
+        if re.search(r"\bdo(es)? not exist\b", text)
         for topic in re.findall(r"`(__\w+)`", subject)
     }
     named = set(re.findall(r"`(__\w+)`", PAGE.read_text()))

@@ -51,11 +51,11 @@ def test_defaults_are_those_of_the_code(page: str, settings: list[Any]) -> None:
     wrong, compared = [], 0
     for names, values in ROW.findall(PAGES[page]):
         named = re.findall(r"`(\w+)`", names)
-        told = [
+        stated = [
             one.strip(" `")
             for one in (values.split(", ") if len(named) > 1 else [values.strip().strip("`()")])
         ]
-        for name, value in zip(named, told, strict=False):
+        for name, value in zip(named, stated, strict=False):
             if name in defaults and re.fullmatch(r'True|False|None|[\d.]+( MiB)?|".*"', value):
                 compared += 1
                 if value != shown(defaults[name]):

@@ -66,9 +66,9 @@ def test_programs_have_the_right_types_and_a_misspelt_option_is_found(ours: Path
             else:
                 for one in some:
                     (tmp_path / name(one)).write_text(program(one))
-    said = checked(tmp_path, ours)
-    errors = [line for line in said.splitlines() if ": error: " in line]
-    assert [line.partition(":")[0] for line in errors] == ["misspelt.py"], said
+    output = checked(tmp_path, ours)
+    errors = [line for line in output.splitlines() if ": error: " in line]
+    assert [line.partition(":")[0] for line in errors] == ["misspelt.py"], output
     assert errors[0].startswith('misspelt.py:3: error: Unexpected keyword argument "auto_comit"')
 
 
