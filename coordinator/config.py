@@ -199,13 +199,13 @@ class Settings(GroupSettings, TransactionSettings, TopicSettings, TlsSettings):
     telemetry_enable: bool = Field(
         False,
         description="Ask clients for [telemetry](telemetry.md) (KIP-714): how often they poll, how long "
-        "rebalances and fetches take them. Java clients and librdkafka tell it without an option of theirs.",
+        "rebalances and fetches take them. Java clients and librdkafka report it by default.",
     )
     telemetry_interval_ms: int = Field(
         60_000,
         ge=100,
         le=3_600_000,
-        description="How often each client is to tell it (`interval.ms` of Kafka's client metrics).",
+        description="How often each client reports it (`interval.ms` of Kafka's client metrics).",
     )
     telemetry_max_bytes: int = Field(
         1_048_576,
@@ -221,7 +221,7 @@ class Settings(GroupSettings, TransactionSettings, TopicSettings, TlsSettings):
     )
     http_recording_token_file: Path | None = Field(
         None,
-        description="File with a token as for `http.token.file`, but another one: with it clients record "
+        description="File with a token, other than that of `http.token.file`, with which clients may record "
         "the requests of a group (`ringleader record`), names and metadata included. Default: nobody may.",
     )
     http_ssl_keystore_location: Path | None = Field(

@@ -73,8 +73,8 @@ class Thresholds(BaseModel):
     )
     storm_share: float = _share(
         0.5,
-        "Least share of a storm's rebalances that members make which the storm itself put out, or leaders "
-        "that ask again.",
+        "Least share of a storm's rebalances that are caused by members that the storm itself put out, or by "
+        "leaders that ask again.",
     )
 
     # --- restart loop ---
@@ -104,14 +104,18 @@ class Thresholds(BaseModel):
     oscillation_ms: int = _ms(
         60 * MINUTE_MS, "Longest time between two such turns; further apart they are the day's load."
     )
-    settled_ms: int = _ms(MINUTE_MS, "A number of members that lasts for less is a restart's.")
+    settled_ms: int = _ms(MINUTE_MS, "A number of members that lasts for less counts as a restart.")
 
     # --- members ---
     idle_min_ms: int = _ms(
         10 * MINUTE_MS,
-        "Members without partitions for less may wait for a cooperative second round, or for a deploy's end.",
+        "Least time for which a member has no partitions: for less it may wait for the second round of a "
+        "cooperative rebalance, or for the end of a deploy.",
     )
-    mixed_min_ms: int = _ms(10 * MINUTE_MS, "Subscriptions that overlap but differ for less are a deploy's.")
+    mixed_min_ms: int = _ms(
+        10 * MINUTE_MS,
+        "Least time for which subscriptions overlap but differ: for less it counts as a deploy.",
+    )
     fenced_min: int = _least(
         2, "Least number of times that one instance id is taken over while its owner lives."
     )
@@ -126,20 +130,23 @@ class Thresholds(BaseModel):
     lag_min_records: int = _least(10_000, "Least lag of a group, in records; less is read in a moment.", ge=0)
     lag_samples_min: int = _least(4, "Least number of measurements of a partition's lag.", ge=2)
     lag_growth: float = _factor(
-        1.5, "Lag grows that is larger by this factor at the end of the time than at its beginning."
+        1.5,
+        "Lag counts as growing if it is larger by this factor at the end of the time than at its beginning.",
     )
     skew_share: float = _share(
-        0.5, "Lag is skew if the hottest fifth of the partitions (at least one) has this share of it, and"
-        " `advice.skew.median.share` holds.",
+        0.5, "Lag counts as skew if the hottest fifth of the partitions (at least one) has this share of it,"
+        " and `advice.skew.median.share` holds.",
     )  # fmt: skip
     skew_median_share: float = _share(
         0.1, "Largest lag of the partition in the middle, as a share of the hottest one's."
     )
-    capacity_share: float = _share(0.75, "Lag is capacity if it grows in this share of the partitions.")
+    capacity_share: float = _share(
+        0.75, "Lag counts as a lack of capacity if it grows in this share of the partitions."
+    )
     stopped_min_ms: int = _ms(
         5 * MINUTE_MS,
-        "Least time without a commit though there is lag: by default of `max.poll.interval.ms` a stuck poll "
-        "loop would have been put out by then.",
+        "Least time without a commit though there is lag: with the default of `max.poll.interval.ms` a "
+        "member whose poll loop is stuck has left the group by then.",
     )
     stopped_intervals: float = _factor(
         10, "And least multiple of the usual time between the member's commits."

@@ -71,12 +71,14 @@ class NoticeSettings(BaseModel):
         "available on the command line, where other users could see it.",
     )
     webhook_token: Annotated[SecretStr, AfterValidator(_header)] | None = Field(
-        None, description="Sent to the webhook as `Authorization: Bearer TOKEN`. Likewise."
+        None,
+        description="Sent to the webhook as `Authorization: Bearer TOKEN`. Not available on the command "
+        "line, either.",
     )
     slack_url: Annotated[SecretStr, AfterValidator(_secret_address)] | None = Field(
         None,
         description="URL of an incoming webhook of Slack, or of a chat that takes the same messages. "
-        "Likewise.",
+        "Not available on the command line, either.",
     )
     mail_to: Annotated[tuple[str, ...], Words, AfterValidator(_mailboxes)] = Field(
         (), description="Comma-separated e-mail addresses that get each notice."
@@ -107,8 +109,8 @@ class NoticeSettings(BaseModel):
         30_000,
         ge=100,
         le=INT32_MAX,
-        description="How often groups in which something happened are looked at; all others ten times as "
-        "rarely.",
+        description="How often groups in which something happened are looked at; all others are looked "
+        "at a tenth as often.",
     )
     window_ms: int = Field(
         3_600_000,
@@ -120,14 +122,13 @@ class NoticeSettings(BaseModel):
         60_000,
         ge=0,
         le=INT32_MAX,
-        description="There is no notice of what is over within this time.",
+        description="An incident that is over within this time causes no notice.",
     )
     again_ms: int = Field(
         86_400_000,
         ge=0,
         le=INT32_MAX,
-        description="What comes back within this time after it was over is the same incident, of which there "
-        "is no second notice.",
+        description="An incident that comes back within this time after it was over causes no second notice.",
     )
     timeout_ms: int = Field(
         10_000, ge=100, le=600_000, description="A target that has not answered in this time is tried again."

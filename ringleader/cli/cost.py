@@ -44,10 +44,9 @@ ABOVE_LIMIT = 3
 """Exit code: it cost more than a limit allows."""
 HELP = (
     "Show what a time cost a group: rebalances by cause, partition-seconds without an owner, records that"
-    " were"
-    " read again; and by pod, which is host, client id or instance id.\n\n"
+    " were read again; and by pod, which is host, client id or instance id.\n\n"
     "With limits (--max-...) it is a gate for CI. Exit codes: 0 all within the limits; 3 more than a limit"
-    " allows; 1 it could not be told, since the history does not cover the time, for example; 2 wrong"
+    " allows; 1 unknown, for example because the history does not cover the time; 2 wrong"
     " input.\n\n"
     "Examples:\n\n"
     "  ringleader cost billing --from 30m\n\n"

@@ -35,7 +35,9 @@ GroupOption = Annotated[
 ]
 LabelOption = Annotated[
     str,
-    typer.Option(metavar="TEXT", parser=utf8, help="For people: a version, a link.", show_default=False),
+    typer.Option(
+        metavar="TEXT", parser=utf8, help="Label for readers: a version, a link.", show_default=False
+    ),
 ]
 ClusterOption = Annotated[
     str,

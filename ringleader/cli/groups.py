@@ -123,7 +123,7 @@ def describe(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="History file of a watcher of this cluster: what clients told of themselves is from there.",
+            help="History file of a watcher of this cluster, to show what clients reported about themselves.",
             show_default=False,
         ),
     ] = None,

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from ringleader.migration.migration import Plan, Report
 
 HELP = (
-    "Take a single daemon's topics, records, groups, offsets, users, ACLs and quotas into a Kafka cluster, "
+    "Copy a single daemon's topics, records, groups, offsets, users, ACLs and quotas to a Kafka cluster, "
     "before the first start of the nodes that are to serve them (`ringleader serve --cluster`).\n\n"
-    "The daemon has to be stopped, and its directory stays as it is, but for a note of how far this is. What "
-    "was begun and ended early is gone on with by the same command. Topics are made with their settings, "
+    "The daemon has to be stopped, and its directory stays as it is, except for a note of how far this is. "
+    "After an early end the same command goes on. Topics are made with their settings, "
     "records written in their order as the daemon has them (no aborted ones), and counted; groups keep their "
     "members and generations. Where a log does not begin at 0, or has transactions, records have other "
     "offsets on the cluster: committed offsets are translated, and members of such groups have to join "

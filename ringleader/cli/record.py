@@ -58,7 +58,7 @@ ForOption = Annotated[str, typer.Option("--for", metavar="TIME", help="How long:
 MaxBytesOption = Annotated[
     int,
     typer.Option(
-        "--max-bytes", min=1, max=1 << 30, help="It ends when it is larger than that, before compression."
+        "--max-bytes", min=1, max=1 << 30, help="Largest size before compression; the recording ends there."
     ),
 ]
 AnonymousOption = Annotated[

@@ -130,8 +130,8 @@ NodeHttpOption = Annotated[
     typer.Option(
         metavar="[NAME=]URL",
         parser=utf8,
-        help="HTTP endpoint of a node (http://HOST:PORT), where what clients told of themselves is read; may "
-        "be repeated. https://*:PORT: of each node that the cluster names.",
+        help="HTTP endpoint of a node (http://HOST:PORT), to read what clients reported about themselves; "
+        "may be repeated. https://*:PORT: of each node that the cluster names.",
         show_default=False,
     ),
 ]
