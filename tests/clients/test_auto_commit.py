@@ -58,9 +58,9 @@ async def test_stored_offsets_are_committed_every_interval(coordinator: Coordina
         one.store({PLACE: 1, ("t", 1): 7})
         one.store({PLACE: 2})
         await until_committed(one, 2)
-        asked = len(coordinator.faults.seen("OffsetCommit"))
+        commits = len(coordinator.faults.seen("OffsetCommit"))
         await asyncio.sleep(0.3)
-        assert len(coordinator.faults.seen("OffsetCommit")) == asked, "nothing new is not committed again"
+        assert len(coordinator.faults.seen("OffsetCommit")) == commits, "nothing new is not committed again"
         assert one.metrics().offsets_stored == 0
         one.store({PLACE: 3}, generation=one.generation)
         await until_committed(one, 3)

@@ -168,12 +168,12 @@ async def test_a_deserializer_that_fails_for_the_moment_is_asked_again(
     await reads.call("start")
     try:
         assert await reads.ask() == list(range(BAD))
-        told = 0
+        reports = 0
         while failures:
             with pytest.raises(RecordDeserializationError, match="at offset 5"):
                 await reads.ask()
-            told += 1
-        assert told == 2
+            reports += 1
+        assert reports == 2
         assert await reads.ask() == list(range(BAD, COUNT))
     finally:
         await reads.call("stop")
@@ -284,14 +284,14 @@ async def test_the_batches_next_to_one_that_cannot_be_read_come_again(coordinato
         with pytest.raises(CorruptRecordError):
             len(next(batch for batch in batches if batch.partition == 0).values)
         found: list[tuple[int, int]] = []
-        told: set[tuple[str, int, int | None]] = set()
+        reported: set[tuple[str, int, int | None]] = set()
         while len(found) < 3:
             try:
                 for batch in await one.getmany(timeout_s=PATIENCE_S):
                     found += [(record.partition, record.offset) for record in batch]
             except CorruptRecordError as error:
-                told.add((error.topic, error.partition, error.offset))
-        assert told <= {("t", 0, 0)}
+                reported.add((error.topic, error.partition, error.offset))
+        assert reported <= {("t", 0, 0)}
         assert found == [(1, 0), (1, 1), (1, 2)]
         await one.commit()
         assert {tp: at.offset for tp, at in (await one.committed()).items() if at.offset} == {("t", 1): 3}

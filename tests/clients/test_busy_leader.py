@@ -40,9 +40,9 @@ async def test_heartbeats_go_on_while_python_computes(monkeypatch: pytest.Monkey
         monkeypatch.setitem(ASSIGNORS, "busy", Assignor("busy", compute))
         monkeypatch.setattr(leader, "INLINE_WORK", 0)
         diary = Diary()
-        told = dict.fromkeys(("on_assigned", "on_revoked", "on_lost", "on_failed"), diary.note)
+        callbacks = dict.fromkeys(("on_assigned", "on_revoked", "on_lost", "on_failed"), diary.note)
         async with consumer_member(
-            coordinator.bootstrap, "g", ["t"], assignors=["busy"], **(QUICK | told)
+            coordinator.bootstrap, "g", ["t"], assignors=["busy"], **(QUICK | callbacks)
         ) as member:
             try:
                 share = await member.wait_assigned(PATIENCE_S)

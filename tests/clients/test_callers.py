@@ -93,22 +93,22 @@ async def test_a_callback_that_does_not_end_is_cancelled_at_the_end(caplog: pyte
 
 @pytest.mark.leaves("LoopCaller._work")
 def test_a_loop_that_has_ended() -> None:
-    ends, gone = Ends(), []
+    ends, ended = Ends(), []
 
     async def application() -> LoopCaller:
-        caller = LoopCaller(lambda: gone.append("gone"))
+        caller = LoopCaller(lambda: ended.append("gone"))
         await asyncio.sleep(0)
         return caller
 
     caller = asyncio.run(application())
-    assert gone == ["gone"]
+    assert ended == ["gone"]
     assert caller.alive() is False
     job = ends.job("late", lambda: "ran")
     caller.post(job)
     assert isinstance(ends.results["late"], LoopEndedError)
     caller.cancel(job)
-    caller.call(gone.append, "never")
-    assert gone == ["gone"]
+    caller.call(ended.append, "never")
+    assert ended == ["gone"]
 
 
 def test_a_thread_runs_jobs_in_order() -> None:

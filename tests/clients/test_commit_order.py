@@ -34,16 +34,16 @@ class Ends:
     """The outcomes of commits that nobody waits for."""
 
     def __init__(self) -> None:
-        self.told: list[Exception | None] = []
+        self.reported: list[Exception | None] = []
         self._changed = asyncio.Event()
 
     def __call__(self, error: Exception | None) -> None:
-        self.told.append(error)
+        self.reported.append(error)
         self._changed.set()
 
     async def until(self, count: int) -> None:
         async with asyncio.timeout(PATIENCE_S):
-            while len(self.told) < count:
+            while len(self.reported) < count:
                 self._changed.clear()
                 await self._changed.wait()
 
@@ -118,7 +118,7 @@ async def test_a_commit_that_fails_does_not_stop_the_next() -> None:
     maker.error = None
     queue.add(commit({PLACE: 2}, ends))
     await ends.until(2)
-    assert repr(ends.told) == "[BrokerError('refused'), None]"
+    assert repr(ends.reported) == "[BrokerError('refused'), None]"
     maker.go.clear()
     maker.began.clear()
     queue.add(commit({PLACE: 3}, ends))
@@ -127,7 +127,7 @@ async def test_a_commit_that_fails_does_not_stop_the_next() -> None:
     queue.close()
     task.cancel()
     await asyncio.wait([task])
-    assert [type(error) for error in ends.told[2:]] == [MembershipOverError] * 2
+    assert [type(error) for error in ends.reported[2:]] == [MembershipOverError] * 2
     assert queue.add(commit({PLACE: 5}, ends)) is False
 
 
@@ -140,7 +140,7 @@ async def test_an_error_of_our_own_ends_the_queue() -> None:
     queue.add(commit({PLACE: 1}, ends))
     with pytest.raises(KeyError):
         await queue.run(maker.make)
-    assert ends.told == [maker.error]
+    assert ends.reported == [maker.error]
 
 
 async def test_commits_that_have_ended_leave_no_timers(coordinator: Coordinator) -> None:
@@ -169,7 +169,7 @@ async def test_commits_with_and_without_waiting_are_one_queue(coordinator: Coord
         one.commit_nowait({PLACE: 5}, on_done=ends)
         await asyncio.gather(first, second)
         await ends.until(3)
-        assert ends.told == [None] * 3
+        assert ends.reported == [None] * 3
         assert seen_offsets(coordinator) == [1, 1, 1, 1, 3, 4, 5]
         assert await one.committed() == {PLACE: OffsetAndMetadata(5), ("t", 1): OffsetAndMetadata(1)}
         figures = one.metrics()
@@ -192,7 +192,7 @@ async def test_one_that_is_not_repeated_fails_once(
         await ends.until(2)
         one.commit_nowait({("t", 0): OffsetAndMetadata(1, "x" * 5_000)}, on_done=ends)
         await ends.until(3)
-        kinds = [type(error) for error in ends.told]
+        kinds = [type(error) for error in ends.reported]
         assert issubclass(kinds[0], RetriableError)
         assert issubclass(kinds[1], RetriableError)
         assert kinds[2] is BrokerError
@@ -211,7 +211,7 @@ async def test_commits_of_another_generation_ask_nobody(coordinator: Coordinator
             await one.commit({PLACE: 1}, generation=7)
         one.commit_nowait({PLACE: 1}, generation=0, on_done=ends)
         await ends.until(1)
-        assert isinstance(ends.told[0], CommitFailedError)
+        assert isinstance(ends.reported[0], CommitFailedError)
         assert seen_offsets(coordinator) == []
         await one.commit({PLACE: 2}, generation=share.generation)
         one.commit_nowait({PLACE: 3}, generation=share.generation, on_done=ends)
@@ -263,11 +263,11 @@ async def test_waiting_commits_are_made_before_the_member_leaves(coordinator: Co
 
 
 def test_a_synchronous_member_tells_the_end_in_its_thread(coordinator: Coordinator) -> None:
-    told: list[tuple[str, ClientError | None]] = []
+    reported: list[tuple[str, ClientError | None]] = []
     done = threading.Event()
 
     def on_done(error: ClientError | None) -> None:
-        told.append((threading.current_thread().name, error))
+        reported.append((threading.current_thread().name, error))
         done.set()
 
     given_options: dict[str, Any] = {"protocol_type": "sharding", "protocols": [MemberProtocol("deal")]}
@@ -278,7 +278,7 @@ def test_a_synchronous_member_tells_the_end_in_its_thread(coordinator: Coordinat
         one.commit({PLACE: 2}, generation=share.generation)
         with pytest.raises(CommitFailedError):
             one.commit({PLACE: 3}, generation=9)
-    assert told == [("group member callbacks", None)]
+    assert reported == [("group member callbacks", None)]
 
 
 # ---- whatever goes wrong ----
@@ -351,8 +351,8 @@ async def test_an_older_commit_never_overtakes_a_newer_one(faults: list[Any], st
                     except CommitFailedError:
                         continue
             await asyncio.gather(*waiting)
-        asked = seen_offsets(coordinator)
-        assert asked == sorted(asked)
+        requested = seen_offsets(coordinator)
+        assert requested == sorted(requested)
         async with member(coordinator) as two:
             found = await two.committed()
         last = found[PLACE].offset if found else 0

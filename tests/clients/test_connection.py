@@ -93,8 +93,8 @@ async def test_many_requests_on_one_connection_find_their_answers() -> None:
 
     async with ScriptedBroker({12: answer}) as broker:
         connection = await connected(broker)
-        asked = [connection.ask(plain(HeartbeatRequest(generation_id=n)), 5) for n in range(1000)]
-        answers = await asyncio.gather(*asked)
+        requests = [connection.ask(plain(HeartbeatRequest(generation_id=n)), 5) for n in range(1000)]
+        answers = await asyncio.gather(*requests)
         assert [a.error_code for a in answers] == list(range(1000))
         assert broker.connections == 1
         connection.close()

@@ -29,14 +29,14 @@ def test_a_member_joins_with_all_it_has_to_say_and_is_assigned_by_name() -> None
     assert first.topic_partitions == []
     assert first.instance_id is None
     script.beaten(3, {"t": [0, 1]})
-    asked = script.request("Metadata", 12)
-    assert [(one.topic_id[:1], one.name) for one in asked.topics] == [(b"t", None)]
-    assert not asked.allow_auto_topic_creation
+    request = script.request("Metadata", 12)
+    assert [(one.topic_id[:1], one.name) for one in request.topics] == [(b"t", None)]
+    assert not request.allow_auto_topic_creation
     assert script.kinds() == []
     script.name("t")
-    told = script.last_reported(TellAssigned).assigned
-    assert (told.generation, told.member_id, told.is_leader) == (3, "me", False)
-    assert places(told) == [("t", 0), ("t", 1)]
+    assigned = script.last_reported(TellAssigned).assigned
+    assert (assigned.generation, assigned.member_id, assigned.is_leader) == (3, "me", False)
+    assert places(assigned) == [("t", 0), ("t", 1)]
     assert script.machine.state.holds(3)
 
 
@@ -45,10 +45,10 @@ def test_a_heartbeat_tells_what_is_owned_and_then_only_what_has_changed() -> Non
     script.find()
     script.beaten(1, {"t": [0, 1]})
     script.name("t")
-    told = script.heartbeat()
-    assert (told.member_epoch, owned(told)) == (1, {"t": [0, 1]})
-    assert told.subscribed_topic_names is None
-    assert (told.rebalance_timeout_ms, told.server_assignor, told.rack_id) == (-1, None, None)
+    request = script.heartbeat()
+    assert (request.member_epoch, owned(request)) == (1, {"t": [0, 1]})
+    assert request.subscribed_topic_names is None
+    assert (request.rebalance_timeout_ms, request.server_assignor, request.rack_id) == (-1, None, None)
     script.beaten(1)
     script.calm()
     script.wait(INTERVAL_MS - 1)
@@ -71,12 +71,12 @@ def test_an_expression_is_told_once_and_taken_back_when_it_is_over() -> None:
     script.name("t")
     assert script.heartbeat().subscribed_topic_regex is None
     script.beaten(1)
-    for names, regex, said in (([], "u.*", "u.*"), (["t"], None, ""), ([], "t", "t")):
+    for names, regex, expected in (([], "u.*", "u.*"), (["t"], None, ""), ([], "t", "t")):
         script.topics, script.regex = names, regex
         script.rejoin("another subscription")
-        told = script.heartbeat()
-        assert told.subscribed_topic_regex == said
-        assert (told.subscribed_topic_names or []) == names
+        request = script.heartbeat()
+        assert request.subscribed_topic_regex == expected
+        assert (request.subscribed_topic_names or []) == names
         script.beaten(1)
 
 
@@ -374,9 +374,9 @@ def test_a_fenced_member_takes_nothing_before_it_is_assigned_something() -> None
     script = ConsumerProtocolScript().settled({"t": [0]})
     script.wait(INTERVAL_MS)
     script.beaten(code=ErrorCode.FENCED_MEMBER_EPOCH)
-    told = script.kinds()
+    kinds = script.kinds()
     script.beaten(5)
-    assert script.kinds() == told
+    assert script.kinds() == kinds
     script.wait(10)
     assert owned(script.heartbeat()) in (None, {})
     script.beaten(5, {"t": [1]})
@@ -444,8 +444,8 @@ def test_a_rejoin_asks_at_once_what_is_new_and_soon_again() -> None:
     script = ConsumerProtocolScript(["t"]).settled({"t": [0]})
     script.calm()
     script.rejoin()
-    told = script.heartbeat()
-    assert (told.member_epoch, told.subscribed_topic_names, owned(told)) == (1, None, None)
+    request = script.heartbeat()
+    assert (request.member_epoch, request.subscribed_topic_names, owned(request)) == (1, None, None)
     script.beaten(1)
     assert script.due_ms() - script.now_ms == 10
     script.rejoin()

@@ -68,9 +68,9 @@ async def test_only_what_moves_is_given_up(coordinator: Coordinator) -> None:
             assert all(revoked.partial for revoked in first.of(Revoked))
             assert second.of(Revoked) == []
             whole = [("t", p) for p in range(4)]
-            told = [partitions_of(share) for share in first.of(Assigned)]
-            assert told[0] == whole
-            assert set(map(tuple, told[1:])) == {tuple(shares[0])}
+            assigned = [partitions_of(share) for share in first.of(Assigned)]
+            assert assigned[0] == whole
+            assert set(map(tuple, assigned[1:])) == {tuple(shares[0])}
         await until_shares(one, sizes=[4])
         assert moved(first) == [shares[1]]
         assert first.of(Lost) == second.of(Lost) == []
@@ -119,10 +119,10 @@ async def test_commits_are_made_while_the_join_is_parked(coordinator: Coordinato
         two.machine.state.protocols = tuple(replace(one, eager=True) for one in two.machine.state.protocols)
         async with two:
             await until_shares(one, two, sizes=[2, 2])
-            before, told = one.assigned, len(second.of(Revoked))
+            before, revocations = one.assigned, len(second.of(Revoked))
             settled.set()
             await one.rejoin("to see the other one wait")
-            await second.until(Revoked, told + 1)
+            await second.until(Revoked, revocations + 1)
             assert one.assigned is before
             await one.commit({("t", 0): 3})
             assert await one.committed([("t", 0)]) == {("t", 0): OffsetAndMetadata(3)}

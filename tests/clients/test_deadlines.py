@@ -189,8 +189,8 @@ async def test_the_first_failure_is_said_and_the_way_back(
         for _ in range(5):
             with pytest.raises(ConnectionLostError):
                 await cluster.metadata()
-        said = [(one.levelname, one.message) for one in caplog.records]
-        assert said == [("WARNING", f"c: cannot connect to {dead}: Connection refused")]
+        lines = [(one.levelname, one.message) for one in caplog.records]
+        assert lines == [("WARNING", f"c: cannot connect to {dead}: Connection refused")]
         async with broker:
             await cluster.metadata([])
         assert [(one.levelname, one.message) for one in caplog.records[1:]] == [
@@ -206,8 +206,8 @@ async def test_leaders_that_cannot_be_looked_up_are_said_once_at_first(
         leaders.watch(["t"])
         for _ in range(5):
             await leaders._look()
-    said = [one.message for one in caplog.records if one.name == "ringleader.clients.consumer"]
-    assert said == [f"the topics' leaders cannot be looked up: cannot connect to {dead}: Connection refused"]
+    lines = [one.message for one in caplog.records if one.name == "ringleader.clients.consumer"]
+    assert lines == [f"the topics' leaders cannot be looked up: cannot connect to {dead}: Connection refused"]
 
 
 async def test_a_broker_that_is_taken_for_dead_is_said(caplog: pytest.LogCaptureFixture) -> None:
@@ -219,16 +219,16 @@ async def test_a_broker_that_is_taken_for_dead_is_said(caplog: pytest.LogCapture
         for _ in range(2):
             with pytest.raises(RequestTimedOutError):
                 await cluster.send(node(broker.address), BEAT, deadline_s=soon(60), request_timeout_ms=50)
-        said = [one.message for one in caplog.records]
+        lines = [one.message for one in caplog.records]
         late = f"c: HeartbeatRequest to {broker.address} was not answered within 0.05 s"
-        assert said == [f"{late}: its connection is closed", f"c: connected to {broker.address} again"]
+        assert lines == [f"{late}: its connection is closed", f"c: connected to {broker.address} again"]
 
 
 def test_failures_are_said_at_falling_frequency() -> None:
     failures = Failures()
     lost = ConnectionLostError("lost")
-    said = [now_s for now_s in range(3_000) if failures.failed(lost, now_s)]
-    assert said == [0, 1, 11, 71, 671, 1271, 1871, 2471]
+    logged_s = [now_s for now_s in range(3_000) if failures.failed(lost, now_s)]
+    assert logged_s == [0, 1, 11, 71, 671, 1271, 1871, 2471]
     assert failures.failed(lost, 3_071) == "lost (3001 times in 3071 s)"
     assert failures.last is lost
 

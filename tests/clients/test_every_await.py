@@ -105,9 +105,9 @@ class Application:
         while not (len(self.one.assignment()) == len(two.assignment()) == PARTITIONS // 2):
             await self.ask(0.05)
 
-    async def check(self, asked: GroupConsumer | None = None) -> None:
+    async def check(self, consumer: GroupConsumer | None = None) -> None:
         """Nothing is committed that the application has not had."""
-        for at, to in (await (asked or self.one).committed(timeout_s=PATIENCE_S)).items():
+        for at, to in (await (consumer or self.one).committed(timeout_s=PATIENCE_S)).items():
             assert to.offset <= max(self.passed.get(at, 0), self._hand.get(at, 0)), at
 
     async def go_on(self) -> None:

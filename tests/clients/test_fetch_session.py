@@ -58,9 +58,9 @@ def test_a_request_names_what_has_changed() -> None:
     session = opened(before)
     assert session.is_incremental
     after: Requested = {("u", 0): A, ("t", 1): C, ("u", 1): B}
-    told = contents(session, after)
-    assert told == {"session": (KEY, 1), "asks": {("t", 1): C, ("u", 1): B}, "forgets": [("t", 0)]}
-    assert contents(session, after) == told, "what is not answered has not been told"
+    named = contents(session, after)
+    assert named == {"session": (KEY, 1), "asks": {("t", 1): C, ("u", 1): B}, "forgets": [("t", 0)]}
+    assert contents(session, after) == named, "what is not answered has not been told"
     session.answered(after, FetchResponse(session_id=KEY))
     assert contents(session, after) == {"session": (KEY, 2), "asks": {}, "forgets": []}
 

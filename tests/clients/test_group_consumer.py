@@ -289,15 +289,15 @@ async def test_auto_commit_does_not_turn_back_what_is_committed_out_of_a_batch_i
             one.commit_nowait({("t", 0): 17})
         await until(lambda: one.metrics().member.commits > 1)
         await one.commit({("t", 0): 18})
-    asked = [
+    committed = [
         partition.committed_offset
         for seen in coordinator.faults.seen("OffsetCommit")
         for topic in seen.request.topics
         for partition in topic.partitions
         if partition.partition_index == 0
     ]
-    assert asked == sorted(asked)
-    assert asked[-1] == 18
+    assert committed == sorted(committed)
+    assert committed[-1] == 18
 
 
 async def test_where_a_new_group_begins(coordinator: Coordinator, source: Source) -> None:

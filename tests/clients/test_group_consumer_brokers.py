@@ -56,7 +56,7 @@ async def test_a_broker_whose_metadata_are_old() -> None:
         await take(one, 1)
         world.named_leader, world.epoch = 1, 0
         world.append(3, epoch=1)
-        world.trick = lambda node, _asked: (
+        world.trick = lambda node, _partition: (
             answer(FetchResponsePartitionData(error_code=ErrorCode.NOT_LEADER_OR_FOLLOWER))
             if node == 1
             else None
@@ -73,7 +73,7 @@ async def test_a_leader_that_dies() -> None:
     world.append(5)
     async with reader(world) as one:
         await take(one, 5)
-        world.trick = lambda node, _asked: CLOSE if node == 1 else None
+        world.trick = lambda node, _partition: CLOSE if node == 1 else None
         world.elect(2)
         world.append(2)
         assert await take(one, 2) == [5, 6]
@@ -84,13 +84,13 @@ async def test_a_leader_that_dies_before_it_says_where_the_log_begins() -> None:
     world = World()
     world.append(2)
 
-    asks = 0
+    requests = 0
 
     def dies(*_: Any) -> Any:
         """After some answers that say nothing: by then its leaders are looked up and not asked for again."""
-        nonlocal asks
-        asks += 1
-        if asks < 4:
+        nonlocal requests
+        requests += 1
+        if requests < 4:
             part = ListOffsetsResponseListOffsetsPartitionResponse(error_code=ErrorCode.REQUEST_TIMED_OUT)
             topic = ListOffsetsResponseListOffsetsTopicResponse(name="t", partitions=[part])
             return ListOffsetsResponse(topics=[topic])
@@ -255,7 +255,7 @@ async def test_a_follower_that_dies_is_not_waited_for() -> None:
     world.preferred = 2
     async with reader(world, client_rack="here") as one:
         assert await take(one, 5) == [0, 1, 2, 3, 4]
-        world.trick = lambda node, _asked: CLOSE if node == 2 else None
+        world.trick = lambda node, _partition: CLOSE if node == 2 else None
         world.preferred = -1
         world.append(2)
         assert await take(one, 2) == [5, 6]
@@ -280,8 +280,8 @@ async def test_a_follower_that_lags_is_no_reason_to_begin_again() -> None:
     world.append(5)
     world.preferred = 2
 
-    def lags(node: int, asked: Any) -> Any:
-        if node != 2 or asked.fetch_offset < 5:
+    def lags(node: int, partition: Any) -> Any:
+        if node != 2 or partition.fetch_offset < 5:
             return None
         world.preferred = -1
         return answer(FetchResponsePartitionData(error_code=ErrorCode.OFFSET_OUT_OF_RANGE))
@@ -298,11 +298,11 @@ async def test_a_batch_that_is_cut_off_is_asked_for_with_more_room() -> None:
     world.append(1)
     sizes: list[int] = []
 
-    def cut(_node: int, asked: Any) -> Any:
-        sizes.append(asked.partition_max_bytes)
-        if asked.fetch_offset:
+    def cut(_node: int, partition: Any) -> Any:
+        sizes.append(partition.partition_max_bytes)
+        if partition.fetch_offset:
             return None
-        records = world.log[0][: asked.partition_max_bytes]
+        records = world.log[0][: partition.partition_max_bytes]
         return answer(FetchResponsePartitionData(high_watermark=1, records=records))
 
     world.trick = cut
@@ -368,7 +368,7 @@ async def test_an_answer_without_the_partition_is_asked_again() -> None:
     world = World()
     world.append(1)
     left = [FetchResponse(), answer(FetchResponsePartitionData(partition_index=9))]
-    world.trick = lambda _node, _asked: left.pop() if left else None
+    world.trick = lambda _node, _partition: left.pop() if left else None
     async with reader(world) as one:
         assert await take(one, 1) == [0]
 
@@ -418,11 +418,11 @@ async def test_a_commit_that_is_repeated_has_one_deadline() -> None:
 async def test_what_is_asked_for_fits_into_the_buffer() -> None:
     """Also of two brokers at a time, which could both send all of it."""
     settings = ConsumerSettings(buffer_max_bytes=1_500_000, max_partition_fetch_bytes=1_000_000)
-    under_way = most = asked = 0
+    under_way = most = requests = 0
 
     async def fetch(request: FetchRequest, _version: int, _id: int) -> FetchResponse:
-        nonlocal under_way, most, asked
-        asked += 1
+        nonlocal under_way, most, requests
+        requests += 1
         under_way += request.max_bytes
         most = max(most, under_way)
         await asyncio.sleep(0.01)
@@ -439,7 +439,7 @@ async def test_what_is_asked_for_fits_into_the_buffer() -> None:
         try:
             one.add(places)
             one.release(places)
-            await until(lambda: asked > 20)
+            await until(lambda: requests > 20)
         finally:
             await one.close()
     assert 0 < most <= settings.buffer_max_bytes

@@ -43,8 +43,8 @@ class Victim:
     async def kill(self) -> None:
         """With what it has said until then."""
         self._process.kill()
-        said, _ = await self._process.communicate()
-        for line in said.splitlines(keepends=True):
+        output, _ = await self._process.communicate()
+        for line in output.splitlines(keepends=True):
             if line.endswith(b"\n"):
                 partition, first, last = map(int, line.split())
                 self.lines.append((partition, first, last))

@@ -36,7 +36,7 @@ def source(coordinator: Coordinator) -> Source:
     return Source(coordinator)
 
 
-class Told:
+class Reported:
     """The arguments of a consumer's callbacks."""
 
     def __init__(self) -> None:
@@ -89,16 +89,16 @@ async def stopped(task: asyncio.Task[Any]) -> bool:
 
 
 async def test_only_partitions_that_move_are_reported(coordinator: Coordinator) -> None:
-    first, second = Told(), Told()
+    first, second = Reported(), Reported()
     async with consumer(coordinator, **first.options()) as one:
         await shared(one, sizes=[4])
         async with consumer(coordinator, "b", **second.options()) as two:
             await shared(one, two, sizes=[2, 2])
             moved = two.assignment()
         await shared(one, sizes=[4])
-        assert [told for told in first.assigned if told] == [places(range(4)), moved]
+        assert [share for share in first.assigned if share] == [places(range(4)), moved]
         assert first.revoked == [moved]
-        assert [told for told in second.assigned if told] == [moved]
+        assert [share for share in second.assigned if share] == [moved]
         assert second.revoked == [moved]
     assert first.revoked == [moved, places(range(4))]
     assert first.lost == second.lost == []
@@ -127,8 +127,8 @@ async def test_partitions_that_stay_are_read_on_through_fifty_rebalances(
             assert len(kept) == 2
             for place in kept:
                 assert sink.offsets[place] == list(range(source.counts[place]))
-                asked = fetched_offsets(coordinator, place)
-                assert asked == sorted(asked)
+                fetched = fetched_offsets(coordinator, place)
+                assert fetched == sorted(fetched)
                 assert await one.position(place) == source.counts[place]
     for place in places(range(4)):
         got = sink.offsets.get(place, []) + other.offsets.get(place, [])
@@ -142,9 +142,9 @@ async def test_a_partition_in_hand_moves_when_the_next_record_is_asked_for(
     coordinator: Coordinator, source: Source
 ) -> None:
     source.fill(batches=1, count=10)
-    told = Told()
+    reported = Reported()
     async with (
-        consumer(coordinator, max_poll_records=10, **told.options()) as one,
+        consumer(coordinator, max_poll_records=10, **reported.options()) as one,
         Admin(coordinator.bootstrap) as admin,
     ):
         await shared(one, sizes=[4])
@@ -160,12 +160,12 @@ async def test_a_partition_in_hand_moves_when_the_next_record_is_asked_for(
             # Two of them are to move, and all are in hand.
             await until(lambda: one.member.metrics().revocations > 0 or two.member.generation > 1)
             await asyncio.sleep(0.2)
-            assert told.revoked == []
+            assert reported.revoked == []
             assert two.assignment() == []
             assert len(one.assignment()) == 4
             asking = asyncio.create_task(one.getmany(timeout_s=PATIENCE_S))
             await shared(one, two, sizes=[2, 2])
-            assert told.revoked == [two.assignment()]
+            assert reported.revoked == [two.assignment()]
             committed = await admin.group_offsets("g")
             assert {place: committed[place].offset for place in two.assignment()} == dict.fromkeys(
                 two.assignment(), 10
@@ -186,7 +186,7 @@ async def test_idle_partitions_move_at_once(coordinator: Coordinator, source: So
             assert batch.topic_partition == stays
         # One is not asked again, and gets the rest; then gives up two of its idle ones.
         await shared(one, sizes=[4])
-        moved = Told()
+        moved = Reported()
         async with consumer(coordinator, "c", **moved.options()) as three:
             await until(lambda: len(three.assignment()) > 0 or stays not in one.assignment())
             assert stays not in three.assignment()
@@ -194,8 +194,10 @@ async def test_idle_partitions_move_at_once(coordinator: Coordinator, source: So
 
 async def test_the_wait_for_what_is_in_hand_is_bounded(coordinator: Coordinator, source: Source) -> None:
     source.fill(batches=1, count=10)
-    told = Told()
-    async with consumer(coordinator, max_poll_records=40, quiesce_timeout_ms=300, **told.options()) as one:
+    reported = Reported()
+    async with consumer(
+        coordinator, max_poll_records=40, quiesce_timeout_ms=300, **reported.options()
+    ) as one:
         await shared(one, sizes=[4])
         sink = await read_count(one, 40)
         for place in places(range(4)):
@@ -204,8 +206,8 @@ async def test_the_wait_for_what_is_in_hand_is_bounded(coordinator: Coordinator,
         assert len(await one.getmany(40, PATIENCE_S)) == 4
         async with consumer(coordinator, "b") as two:
             await shared(one, two, sizes=[2, 2])
-            assert told.lost == [two.assignment()]
-            assert told.revoked == []
+            assert reported.lost == [two.assignment()]
+            assert reported.revoked == []
             # The records in hand were not committed for the member that lost them.
             assert [await two.position(place) for place in two.assignment()] == [10, 10] or [
                 await two.position(place) for place in two.assignment()
@@ -218,8 +220,8 @@ async def test_commits_and_seeks_in_callbacks(coordinator: Coordinator, source: 
     source.fill(batches=1, count=10)
     committed: list[TopicPartition] = []
 
-    async def commit(gone: list[TopicPartition]) -> None:
-        committed.extend(gone)
+    async def commit(revoked: list[TopicPartition]) -> None:
+        committed.extend(revoked)
         await one.commit()
 
     def skip(come: list[TopicPartition]) -> None:
@@ -246,7 +248,7 @@ async def test_a_commit_while_revoked_partitions_are_being_given_up(
     """The application reads them no more, and its member has them still: all progress is theirs, too."""
     source.fill(batches=1, count=10)
 
-    def slowly(_gone: list[TopicPartition]) -> None:
+    def slowly(_revoked: list[TopicPartition]) -> None:
         coordinator.faults.delay("OffsetCommit", 0.5, times=1)
         one.commit_nowait()  # the member waits for it before it gives them up
 
@@ -285,13 +287,13 @@ async def test_commits_go_on_while_the_group_rebalances(coordinator: Coordinator
 
 async def test_eager_members(coordinator: Coordinator, source: Source) -> None:
     source.fill(batches=1, count=10)
-    sink, told = Sink(), Told()
-    async with consumer(coordinator, **EAGER, **told.options()) as one, reading(one, sink):
+    sink, reported = Sink(), Reported()
+    async with consumer(coordinator, **EAGER, **reported.options()) as one, reading(one, sink):
         await until(lambda: sink.total == 40)
         async with consumer(coordinator, "b", **EAGER) as two, reading(two, sink):
             await shared(one, two, sizes=[2, 2])
-            assert told.revoked == [places(range(4))]
-            assert len(told.assigned[-1]) == 2
+            assert reported.revoked == [places(range(4))]
+            assert len(reported.assigned[-1]) == 2
             source.fill(batches=2, count=10)
             await until(lambda: sink.total >= 120)
         await shared(one, sizes=[4])
@@ -329,25 +331,27 @@ async def test_beside_another_library(coordinator: Coordinator, source: Source) 
 
 async def test_lost_partitions_are_forgotten(coordinator: Coordinator, source: Source) -> None:
     source.put(("t", 0), 50)
-    told = Told()
-    async with consumer(coordinator, max_poll_records=10, **told.options()) as one:
+    reported = Reported()
+    async with consumer(coordinator, max_poll_records=10, **reported.options()) as one:
         await one.__anext__()
         coordinator.expire_member("g", one.member.member_id)
-        await until(lambda: len(told.lost) == 1)
-        assert told.lost == [places(range(4))]
+        await until(lambda: len(reported.lost) == 1)
+        assert reported.lost == [places(range(4))]
         # Records in hand when their partition was lost are not counted; they come again.
         batch = await one.__anext__()
         assert batch.record.offset == 0
         assert await one.committed([("t", 0)]) == {}
-    assert told.revoked == [places(range(4))]
+    assert reported.revoked == [places(range(4))]
 
 
 async def test_slow_work_leaves_the_group_and_comes_back(coordinator: Coordinator, source: Source) -> None:
     source.put(("t", 0), 50)
-    told = Told()
-    async with consumer(coordinator, max_poll_records=10, max_poll_interval_ms=300, **told.options()) as one:
+    reported = Reported()
+    async with consumer(
+        coordinator, max_poll_records=10, max_poll_interval_ms=300, **reported.options()
+    ) as one:
         await one.__anext__()
-        await until(lambda: len(told.lost) == 1)
+        await until(lambda: len(reported.lost) == 1)
         async with Admin(coordinator.bootstrap) as admin:
             (described,) = await admin.describe_groups(["g"])
             while described.members:
@@ -356,11 +360,11 @@ async def test_slow_work_leaves_the_group_and_comes_back(coordinator: Coordinato
 
 
 async def test_a_member_that_waits_for_records_stays(coordinator: Coordinator, source: Source) -> None:
-    told = Told()
-    async with consumer(coordinator, max_poll_interval_ms=1_000, **told.options()) as one:
+    reported = Reported()
+    async with consumer(coordinator, max_poll_interval_ms=1_000, **reported.options()) as one:
         await one.wait_assigned(PATIENCE_S)
         assert await one.getmany(timeout_s=2.5) == []
-        assert told.lost == []
+        assert reported.lost == []
         source.put(("t", 0))
         assert (await one.__anext__()).record.offset == 0
 
@@ -399,9 +403,9 @@ async def test_a_lost_partition_is_not_committed_by_its_reader(
                 CommitFailedError, match=f"{theirs[0]}-{theirs[1]} is not this consumer's now"
             ):
                 await one.commit({theirs: 3})
-            told: list[ClientError | None] = []
-            one.commit_nowait({theirs: 3}, on_done=told.append)
-            await until(lambda: [type(error) for error in told] == [CommitFailedError])
+            errors: list[ClientError | None] = []
+            one.commit_nowait({theirs: 3}, on_done=errors.append)
+            await until(lambda: [type(error) for error in errors] == [CommitFailedError])
             assert (await two.committed([theirs]))[theirs].offset == 10
         # It comes back; the batch in hand is still of the time before.
         await shared(one, sizes=[4])
@@ -418,8 +422,8 @@ async def test_another_subscription_at_run_time(coordinator: Coordinator, source
         coordinator.create_topic(topic, 1)
         source.put((topic, 0), 5)
     source.put(("t", 0), 5)
-    told = Told()
-    async with consumer(coordinator, **told.options()) as one, consumer(coordinator, "b") as two:
+    reported = Reported()
+    async with consumer(coordinator, **reported.options()) as one, consumer(coordinator, "b") as two:
         await until(lambda: len(one.assignment()) == len(two.assignment()) == 2)
         await one.subscribe(["t", "u"])
         await until(lambda: ("u", 0) in one.assignment())
@@ -428,7 +432,7 @@ async def test_another_subscription_at_run_time(coordinator: Coordinator, source
         await until(lambda: one.assignment() == [("u", 0), ("u2", 0)] and len(two.assignment()) == 4)
         sink = await read_count(one, 10)
         assert sink.offsets == {("u", 0): [0, 1, 2, 3, 4], ("u2", 0): [0, 1, 2, 3, 4]}
-        assert told.lost == []
+        assert reported.lost == []
         wrongs: list[dict[str, Any]] = [{"topics": []}, {"topics": [5]}, {"pattern": "["}, {}]
         for wrong in wrongs:
             with pytest.raises(ValueError, match=r"topics|expression"):

@@ -46,7 +46,7 @@ is wrong, of which the first come sooner. Slow machines ask less."""
 
 def refused(code: ErrorCode) -> Callable[[World], None]:
     def begin(world: World) -> None:
-        world.trick = lambda _node, _asked: answer(FetchResponsePartitionData(error_code=code))
+        world.trick = lambda _node, _partition: answer(FetchResponsePartitionData(error_code=code))
 
     return begin
 
@@ -54,19 +54,19 @@ def refused(code: ErrorCode) -> Callable[[World], None]:
 def old_records(world: World) -> None:
     """As of a broker that looks for offsets in a wrong index."""
     data = FetchResponsePartitionData(high_watermark=10, records=world.log[0])
-    world.trick = lambda _node, _asked: answer(data)
+    world.trick = lambda _node, _partition: answer(data)
 
 
 def left_out(world: World) -> None:
-    world.trick = lambda _node, _asked: FetchResponse()
+    world.trick = lambda _node, _partition: FetchResponse()
 
 
 def refused_as_a_whole(world: World) -> None:
-    world.trick = lambda _node, _asked: FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
+    world.trick = lambda _node, _partition: FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
 
 
 def hung_up(world: World) -> None:
-    world.trick = lambda _node, _asked: CLOSE
+    world.trick = lambda _node, _partition: CLOSE
 
 
 def named(node: int) -> Callable[[World], None]:
@@ -74,13 +74,13 @@ def named(node: int) -> Callable[[World], None]:
 
     def begin(world: World) -> None:
         data = FetchResponsePartitionData(preferred_read_replica=node)
-        world.trick = lambda _node, _asked: answer(data)
+        world.trick = lambda _node, _partition: answer(data)
 
     return begin
 
 
 def named_by_turns(world: World) -> None:
-    world.trick = lambda node, _asked: answer(FetchResponsePartitionData(preferred_read_replica=3 - node))
+    world.trick = lambda node, _partition: answer(FetchResponsePartitionData(preferred_read_replica=3 - node))
 
 
 def no_leader(world: World) -> None:
@@ -121,7 +121,7 @@ READING = {
 }
 
 
-async def asked_in_the_window(world: World) -> int:
+async def requests_in_the_window(world: World) -> int:
     def count() -> int:
         return sum(len(broker.requests) for broker in world.brokers)
 
@@ -137,7 +137,7 @@ async def test_a_broker_is_not_asked_for_records_all_the_time(what: str) -> None
     async with reader(world, client_rack="here") as one:
         assert await take(one, 3) == [0, 1, 2]
         READING[what](world)
-        assert await asked_in_the_window(world) <= MOST
+        assert await requests_in_the_window(world) <= MOST
 
 
 async def test_a_broker_that_keeps_hanging_up_is_asked_less_and_less_often() -> None:
@@ -216,18 +216,18 @@ async def test_a_broker_is_not_asked_for_a_position_all_the_time(
     for broker in world.brokers:
         broker.handlers[api_key] = handler
     async with reader(world, committed):
-        assert await asked_in_the_window(world) <= MOST
+        assert await requests_in_the_window(world) <= MOST
 
 
 async def test_a_coordinator_is_not_asked_for_committed_offsets_all_the_time() -> None:
-    asked = 0
+    requests = 0
 
     class Refused(Mapping[TopicPartition, OffsetAndMetadata]):
         """In the place of committed offsets."""
 
         def __bool__(self) -> bool:
-            nonlocal asked
-            asked += 1
+            nonlocal requests
+            requests += 1
             raise RetriableError("the coordinator is loading")
 
         def __getitem__(self, _key: object) -> Any:
@@ -241,7 +241,7 @@ async def test_a_coordinator_is_not_asked_for_committed_offsets_all_the_time() -
 
     async with reader(World(), Refused()):
         await asyncio.sleep(WINDOW_S)
-    assert 1 <= asked <= MOST
+    assert 1 <= requests <= MOST
 
 
 async def test_a_leader_that_stays_is_not_asked_where_its_epoch_ends() -> None:

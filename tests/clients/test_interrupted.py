@@ -485,14 +485,14 @@ async def test_of_partitions_that_are_lost_it_is_the_same(
         await until(lambda: len(coordinator.faults.seen("JoinGroup")) == 4)
         coordinator.advance_clock(QUICK["session_timeout_ms"] / 1_000)
 
-    told = pytest.raises(CallbackFailedError, match="the callback on_lost raised")
+    raised = pytest.raises(CallbackFailedError, match="the callback on_lost raised")
     if kind == "blocking":
 
         def block() -> None:
             with sync_consumer(coordinator, on_lost=end) as one:
                 one.wait_assigned(PATIENCE_S)
                 lose()
-                with told:
+                with raised:
                     while True:
                         one.getmany(timeout_s=PATIENCE_S)
                 asyncio.run(forgotten())
@@ -504,7 +504,7 @@ async def test_of_partitions_that_are_lost_it_is_the_same(
         await one.wait_assigned(PATIENCE_S)
         lose()
         async with asyncio.timeout(PATIENCE_S):
-            with told:
+            with raised:
                 while True:
                     await one.getmany()
         await forgotten()

@@ -31,8 +31,8 @@ QUICK: dict[str, Any] = {
 
 def consumer(where: Coordinator, name: str, diary: Diary | None = None, **options: Any) -> GroupMember:
     diary = diary or Diary()
-    told = dict.fromkeys(("on_assigned", "on_revoked", "on_lost", "on_failed"), diary.note)
-    return consumer_member(where.bootstrap, "g", ["t"], client_id=name, **(QUICK | told | options))
+    callbacks = dict.fromkeys(("on_assigned", "on_revoked", "on_lost", "on_failed"), diary.note)
+    return consumer_member(where.bootstrap, "g", ["t"], client_id=name, **(QUICK | callbacks | options))
 
 
 def produce(where: Coordinator, *counts: int) -> None:
@@ -221,8 +221,8 @@ async def test_few_requests_for_many_partitions(coordinator: Coordinator) -> Non
         coordinator.faults.forget_seen()
         found = await lags_of(cluster, "g", seen, ["many"], "earliest", 20_000)
     assert found == Lags({"many": [0] * 500}, 0, "")
-    asked = [one.api for one in coordinator.faults.seen()]
-    assert sorted(asked) == ["FindCoordinator", "ListOffsets", "ListOffsets", "OffsetFetch"]
+    apis = [one.api for one in coordinator.faults.seen()]
+    assert sorted(apis) == ["FindCoordinator", "ListOffsets", "ListOffsets", "OffsetFetch"]
 
 
 async def test_a_topic_that_goes_meanwhile_holds_up_nothing(coordinator: Coordinator) -> None:

@@ -59,15 +59,15 @@ def leader(script: ConsumerProtocolScript, epoch: int = 2) -> ComputeTarget:
     script.start()
     script.find()
     script.beaten(1, {}, task=task(epoch, "me", "other"))
-    asked: ComputeTarget = script.last_reported(ComputeTarget)
-    return asked
+    report: ComputeTarget = script.last_reported(ComputeTarget)
+    return report
 
 
 def test_a_leader_sends_what_it_has_computed_at_once_and_once() -> None:
     script = ConsumerProtocolScript(server_assignor="client:range", user_data=b"7")
-    asked = leader(script)
-    computed = ConsumerGroupHeartbeatRequestComputedTarget(asked.task.group_epoch)
-    script.machine.delegated(asked, computed, script.now_ms)
+    report = leader(script)
+    computed = ConsumerGroupHeartbeatRequestComputedTarget(report.task.group_epoch)
+    script.machine.delegated(report, computed, script.now_ms)
     script.look()
     beat = script.heartbeat()
     assert (beat.member_epoch, beat.computed_target, beat.leader_user_data) == (1, computed, None)
@@ -88,9 +88,9 @@ def test_a_member_says_that_it_can_lead_when_it_joins_and_when_that_changes() ->
 
 def test_an_answer_that_may_be_lost_is_sent_again() -> None:
     script = ConsumerProtocolScript(server_assignor="client:range", user_data=b"")
-    asked = leader(script)
-    computed = ConsumerGroupHeartbeatRequestComputedTarget(asked.task.group_epoch)
-    script.machine.delegated(asked, computed, script.now_ms)
+    report = leader(script)
+    computed = ConsumerGroupHeartbeatRequestComputedTarget(report.task.group_epoch)
+    script.machine.delegated(report, computed, script.now_ms)
     script.look()
     assert script.heartbeat().computed_target == computed
     script.fail("ConsumerGroupHeartbeat")
@@ -101,11 +101,11 @@ def test_an_answer_that_may_be_lost_is_sent_again() -> None:
 
 def test_what_it_has_computed_while_a_heartbeat_was_on_its_way_is_in_the_next() -> None:
     script = ConsumerProtocolScript(server_assignor="client:range", user_data=b"")
-    asked = leader(script)
+    report = leader(script)
     script.wait(script.due_ms() - script.now_ms)
     assert script.heartbeat().computed_target is None
-    computed = ConsumerGroupHeartbeatRequestComputedTarget(asked.task.group_epoch)
-    script.machine.delegated(asked, computed, script.now_ms)
+    computed = ConsumerGroupHeartbeatRequestComputedTarget(report.task.group_epoch)
+    script.machine.delegated(report, computed, script.now_ms)
     script.beaten(1)
     script.wait(script.due_ms() - script.now_ms)
     assert script.heartbeat().computed_target == computed
@@ -118,9 +118,9 @@ def test_only_the_newest_task_is_answered() -> None:
     script.beaten(1, task=task(3, "me"))
     new = script.last_reported(ComputeTarget)
     assert new.task.group_epoch == 3
-    for asked in (old, new):
-        answer = ConsumerGroupHeartbeatRequestComputedTarget(asked.task.group_epoch)
-        script.machine.delegated(asked, answer, script.now_ms)
+    for report in (old, new):
+        answer = ConsumerGroupHeartbeatRequestComputedTarget(report.task.group_epoch)
+        script.machine.delegated(report, answer, script.now_ms)
         script.look()
     sent = script.heartbeat().computed_target
     assert sent is not None
@@ -133,13 +133,13 @@ def test_only_the_newest_task_is_answered() -> None:
 @pytest.mark.parametrize("name", sorted(ASSIGNORS))
 def test_every_assignor_gives_each_partition_to_one_subscriber_at_once(name: str) -> None:
     """Cooperative ones too, which withhold what changes hands from one round of the classic protocol."""
-    asked = task(5, "a", "b", "c", assignor=name)
-    asked.topics.append(ConsumerGroupHeartbeatResponseTaskTopic(topic_id("u"), "u", 3))
-    asked.subscriptions.append(ConsumerGroupHeartbeatResponseTaskSubscription([0, 1]))
-    asked.members[2].subscription = 1
-    asked.members[0].owned = share_numbers([(0, [0, 1, 2, 3])])
-    members, counts = tasks.read(asked)
-    answer = tasks.compute(asked, ASSIGNORS[name], members, counts, None)
+    to_compute = task(5, "a", "b", "c", assignor=name)
+    to_compute.topics.append(ConsumerGroupHeartbeatResponseTaskTopic(topic_id("u"), "u", 3))
+    to_compute.subscriptions.append(ConsumerGroupHeartbeatResponseTaskSubscription([0, 1]))
+    to_compute.members[2].subscription = 1
+    to_compute.members[0].owned = share_numbers([(0, [0, 1, 2, 3])])
+    members, counts = tasks.read(to_compute)
+    answer = tasks.compute(to_compute, ASSIGNORS[name], members, counts, None)
     assert answer.group_epoch == 5
     given = [
         (answer.topic_ids[place], number)

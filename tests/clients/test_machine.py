@@ -258,14 +258,14 @@ def test_what_an_eager_leader_took_is_lost() -> None:
     """It cannot be asked: others may have begun. The rest goes on, and is given up at the next rebalance."""
     script = cooperative_script()
     follow(script, "range", [2, 3, 4])
-    lost, told = script.last_reported(TellLost).lost, script.last_reported(TellAssigned).assigned
+    lost, assigned = script.last_reported(TellLost).lost, script.last_reported(TellAssigned).assigned
     assert script.kinds() == ["TellLost", "TellAssigned"]
     assert (lost.partial, Assignment.decode(lost.assignment).partitions) == (True, {"t": [0, 1]})
     assert "the group has gone over to range, which does not ask" in lost.reason
-    assert Assignment.decode(told.assignment).partitions == {"t": [2, 3, 4]}
+    assert Assignment.decode(assigned.assignment).partitions == {"t": [2, 3, 4]}
     script.rejoin()
     revoked = script.last_reported(TellRevoked).revoked
-    assert (revoked.partial, revoked.assignment) == (False, told.assignment)
+    assert (revoked.partial, revoked.assignment) == (False, assigned.assignment)
 
 
 def test_what_an_eager_leader_leaves_goes_on() -> None:

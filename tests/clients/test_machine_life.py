@@ -254,8 +254,8 @@ def test_a_join_answer_after_leaving_is_ignored() -> None:
 
 
 def test_rejoin_asks_for_the_metadata_again() -> None:
-    said = iter([b"one", b"two", b"three"])
-    script = MemberScript(protocols=[MemberProtocol("even", lambda: next(said))]).start()
+    metadata = iter([b"one", b"two", b"three"])
+    script = MemberScript(protocols=[MemberProtocol("even", lambda: next(metadata))]).start()
     script.settle()
     script.rejoin("more cores")
     assert script.last_reported(TellRevoked).revoked.reason == "more cores"

@@ -203,13 +203,13 @@ async def test_a_restarted_daemon_costs_no_rebalance(coordinator: Coordinator) -
         while len(shards(one.assigned or (await one.wait_assigned()))) != SHARDS // 2:
             await settled(one, two)
         before = [one.assigned, two.assigned]
-        told = [len(first.lines), len(second.lines)]
+        counts = [len(first.lines), len(second.lines)]
         for offset in (1, 2):
             await asyncio.to_thread(coordinator.restart)
             await one.commit({("t", 0): offset})
         await two.commit({("t", 1): 9})
         assert [one.assigned, two.assigned] == before
-        assert [len(first.lines), len(second.lines)] == told
+        assert [len(first.lines), len(second.lines)] == counts
         assert await one.committed() == {("t", 0): OffsetAndMetadata(2), ("t", 1): OffsetAndMetadata(9)}
 
 
@@ -371,10 +371,10 @@ def sync_member(where: Coordinator, **options: Any) -> SyncGroupMember:
 
 
 def test_a_synchronous_member(coordinator: Coordinator) -> None:
-    told: list[str] = []
+    reported: list[str] = []
 
     def note(name: str) -> Any:
-        return lambda what: told.append(f"{name} {threading.current_thread().name}")
+        return lambda what: reported.append(f"{name} {threading.current_thread().name}")
 
     with sync_member(coordinator, on_assigned=note("assigned"), on_revoked=note("revoked")) as one:
         assert shares_are_whole([one.wait_assigned(PATIENCE_S)])
@@ -382,7 +382,7 @@ def test_a_synchronous_member(coordinator: Coordinator) -> None:
         assert one.committed() == {("t", 0): OffsetAndMetadata(3)}
         with pytest.raises(BrokerError):
             one.commit({("t", 2): OffsetAndMetadata(1, "x" * 5_000)})
-    assert told == ["assigned group member callbacks", "revoked group member callbacks"]
+    assert reported == ["assigned group member callbacks", "revoked group member callbacks"]
     with pytest.raises(MembershipOverError):
         one.wait_assigned(1)
     with pytest.raises(MembershipOverError):
@@ -392,10 +392,10 @@ def test_a_synchronous_member(coordinator: Coordinator) -> None:
 
 @pytest.mark.parametrize("way", ["future", "blocking"])
 def test_a_synchronous_on_revoked_holds_the_rejoin(coordinator: Coordinator, way: str) -> None:
-    asked, finished = threading.Event(), Future[None]()
+    called, finished = threading.Event(), Future[None]()
 
     def hold(_revoked: Revoked) -> Future[None] | None:
-        asked.set()
+        called.set()
         if way == "future":
             return finished
         finished.result()
@@ -404,7 +404,7 @@ def test_a_synchronous_on_revoked_holds_the_rejoin(coordinator: Coordinator, way
     with sync_member(coordinator, on_revoked=hold) as one:
         one.wait_assigned(PATIENCE_S)
         with sync_member(coordinator) as two:
-            assert asked.wait(PATIENCE_S)
+            assert called.wait(PATIENCE_S)
             with pytest.raises(TimeoutError, match="joining"):
                 two.wait_assigned(0.5)
             assert one.assigned is None

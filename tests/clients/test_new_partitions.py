@@ -174,14 +174,14 @@ class Meanwhile(Leaders):
     def __init__(self, now: bytes | None) -> None:
         self.id: bytes | None = b"before"
         self._now = now
-        self.asked: list[int] = []
+        self.requested: list[int] = []
 
     def topic_id(self, tp: tuple[str, int]) -> bytes | None:
         return self.id
 
     async def list_offsets(self, times: Any, committed_only: bool) -> Any:
-        self.asked += times.values()
-        if len(self.asked) == 1:
+        self.requested += times.values()
+        if len(self.requested) == 1:
             self.id = self._now
         return {tp: (0 if time == EARLIEST else COUNT, -1, -1) for tp, time in times.items()}, {}
 
@@ -205,9 +205,9 @@ async def test_an_end_is_not_taken_for_that_of_another_topic(now: bytes | None) 
         work.cancel()
     await asyncio.gather(*works, return_exceptions=True)
     if now is None:
-        assert (leaders.asked, state.position, state.topic_id) == ([END], COUNT, b"before")
+        assert (leaders.requested, state.position, state.topic_id) == ([END], COUNT, b"before")
     else:
-        assert (leaders.asked, state.position, state.topic_id) == ([END, EARLIEST], 0, b"after")
+        assert (leaders.requested, state.position, state.topic_id) == ([END, EARLIEST], 0, b"after")
 
 
 async def _no_offsets(_partitions: Any) -> dict[Any, Any]:

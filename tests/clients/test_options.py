@@ -62,8 +62,8 @@ def test_mypy_refuses_what_there_is_not(tmp_path: Path) -> None:
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     lines = SNIPPET.splitlines()
     wrong = [number for number, line in enumerate(lines, 1) if line.endswith("# wrong")]
-    told = [int(line.split(":")[1]) for line in done.stdout.splitlines() if ": error:" in line]
-    assert told == wrong, done.stdout + done.stderr
+    found = [int(line.split(":")[1]) for line in done.stdout.splitlines() if ": error:" in line]
+    assert found == wrong, done.stdout + done.stderr
 
 
 CALLS: dict[str, Any] = {

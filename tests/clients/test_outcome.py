@@ -69,8 +69,8 @@ async def test_a_place_that_nobody_knows_and_the_broker_s_time(kind: Any) -> Non
 async def test_all_fail_with_their_batch(kind: Any) -> None:
     fate, outcomes = batch(kind)
     waiting = asyncio.ensure_future(outcomes[0])
-    told: list[Any] = []
-    waiting.add_done_callback(told.append)
+    reported: list[Any] = []
+    waiting.add_done_callback(reported.append)
     fate.end(0, COUNT, -1, -1, LATE)
     for found in outcomes:
         assert found.done()
@@ -80,7 +80,7 @@ async def test_all_fail_with_their_batch(kind: Any) -> None:
         with pytest.raises(DeliveryTimeoutError, match="too late"):
             await found
     await asyncio.sleep(0)
-    assert told == [waiting]
+    assert reported == [waiting]
 
 
 async def test_a_cancelled_outcome_stays_that_and_the_others_are_known(kind: Any) -> None:
@@ -121,11 +121,11 @@ async def test_it_goes_where_a_future_goes(kind: Any) -> None:
         await asyncio.wait_for(asyncio.shield(outcomes[0]), 0.001)
     _, pending = await asyncio.wait(outcomes, timeout=0)
     assert pending == set(outcomes)
-    told: list[Any] = []
-    outcomes[3].add_done_callback(told.append)
-    outcomes[2].add_done_callback(told.append)
-    assert outcomes[2].remove_done_callback(told.append) == 1
-    assert outcomes[1].remove_done_callback(told.append) == 0
+    reported: list[Any] = []
+    outcomes[3].add_done_callback(reported.append)
+    outcomes[2].add_done_callback(reported.append)
+    assert outcomes[2].remove_done_callback(reported.append) == 1
+    assert outcomes[1].remove_done_callback(reported.append) == 0
     waiting = [
         asyncio.gather(*outcomes),
         asyncio.create_task(awaited(outcomes[0])),
@@ -138,7 +138,7 @@ async def test_it_goes_where_a_future_goes(kind: Any) -> None:
     assert [found.offset for found in all_of] == [50, 51, 52, 53]
     assert (first.offset, second.offset) == (50, 51)
     assert (done, pending) == (set(outcomes), set())
-    assert told == [outcomes[3]]
+    assert reported == [outcomes[3]]
     later: list[Any] = []
     outcomes[2].add_done_callback(later.append)
     await asyncio.sleep(0)
@@ -155,8 +155,8 @@ async def test_a_task_that_waits_and_is_cancelled_cancels_the_outcome(kind: Any)
     fate.end(0, COUNT, 50, -1, None)
     assert outcomes[0].cancelled()
     both: list[Any] = await asyncio.gather(*outcomes[:2], return_exceptions=True)
-    gone, found = both
-    assert isinstance(gone, asyncio.CancelledError)
+    cancelled, found = both
+    assert isinstance(cancelled, asyncio.CancelledError)
     assert found.offset == 51
     assert not hasattr(found, "__wrapped__")
 

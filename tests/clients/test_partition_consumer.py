@@ -39,7 +39,7 @@ async def test_partitions_come_and_go(coordinator: Coordinator, source: Source) 
         coordinator.bootstrap, [("t", 0), ("t", 1)], auto_offset_reset="earliest", max_poll_records=4
     ) as one:
         first = await anext(one)
-        kept, gone = (
+        kept, removed = (
             first.topic_partition,
             next(place for place in places([0, 1]) if place != first.topic_partition),
         )
@@ -47,7 +47,7 @@ async def test_partitions_come_and_go(coordinator: Coordinator, source: Source) 
         sink = await read(one, 16)
         assert {at: offsets[0] for at, offsets in sink.offsets.items()} == {kept: 4, ("t", 3): 0}
         with pytest.raises(NotAssignedError):
-            one.seek(gone, 0)
+            one.seek(removed, 0)
         await one.assign([])
         assert await one.getmany(timeout_s=0.05) == []
 

@@ -182,7 +182,7 @@ def test_compression_that_is_broken() -> None:
 
 
 @pytest.mark.parametrize(
-    ("begun", "gone", "committed", "due"),
+    ("begun", "deleted", "committed", "due"),
     [
         (True, False, None, True),
         (False, False, None, False),
@@ -191,10 +191,10 @@ def test_compression_that_is_broken() -> None:
     ],
 )
 def test_nothing_is_committed_before_its_reading_began_or_when_its_topic_is_gone(
-    begun: bool, gone: bool, committed: int | None, due: bool
+    begun: bool, deleted: bool, committed: int | None, due: bool
 ) -> None:
     state = positioned(5)
-    state.begun, state.topic_unknown = begun, gone
+    state.begun, state.topic_unknown = begun, deleted
     state.committed = None if committed is None else OffsetAndMetadata(committed)
     assert state.uncommitted == (OffsetAndMetadata(5) if due else None)
 

@@ -33,8 +33,8 @@ QUICK: dict[str, Any] = {
 
 
 def consumer(where: Coordinator, diary: Diary, topics: Any = None, **options: Any) -> GroupMember:
-    told = dict.fromkeys(("on_assigned", "on_revoked", "on_lost", "on_failed"), diary.note)
-    return consumer_member(where.bootstrap, "g", topics, **(QUICK | told | options))
+    callbacks = dict.fromkeys(("on_assigned", "on_revoked", "on_lost", "on_failed"), diary.note)
+    return consumer_member(where.bootstrap, "g", topics, **(QUICK | callbacks | options))
 
 
 async def until_owned(member: GroupMember, **shares: int) -> None:
@@ -56,11 +56,13 @@ def reasons(coordinator: Coordinator) -> list[str]:
 
 def announced(coordinator: Coordinator) -> list[list[str]]:
     """The subscriptions of the joins, without repetitions."""
-    said = [
+    topic_lists = [
         Subscription.decode(one.request.protocols[0].metadata).topics
         for one in coordinator.faults.seen("JoinGroup")
     ]
-    return [topics for topics, before in zip(said, [None, *said], strict=False) if topics != before]
+    return [
+        topics for topics, before in zip(topic_lists, [None, *topic_lists], strict=False) if topics != before
+    ]
 
 
 async def test_topics_that_match_come_and_go(coordinator: Coordinator) -> None:
@@ -217,11 +219,11 @@ class Looks:
     request_timeout_ms = 1_000
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *seen: Overview) -> None:
-        self.asked: list[Any] = []
+        self.requested: list[Any] = []
         self._seen = list(seen)
 
         async def overview(_cluster: Any, topics: Any, **options: Any) -> Overview:
-            self.asked.append((None if topics is None else sorted(topics), options["with_replicas"]))
+            self.requested.append((None if topics is None else sorted(topics), options["with_replicas"]))
             return self._seen.pop(0) if len(self._seen) > 1 else self._seen[0]
 
         monkeypatch.setattr("ringleader.clients.group.leading.leader.overview", overview)
@@ -260,7 +262,7 @@ async def test_what_seems_to_be_gone_is_looked_at_again(monkeypatch: pytest.Monk
     assert await share(one, member(["t"])) == {"t": [0, 1]}
     assert await changes(one) == []
     assert await changes(one) == ["topic t is gone"]
-    assert looks.asked == [(["t"], False)] * 5
+    assert looks.requested == [(["t"], False)] * 5
 
 
 async def test_a_topic_in_trouble_stays_what_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -294,7 +296,7 @@ async def test_racks_count_if_somebody_has_one(monkeypatch: pytest.MonkeyPatch) 
     assert await changes(one) == ["replicas of t are in other racks"]
     await share(one, member(["t"]))
     assert await changes(one) == []
-    assert [with_replicas for _, with_replicas in looks.asked] == [True, True, False, False]
+    assert [with_replicas for _, with_replicas in looks.requested] == [True, True, False, False]
 
 
 async def test_a_pattern_of_a_leader_needs_one_request(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -304,9 +306,9 @@ async def test_a_pattern_of_a_leader_needs_one_request(monkeypatch: pytest.Monke
     names = list(one._choice.announce())
     assert len(names) == 10_000
     assert sum(map(len, (await share(one, member(names))).values())) == 10_000
-    looks.asked.clear()
+    looks.requested.clear()
     assert await changes(one) == []
-    assert looks.asked == [(None, False)]
+    assert looks.requested == [(None, False)]
 
 
 def test_many_changes_in_one_line() -> None:

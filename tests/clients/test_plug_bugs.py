@@ -125,8 +125,11 @@ def missed_one(fresh: Any, stale: Any) -> list[dict[str, Any]]:
         plug.on_assignment(everything)
     alone = fresh.assign(Topics(t=4), {"fresh": fresh.metadata(["t"])})["fresh"]
     fresh.on_assignment(ConsumerProtocolMemberAssignment.decode(alone.encode()))
-    said = {"fresh": fresh.metadata(["t"]), "stale": stale.metadata(["t"])}
-    return [shares(fresh.assign(Topics(t=4), dict(order))) for order in (said.items(), [*said.items()][::-1])]
+    metadata = {"fresh": fresh.metadata(["t"]), "stale": stale.metadata(["t"])}
+    return [
+        shares(fresh.assign(Topics(t=4), dict(order)))
+        for order in (metadata.items(), [*metadata.items()][::-1])
+    ]
 
 
 def test_aiokafka_does_not_know_a_claim_that_is_out_of_date(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,18 +173,18 @@ def mixed(members: int) -> dict[str, list[str]]:
 
 def of_aiokafka(plug: Any, members: int, partitions: int) -> int:
     topics = Topics(**{f"t{n}": partitions // 10 for n in range(10)})
-    said = {name: plug.metadata(wanted) for name, wanted in mixed(members).items()}
+    metadata = {name: plug.metadata(wanted) for name, wanted in mixed(members).items()}
     with counted_calls() as calls:
-        answer = plug.assign(topics, said)
+        answer = plug.assign(topics, metadata)
     assert sum(sizes(answer).values()) == partitions
     return calls[0]
 
 
 def of_kafka_python(plug: Any, members: int, partitions: int) -> int:
     topics = Topics(**{f"t{n}": partitions // 10 for n in range(10)})
-    said = [info(name, wanted, plug=plug) for name, wanted in mixed(members).items()]
+    infos = [info(name, wanted, plug=plug) for name, wanted in mixed(members).items()]
     with counted_calls() as calls:
-        answer = plug.assign(topics, said)
+        answer = plug.assign(topics, infos)
     assert sum(sizes(answer).values()) == partitions
     return calls[0]
 
@@ -216,9 +219,9 @@ def test_the_work_on_the_loop_is_bounded(same: bool) -> None:
         plugs = {name: for_aiokafka.sticky() for name in wanted}
         before: dict[str, Any] = {}
         for _ in range(2):
-            said = {name: plugs[name].metadata(wanted[name]) for name in wanted}
+            metadata = {name: plugs[name].metadata(wanted[name]) for name in wanted}
             with counted_calls() as calls:
-                before = for_aiokafka.sticky().assign(topics, said)
+                before = for_aiokafka.sticky().assign(topics, metadata)
             pairs = sum(map(len, wanted.values()))
             assert calls[0] < 20 * partitions + 60 * pairs
             for name, plug in plugs.items():

@@ -191,7 +191,7 @@ def test_rejoin_while_out_of_the_group_waits_for_progress() -> None:
     script.polled()
     script.settle(generation=2)
     assert script.wanted == [], "that join said it all"
-    assert not [told for told in script.reported if isinstance(told, TellRevoked)]
+    assert not [report for report in script.reported if isinstance(report, TellRevoked)]
 
 
 def test_without_an_interval_nobody_has_to_say_anything() -> None:

@@ -126,7 +126,7 @@ async def joined(
 
 
 @pytest.mark.parametrize(
-    ("answers", "asked"),
+    ("answers", "commits"),
     [
         ([ErrorCode.COORDINATOR_LOAD_IN_PROGRESS] * 3, 4),
         ([ErrorCode.UNKNOWN_TOPIC_OR_PARTITION], 2),
@@ -134,10 +134,10 @@ async def joined(
         ([CLOSE, ErrorCode.NOT_COORDINATOR, CLOSE], 4),
     ],
 )
-async def test_commits_that_are_repeated(answers: list[Any], asked: int) -> None:
+async def test_commits_that_are_repeated(answers: list[Any], commits: int) -> None:
     async with joined(ScriptedGroup(commits=answers)) as (member, broker):
         await member.commit({("t", 0): 1})
-        assert broker.names().count("OffsetCommit") == asked
+        assert broker.names().count("OffsetCommit") == commits
         finds = sum(code is CLOSE or code not in (14, 3) for code in answers)
         assert broker.names().count("FindCoordinator") == 1 + finds
         assert broker.names().count("JoinGroup") == 1, "the membership is not touched"

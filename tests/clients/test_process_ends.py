@@ -87,8 +87,8 @@ def test_a_static_member_may_be_back(coordinator: Coordinator, script: str) -> N
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 def test_a_copy_of_the_process_does_not_have_the_member(coordinator: Coordinator) -> None:
-    said = run(coordinator, FORK).splitlines()
-    assert len(said) == 4
-    assert all("it runs in the process that this one was forked from" in line for line in said[:3])
-    assert said[3] == "the parent goes on"
+    lines = run(coordinator, FORK).splitlines()
+    assert len(lines) == 4
+    assert all("it runs in the process that this one was forked from" in line for line in lines[:3])
+    assert lines[3] == "the parent goes on"
     assert reasons(coordinator) == ["stopped"]

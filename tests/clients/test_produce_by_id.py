@@ -117,14 +117,14 @@ def test_one_topic_without_an_id_makes_the_request_one_by_name() -> None:
 
 
 def test_answers_are_found_by_id_and_by_name() -> None:
-    asked = topic_data(
+    requested = topic_data(
         [OutgoingBatch(topic, 0, 0, 1, b"", 0.0) for topic in "ab"], lambda name: {"a": OLD, "b": OTHER}[name]
     )
     answer, part = ProduceResponseTopicProduceResponse, ProduceResponsePartitionProduceResponse
     one, two = part(0, base_offset=1), part(0, base_offset=2)
     for first, second in ((("", OLD), ("", OTHER)), (("a", ZERO_UUID), ("b", ZERO_UUID))):
         response = ProduceResponse([answer(*first, [one]), answer(*second, [two])])
-        assert answers(asked, response) == {("a", 0): one, ("b", 0): two}
+        assert answers(requested, response) == {("a", 0): one, ("b", 0): two}
 
 
 def test_in_a_topic_that_was_made_again_one_batch_goes_ahead_alone() -> None:

@@ -78,8 +78,8 @@ async def test_a_call_that_waits_behind_others_for_a_topic_has_its_own_end(coord
     async with Producer(coordinator.bootstrap, **SOON, max_block_ms=1_000) as producer:
         calls = [asyncio.create_task(producer.send("t", b"v", partition=0)) for _ in range(3)]
         calls[1].cancel()
-        gone = await asyncio.gather(*calls, return_exceptions=True)
-        assert [type(one) for one in gone] == [SendTimeoutError, asyncio.CancelledError, SendTimeoutError]
+        ended = await asyncio.gather(*calls, return_exceptions=True)
+        assert [type(one) for one in ended] == [SendTimeoutError, asyncio.CancelledError, SendTimeoutError]
         coordinator.faults.clear()
         coordinator.faults.disconnect()
         assert (await producer.send_and_wait("t", b"v", partition=0)).offset == 0
@@ -90,15 +90,15 @@ async def test_calls_that_wait_for_a_topic_share_the_answer_that_refuses_it(coor
     coordinator.faults.delay("Metadata", 0.05)
     async with Producer(coordinator.bootstrap, **SOON) as producer:
         await producer.send_and_wait("t", b"v")
-        asked = len(coordinator.faults.seen("Metadata"))
+        requests = len(coordinator.faults.seen("Metadata"))
         calls = [asyncio.create_task(producer.send("no/name", b"v")) for _ in range(20)]
-        await until(lambda: len(coordinator.faults.seen("Metadata")) > asked)
+        await until(lambda: len(coordinator.faults.seen("Metadata")) > requests)
         calls += [asyncio.create_task(producer.send("no/name", b"v")) for _ in range(20)]
         refused = await asyncio.gather(*calls, return_exceptions=True)
         assert {type(one) for one in refused} == {BrokerError}
         assert {getattr(one, "code", None) for one in refused} == {ErrorCode.INVALID_TOPIC_EXCEPTION}
         assert len(set(map(id, refused))) == len(calls), "each call has an error of its own"
-        assert len(coordinator.faults.seen("Metadata")) == asked + 2
+        assert len(coordinator.faults.seen("Metadata")) == requests + 2
 
 
 @pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
@@ -184,10 +184,10 @@ async def test_what_could_not_be_delivered_fails_and_the_rest_goes_on_without_a_
     timeouts: dict[str, Any] = {"linger_ms": 0, "request_timeout_ms": 1_500, "delivery_timeout_ms": 1_500}
     async with Producer(coordinator.bootstrap, **timeouts, **SOON) as producer:
         await producer.send_and_wait("t", b"0", partition=1)
-        gone = await producer.send("t", b"1", partition=1)
+        undelivered = await producer.send("t", b"1", partition=1)
         await until(lambda: lost.hits > 0 or bool(coordinator.faults.seen("Produce")[1:]))
         with pytest.raises(DeliveryTimeoutError, match="not confirmed within 1500 ms"):
-            await gone
+            await undelivered
         coordinator.faults.clear()
         # Behind the gap: the leader refuses the old sequence, and the new epoch begins.
         after = [await producer.send("t", b"%d" % n, partition=1) for n in range(2, 9)]
@@ -297,8 +297,8 @@ async def test_memory_is_bounded_and_send_waits_for_room(coordinator: Coordinato
         coordinator.faults.disconnect()
         assert slow.hits
         accepted: list[Any] = await asyncio.gather(*waiting, return_exceptions=True)
-        first, gone, third = accepted
-        assert isinstance(gone, asyncio.CancelledError)
+        first, cancelled, third = accepted
+        assert isinstance(cancelled, asyncio.CancelledError)
         for found in (first, third):
             assert asyncio.isfuture(found)
             sent.append(found)
@@ -397,17 +397,17 @@ async def test_a_copy_of_the_process_and_another_loop_are_refused(coordinator: C
         with pytest.raises(ProducerClosedError, match=r"a copy of it \(fork\): make a new producer here"):
             await producer.send("t", b"")
         producer._process = os.getpid()
-        said: list[str] = []
+        errors: list[str] = []
 
         def elsewhere() -> None:
             with pytest.raises(RuntimeError, match="in the event loop that called start") as raised:
                 asyncio.run(producer.flush())
-            said.append(str(raised.value))
+            errors.append(str(raised.value))
 
         thread = threading.Thread(target=elsewhere)
         thread.start()
         await asyncio.to_thread(thread.join)
-        assert said
+        assert errors
 
 
 @pytest.mark.parametrize(

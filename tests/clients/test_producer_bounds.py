@@ -153,9 +153,9 @@ async def test_a_new_epoch_begins_when_nothing_of_the_old_one_is_on_its_way(coor
         coordinator.faults.error("Produce", ErrorCode.INVALID_RECORD)
         # The first behind the gap is refused long before the second is answered.
         coordinator.faults.delay("Produce", 0.3, nth=2, times=1)
-        gone, *sent = [await producer.send("t", b"%0150d" % number, partition=0) for number in range(1, 4)]
+        failed, *sent = [await producer.send("t", b"%0150d" % number, partition=0) for number in range(1, 4)]
         with pytest.raises(ProduceError, match="INVALID_RECORD"):
-            await gone
+            await failed
         assert [(await found).offset for found in sent] == [1, 2]
     batches = [data for of in sent_batches(coordinator) for data in of]
     assert len(batches) == 6
@@ -174,9 +174,9 @@ async def test_nothing_goes_ahead_of_the_first_batch_of_a_new_epoch(coordinator:
         coordinator.faults.error("Produce", ErrorCode.INVALID_RECORD)
         coordinator.faults.delay("Produce", 0.3, nth=2, times=1)
         coordinator.faults.delay("Produce", 3_600, nth=2, times=1)
-        gone, *sent = [await producer.send("t", b"%0150d" % number, partition=0) for number in range(1, 4)]
+        failed, *sent = [await producer.send("t", b"%0150d" % number, partition=0) for number in range(1, 4)]
         with pytest.raises(ProduceError, match="INVALID_RECORD"):
-            await gone
+            await failed
         await until(lambda: len(sent_batches(coordinator)) >= 5)
         await turns()
         assert producer.metrics().requests == 5
@@ -342,7 +342,7 @@ async def test_nothing_is_added_to_a_transaction_behind_its_end(coordinator: Coo
 
 async def test_no_batch_goes_to_another_leader_before_the_former_has_answered() -> None:
     """Else it may be written before those that are under way there, which then come again."""
-    moved, asked = asyncio.Event(), asyncio.Event()
+    moved, requested = asyncio.Event(), asyncio.Event()
     order: list[tuple[int, int]] = []
 
     def produce(node: int) -> Any:
@@ -352,7 +352,7 @@ async def test_no_batch_goes_to_another_leader_before_the_former_has_answered() 
             first = batch.header.base_sequence
             order.append((node, first))
             if first:
-                asked.set()
+                requested.set()
                 await moved.wait()
             part = ProduceResponsePartitionProduceResponse(index=0, base_offset=first)
             topic = ProduceResponseTopicProduceResponse(name="t", partition_responses=[part])
@@ -368,7 +368,7 @@ async def test_no_batch_goes_to_another_leader_before_the_former_has_answered() 
             sent = [await producer.send("t", b"0")]
             await sent[0]
             sent.append(await producer.send("t", b"1"))
-            await asked.wait()
+            await requested.wait()
             cluster.leaders = {"t": [2]}
             looks = len(cluster.requests_of(MetadataRequest))
             await until(lambda: len(cluster.requests_of(MetadataRequest)) > looks + 2)

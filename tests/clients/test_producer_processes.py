@@ -211,9 +211,9 @@ def test_in_a_copy_of_the_process_each_call_says_so_and_the_parent_goes_on(
         lines = ended.stdout.splitlines()
         found = [line.split() for line in lines if line.startswith("at ")]
         places = [(int(partition), int(offset)) for _, partition, offset in found]
-        told = [line for line in lines if not line.startswith("at ")]
-        assert all("a copy of it (fork): make a new producer here" in line for line in told), told
-        assert len(told) == errors
+        reported = [line for line in lines if not line.startswith("at ")]
+        assert all("a copy of it (fork): make a new producer here" in line for line in reported), reported
+        assert len(reported) == errors
         values: dict[tuple[int, int], bytes | None] = {}
         options = {"auto_offset_reset": "earliest", "isolation_level": "read_committed"}
         with SyncPartitionConsumer(daemon.bootstrap, ["t"], **options) as consumer:  # type: ignore[arg-type]

@@ -23,8 +23,8 @@ WARNED = "pieces of work in hand have not ended"
 
 
 def given_up(before: bytes, after: bytes) -> bytes | None:
-    gone = sorted(set(json.loads(before)) - set(json.loads(after)))
-    return json.dumps(gone).encode() if gone else None
+    removed = sorted(set(json.loads(before)) - set(json.loads(after)))
+    return json.dumps(removed).encode() if removed else None
 
 
 async def until(holds: Callable[[], bool]) -> None:
@@ -348,11 +348,11 @@ def sync_member(where: Coordinator, **options: Any) -> SyncGroupMember:
 
 
 def test_a_synchronous_member_lets_work_end(coordinator: Coordinator) -> None:
-    told: list[str] = []
+    reported: list[str] = []
     entered, may_end, revoked = threading.Event(), threading.Event(), threading.Event()
 
     def on_revoked(_revoked: Revoked) -> None:
-        told.append("revoked")
+        reported.append("revoked")
         revoked.set()
 
     with sync_member(coordinator, on_revoked=on_revoked) as one:
@@ -361,7 +361,7 @@ def test_a_synchronous_member_lets_work_end(coordinator: Coordinator) -> None:
             with one.working(), one.working():
                 entered.set()
                 assert may_end.wait(PATIENCE_S)
-                told.append("work ended")
+                reported.append("work ended")
 
         thread = threading.Thread(target=work)
         thread.start()
@@ -369,11 +369,11 @@ def test_a_synchronous_member_lets_work_end(coordinator: Coordinator) -> None:
         with sync_member(coordinator) as two:
             with pytest.raises(TimeoutError):
                 two.wait_assigned(0.5)
-            assert told == []
+            assert reported == []
             may_end.set()
             assert revoked.wait(PATIENCE_S)
             two.wait_assigned(PATIENCE_S)
-            assert told[:2] == ["work ended", "revoked"]
+            assert reported[:2] == ["work ended", "revoked"]
             with one.working() as mine:
                 assert mine.generation >= 2
         thread.join()
@@ -382,18 +382,18 @@ def test_a_synchronous_member_lets_work_end(coordinator: Coordinator) -> None:
 def test_a_synchronous_cooperative_member_lets_work_end_before_a_part_moves(
     coordinator: Coordinator,
 ) -> None:
-    told: list[str] = []
+    reported: list[str] = []
     entered, may_end, revoked = threading.Event(), threading.Event(), threading.Event()
 
-    def on_revoked(asked: Revoked) -> None:
-        told.append(f"revoked {asked.partial}")
+    def on_revoked(share: Revoked) -> None:
+        reported.append(f"revoked {share.partial}")
         revoked.set()
 
     def work(one: SyncGroupMember) -> None:
         with one.working():
             entered.set()
             assert may_end.wait(PATIENCE_S)
-            told.append("work ended")
+            reported.append("work ended")
 
     with sync_member(coordinator, given_up=given_up, on_revoked=on_revoked) as one:
         thread = threading.Thread(target=work, args=(one,))
@@ -407,7 +407,7 @@ def test_a_synchronous_cooperative_member_lets_work_end_before_a_part_moves(
             with one.working() as mine:
                 assert mine.generation >= 2
         thread.join()
-    assert told[:2] == ["work ended", "revoked True"]
+    assert reported[:2] == ["work ended", "revoked True"]
 
 
 def test_a_synchronous_member_leaves_from_its_work(

@@ -38,15 +38,15 @@ SERVER_FIRST = f"r={NONCE}%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,s=W22ZaJ0SNY7soEsUEjb6g
 
 def play(conversation: Conversation, *answers: str) -> list[str]:
     """The client's messages while the server answers so."""
-    said = [next(conversation)]
+    messages = [next(conversation)]
     try:
         for answer in answers:
-            said.append(conversation.send(answer.encode()))  # noqa: PERF401 - what came before the end counts
+            messages.append(conversation.send(answer.encode()))  # noqa: PERF401 - what came before the end counts
     except StopIteration:
-        assert len(said) == len(answers), "it ended before the server had said everything"
+        assert len(messages) == len(answers), "it ended before the server had said everything"
     else:
         raise AssertionError("the conversation goes on")
-    return [one.decode() for one in said]
+    return [one.decode() for one in messages]
 
 
 def test_scram_as_in_rfc_5802() -> None:
@@ -203,7 +203,7 @@ def test_secrets_are_not_shown_and_travel_to_other_processes() -> None:
 @given(st.lists(st.one_of(st.binary(max_size=200), st.sampled_from(LIKELY)), max_size=4))
 def test_any_answer_of_a_server(answers: list[bytes]) -> None:
     """A conversation goes on, ends, or refuses, and does nothing else; the password is in no error."""
-    said = []
+    texts = []
     for talk in (
         scram_conversation("user", "pa55word", "sha256", NONCE),
         oauth_conversation("pa55word", {}),
@@ -214,5 +214,5 @@ def test_any_answer_of_a_server(answers: list[bytes]) -> None:
             for answer in answers:
                 talk.send(answer)
         except (StopIteration, AuthenticationError) as end:
-            said.append(str(end))
-    assert "pa55word" not in "".join(said)
+            texts.append(str(end))
+    assert "pa55word" not in "".join(texts)

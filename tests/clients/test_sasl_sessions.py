@@ -33,7 +33,7 @@ class Stage:
     def __init__(self, broker_says: list[Any]) -> None:
         self.says = broker_says
         self.closed = ""
-        self.asked: list[str] = []
+        self.requests: list[str] = []
         self.sessions: list[int] = []
 
     def version_for(self, _request: Any) -> int:
@@ -41,8 +41,8 @@ class Stage:
 
     async def ask(self, request: Any, _timeout_s: float, *, alone: bool = False) -> Any:
         assert alone
-        self.asked.append(request.message.__name__)
-        return SaslHandshakeResponse() if "Handshake" in self.asked[-1] else self.says.pop(0)
+        self.requests.append(request.message.__name__)
+        return SaslHandshakeResponse() if "Handshake" in self.requests[-1] else self.says.pop(0)
 
     def alone(self) -> Any:
         return asyncio.Lock()
@@ -71,7 +71,7 @@ async def test_a_session_is_renewed_before_it_ends(sleeps: list[float]) -> None:
     await stay_logged_in(stage, KINDS[0], 5, 10_000, lambda: 0.5)
     assert sleeps == pytest.approx([9.0, 54.0, 1.1, 24 * 3600.0])
     assert stage.sessions == lifetimes
-    assert stage.asked == ["SaslHandshakeRequest", "SaslAuthenticateRequest"] * 4
+    assert stage.requests == ["SaslHandshakeRequest", "SaslAuthenticateRequest"] * 4
     assert stage.closed == ""
 
 

@@ -211,10 +211,10 @@ async def test_a_record_without_a_schema_is_refused(
     reads = Reads("GroupConsumer", coordinator, value_deserializer=one)
     await reads.call("start")
     try:
-        with pytest.raises(RecordDeserializationError) as said:
+        with pytest.raises(RecordDeserializationError) as raised:
             await reads.ask()
         if data[4:5] == b"\x63":
-            assert isinstance(said.value.__cause__, SchemaRegistryError)
+            assert isinstance(raised.value.__cause__, SchemaRegistryError)
     finally:
         await reads.call("stop")
 

@@ -98,7 +98,7 @@ async def test_a_broker_that_tells_strangers_little_is_asked_again() -> None:
 
 
 @pytest.mark.parametrize(
-    ("sasl", "who"),
+    ("sasl", "user"),
     [
         (SaslPlain("ann", "wr0ng"), r"user 'ann' \(PLAIN\)"),
         (SaslScram("ann", "wr0ng"), r"user 'ann' \(SCRAM-SHA-512\)"),
@@ -106,12 +106,12 @@ async def test_a_broker_that_tells_strangers_little_is_asked_again() -> None:
         (SaslOAuthBearer(lambda: "wr0ng"), r"the token \(OAUTHBEARER\)"),
     ],
 )
-async def test_a_wrong_password(sasl: Sasl, who: str, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_wrong_password(sasl: Sasl, user: str, caplog: pytest.LogCaptureFixture) -> None:
     """The broker's own words are repeated, fit for one line."""
     caplog.set_level(logging.DEBUG)
     async with guarded(server()) as broker:
         with pytest.raises(
-            AuthenticationError, match=rf"refused {who}: who is \[31m that\?: check"
+            AuthenticationError, match=rf"refused {user}: who is \[31m that\?: check"
         ) as raised:
             await connected(broker, sasl=sasl)
         assert raised.value.code == 58
@@ -343,12 +343,12 @@ def test_words_of_a_broker_fit_on_one_line() -> None:
 
 
 async def test_a_member_that_is_refused_ends() -> None:
-    told: list[MembershipError] = []
+    errors: list[MembershipError] = []
     async with guarded(server()) as broker:
         wrong = SaslScram("ann", "wr0ng")
-        async with member(broker.address, on_failed=told.append, sasl=wrong) as one:
+        async with member(broker.address, on_failed=errors.append, sasl=wrong) as one:
             with pytest.raises(AuthenticationError, match=r"group 'jobs'.*refused user 'ann'"):
                 await one.wait_assigned(20)
         assert isinstance(one.error, AuthenticationError)
-        assert told == [one.error]
+        assert errors == [one.error]
         assert broker.names().count("SaslHandshake") == 1

@@ -347,7 +347,7 @@ class Endpoint(http.server.BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"])).decode()
-        self.server.asked.append((self.path, self.headers["Authorization"], body))
+        self.server.requests.append((self.path, self.headers["Authorization"], body))
         code, headers, answer = self.server.answer
         self.send_response(code)
         for name, value in headers.items():
@@ -362,7 +362,7 @@ class Endpoint(http.server.BaseHTTPRequestHandler):
 @pytest.fixture
 def endpoint() -> Iterator[Any]:
     server: Any = http.server.HTTPServer(("127.0.0.1", 0), Endpoint)
-    server.asked, server.answer = [], (200, {}, b"{}")
+    server.requests, server.answer = [], (200, {}, b"{}")
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     yield server
@@ -377,7 +377,7 @@ def test_a_token_endpoint(endpoint: Any) -> None:
     assert "s3cret" not in repr(sasl.token)
     endpoint.answer = (200, {}, b'{"access_token": "t1", "expires_in": 3600}')
     assert [sasl.token(), sasl.token()] == ["t1", "t1"]
-    ((path, authorization, body),) = endpoint.asked
+    ((path, authorization, body),) = endpoint.requests
     assert (path, authorization) == ("/token", "Basic bWU6czNjcmV0")
     assert body == "grant_type=client_credentials&scope=kafka"
 
@@ -425,10 +425,10 @@ def _escaped(text: str) -> str:
 @given(st.text(), st.text(alphabet="ab=\";\\' \n{}", max_size=40))
 def test_any_text_is_read_or_refused(text: str, module: str) -> None:
     parse_properties(text)
-    said = []
+    outcomes = []
     for one in (text, module, f"a.B required {module};"):
         try:
-            said.append(parse_jaas(one).name)
+            outcomes.append(parse_jaas(one).name)
         except ValueError as error:
-            said.append(str(error))
-    assert len(said) == 3
+            outcomes.append(str(error))
+    assert len(outcomes) == 3

@@ -64,12 +64,12 @@ async def test_the_coordinator_matches_what_is_there_and_what_comes(coordinator:
         coordinator.create_topic("orders-eu", 1)
         coordinator.create_topic("my-orders-eu", 1)
         await until(lambda: has(one, orders_de=2, orders_eu=1))
-    told = [
+    expressions = [
         message.subscribed_topic_regex
         for message in (each.request for each in coordinator.faults.seen("ConsumerGroupHeartbeat"))
         if isinstance(message, ConsumerGroupHeartbeatRequest) and message.subscribed_topic_regex is not None
     ]
-    assert told == ["orders-.*"], "it is told once"
+    assert expressions == ["orders-.*"], "it is told once"
 
 
 async def test_what_is_new_begins_at_its_beginning(coordinator: Coordinator) -> None:

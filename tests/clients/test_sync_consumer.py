@@ -77,14 +77,14 @@ def test_positions(coordinator: Coordinator, source: Source) -> None:
 
 def test_callbacks_may_block_and_call_the_consumer(coordinator: Coordinator, source: Source) -> None:
     source.fill(batches=1, count=10)
-    told: list[tuple[str, list[TopicPartition]]] = []
+    reported: list[tuple[str, list[TopicPartition]]] = []
 
     def assigned(partitions: list[TopicPartition]) -> None:
-        told.append(("assigned", partitions))
+        reported.append(("assigned", partitions))
         one.seek(("t", 0), 5)
 
     def revoked(partitions: list[TopicPartition]) -> None:
-        told.append(("revoked", partitions))
+        reported.append(("revoked", partitions))
         one.commit()
 
     one = consumer(
@@ -96,7 +96,7 @@ def test_callbacks_may_block_and_call_the_consumer(coordinator: Coordinator, sou
             for batch in one.getmany(timeout_s=PATIENCE_S):
                 sink.add(batch)
         assert one.getmany(timeout_s=0) == []
-    assert told == [("assigned", places(range(4))), ("revoked", places(range(4)))]
+    assert reported == [("assigned", places(range(4))), ("revoked", places(range(4)))]
     assert sink.offsets[("t", 0)] == [5, 6, 7, 8, 9]
     with SyncGroupConsumer(coordinator.bootstrap, "g", ["t"]) as two:
         committed = two.committed()

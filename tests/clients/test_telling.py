@@ -118,14 +118,14 @@ async def test_a_member_tells_its_coordinator_until_it_ends(tmp_path: Path) -> N
         telemetry = node.telemetry
         async with GroupConsumer(node.bootstrap, "billing", ["orders"], client_id="teller") as consumer:
             await until(lambda: any(telemetry.of_groups({"billing"}, 0)))
-            [told] = telemetry.of_groups({"billing"}, 0)
-            assert told.member_id == consumer.member.member_id
-            assert told.client_id == "teller"
-            assert told.values["poll_interval_limit_seconds"] == 300
-            assert (told.terminating, told.left_id) == (False, "")
+            [known] = telemetry.of_groups({"billing"}, 0)
+            assert known.member_id == consumer.member.member_id
+            assert known.client_id == "teller"
+            assert known.values["poll_interval_limit_seconds"] == 300
+            assert (known.terminating, known.left_id) == (False, "")
         [last] = telemetry.of_groups({"billing"}, 0)
-        assert (last.instance_id, last.terminating) == (told.instance_id, True)
-        assert (last.left_id, last.left_reason) == (told.member_id, "stopped")
+        assert (last.instance_id, last.terminating) == (known.instance_id, True)
+        assert (last.left_id, last.left_reason) == (known.member_id, "stopped")
         assert telemetry.pushes.keys() == {0}
 
 

@@ -75,10 +75,10 @@ async def test_records_become_visible_together_or_never(coordinator: Coordinator
         assert first.result().offset == 0
         with pytest.raises(ZeroDivisionError):  # noqa: PT012
             async with producer.transaction():
-                gone = await producer.send(out, b"3", partition=0)
+                aborted = await producer.send(out, b"3", partition=0)
                 1 / 0  # noqa: B018
         with pytest.raises(TransactionAbortedError):
-            await gone
+            await aborted
         async with producer.transaction():
             written = await producer.send(out, b"4", partition=0)
             await written
@@ -479,6 +479,6 @@ async def test_a_coordinator_that_moved_is_looked_for(coordinator: Coordinator, 
         coordinator.faults.error("EndTxn", ErrorCode.NOT_COORDINATOR)
         async with producer.transaction():
             await producer.send(out, b"2")
-        asked = [seen.api for seen in coordinator.faults.seen() if seen.api in ("EndTxn", "FindCoordinator")]
-        assert asked == ["EndTxn", "FindCoordinator", "EndTxn"]
+        apis = [seen.api for seen in coordinator.faults.seen() if seen.api in ("EndTxn", "FindCoordinator")]
+        assert apis == ["EndTxn", "FindCoordinator", "EndTxn"]
     assert await visible(coordinator) == [b"1", b"2"]

@@ -188,17 +188,17 @@ async def test_a_watch_that_meets_an_error_of_our_own(
 def test_a_synchronous_member_that_meets_an_error_of_our_own(
     coordinator: Coordinator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told = threading.Event()
+    reported = threading.Event()
     with SyncGroupMember(
         coordinator.bootstrap,
         "jobs",
         protocols=[MemberProtocol("deal")],
         assign=assign,
         heartbeat_interval_ms=50,
-        on_failed=lambda _error: told.set(),
+        on_failed=lambda _error: reported.set(),
     ) as one:
         one.wait_assigned(PATIENCE_S)
         monkeypatch.setattr(classic, "heartbeat", raises)
-        assert told.wait(PATIENCE_S)
+        assert reported.wait(PATIENCE_S)
         with pytest.raises(InternalError):
             one.wait_assigned(PATIENCE_S)

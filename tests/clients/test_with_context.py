@@ -36,14 +36,14 @@ class Registry:
 
     def __init__(self) -> None:
         self.there = asyncio.Event()
-        self.asked = asyncio.Event()
+        self.requested = asyncio.Event()
         self.calls: Counter[Any] = Counter()
         self.away: BaseException | None = None
 
     async def read(self, data: bytes, context: SerializationContext) -> str:
         """Waits until it is there, or raises what `away` is."""
         self.calls[data] += 1
-        self.asked.set()
+        self.requested.set()
         if self.away is not None:
             raise self.away
         await self.there.wait()
@@ -118,9 +118,9 @@ async def test_nothing_is_wrong_with_a_record_whose_deserializer_is_not_availabl
     await reads.call("start")
     try:
         for _ in range(2):
-            with pytest.raises(DeserializerUnavailableError, match="t-0 at offset 0: the value") as said:
+            with pytest.raises(DeserializerUnavailableError, match="t-0 at offset 0: the value") as raised:
                 await reads.ask()
-            error = said.value
+            error = raised.value
             assert isinstance(error, RetriableError)
             assert not isinstance(error, RecordDeserializationError)
             expected = registry.away or RequestTimedOutError
@@ -143,9 +143,9 @@ async def test_a_timeout_of_the_deserializers_own_is_its_record_s(
     reads = Reads(kind, coordinator, value_deserializer=WithContext(registry.read))
     await reads.call("start")
     try:
-        with pytest.raises(RecordDeserializationError, match="mine") as said:
+        with pytest.raises(RecordDeserializationError, match="mine") as raised:
             await reads.ask()
-        await reads.call("skip", said.value)
+        await reads.call("skip", raised.value)
     finally:
         await reads.call("stop")
 
@@ -190,7 +190,7 @@ async def test_what_happens_while_a_deserializer_waits(coordinator: Coordinator,
     await one.start()
     try:
         asking = asyncio.create_task(one.getmany(timeout_s=PATIENCE_S))
-        await registry.asked.wait()
+        await registry.requested.wait()
         with pytest.raises(RuntimeError, match="another task is asking"):
             await one.getone()
         if end == "cancelled":
@@ -282,7 +282,7 @@ async def test_a_partition_whose_deserializer_is_away_is_held_alone(coordinator:
         consumer(coordinator, value_deserializer=WithContext(read)) as one,
         processing(one, handler, failures=failures),
     ):
-        await registry.asked.wait()
+        await registry.requested.wait()
         for number in range(20):
             coordinator.produce("t", b"%d" % number, partition=number % 3 + 1, headers=[("h", b"")])
             async with asyncio.timeout(PATIENCE_S):
@@ -426,9 +426,9 @@ async def test_what_a_serializer_refuses_is_not_tried_again(coordinator: Coordin
 
     sends = Sends(kind, coordinator, value_serializer=WithContext(write))
     await sends.call("start")
-    with pytest.raises(SerializationError, match="ValueError") as said:
+    with pytest.raises(SerializationError, match="ValueError") as raised:
         await sends.call("send_and_wait", "t", "v")
-    assert (said.value.origin, calls) == ("value", ["v"])
+    assert (raised.value.origin, calls) == ("value", ["v"])
     await sends.call("stop")
 
 

@@ -74,13 +74,13 @@ async def test_a_record_of_a_partition_that_goes_is_not_tried_again_here(coordin
         states = one._reader.states  # type: ignore[union-attr]
         async with consumer(coordinator, "b") as two:
             await until(lambda: any(state.suspended and state.running for state in states.values()))
-            gone = {place[1] for place, state in states.items() if state.suspended and state.running}
+            leaving = {place[1] for place, state in states.items() if state.suspended and state.running}
             release.set()
             # Those that stay are tried to the end, long after those that go would have been.
-            await until(lambda: gone <= {place[1] for place in two.assignment()})
+            await until(lambda: leaving <= {place[1] for place in two.assignment()})
             staying = {place[1] for place in one.assignment()}
             await until(lambda: all(calls[number, 1] == 4 for number in staying))
-        assert {calls[number, 1] for number in gone} == {1}
+        assert {calls[number, 1] for number in leaving} == {1}
 
 
 async def test_what_ended_while_a_rebalance_waited_is_not_processed_again(coordinator: Coordinator) -> None:
@@ -96,10 +96,10 @@ async def test_what_ended_while_a_rebalance_waited_is_not_processed_again(coordi
         states = one._reader.states  # type: ignore[union-attr]
         async with consumer(coordinator, "b") as two:
             await until(lambda: any(state.suspended and state.running for state in states.values()))
-            gone = [place for place, state in states.items() if state.suspended and state.running]
+            leaving = [place for place, state in states.items() if state.suspended and state.running]
             release.set()
-            await until(lambda: set(gone) <= set(two.assignment()))
-            assert {await two.position(place) for place in gone} == {5}
+            await until(lambda: set(leaving) <= set(two.assignment()))
+            assert {await two.position(place) for place in leaving} == {5}
     assert set(ended.values()) == {1}
 
 

@@ -66,9 +66,9 @@ def test_a_long_metadata_is_cut_and_says_nothing_that_is_not_so() -> None:
         progress.done(offset)
     at = progress.reached(10_000, 0)
     assert METADATA_MAX_LENGTH - 10 < len(at.metadata) <= METADATA_MAX_LENGTH
-    said = [offset for offset in range(10_000) if committed_as_done(at, offset)]
-    assert said == list(range(1, 2 * len(said), 2))
-    assert len(said) > 700
+    reported = [offset for offset in range(10_000) if committed_as_done(at, offset)]
+    assert reported == list(range(1, 2 * len(reported), 2))
+    assert len(reported) > 700
 
 
 @pytest.mark.parametrize(

@@ -415,17 +415,19 @@ async def test_stop_lets_handlers_end(coordinator: Coordinator) -> None:
 
 async def test_a_handler_cannot_stop_its_consumer_nor_ask_for_records(coordinator: Coordinator) -> None:
     fill(coordinator, 1, partitions=1)
-    said = list[str]()
+    errors = list[str]()
 
     async def handler(_: Record) -> None:
         for call in (one.stop, one.getone, lambda: one.process(print)):
             with pytest.raises(RuntimeError) as raised:
                 await call()
-            said.append(str(raised.value))
+            errors.append(str(raised.value))
 
     async with consumer(coordinator) as one, processing(one, handler):
-        await until(lambda: len(said) == 3)
-    assert ["cannot stop" in said[0], "another task" in said[1], "runs already" in said[2]] == [True] * 3
+        await until(lambda: len(errors) == 3)
+    assert ["cannot stop" in errors[0], "another task" in errors[1], "runs already" in errors[2]] == [
+        True
+    ] * 3
 
 
 async def test_seek_in_the_middle_of_it(coordinator: Coordinator) -> None:

@@ -182,11 +182,11 @@ async def test_what_is_not_due_stays_in_the_log_and_holds_its_partition_alone(
 async def test_what_no_deserializer_takes_waits_and_comes_again(coordinator: Coordinator) -> None:
     coordinator.produce("t", b"x1", key=b"k", partition=0)
     calls: Counter[bytes] = Counter()
-    asked: list[float] = []
+    called_s: list[float] = []
 
     def read(data: bytes) -> int:
         calls[data] += 1
-        asked.append(time.time())
+        called_s.append(time.time())
         if calls[data] < 4:
             raise ValueError("not yet")
         return int(data[1:])
