@@ -15,6 +15,7 @@ from typing import Any, cast
 
 from ringleader.clients.connection.authentication import log_in, stay_logged_in
 from ringleader.clients.connection.incoming import Incoming
+from ringleader.clients.connection.low_water import LowWater, low_water
 from ringleader.clients.connection.requests import GREETING, RawAnswer, Request
 from ringleader.clients.connection.security.sasl import Sasl
 from ringleader.clients.connection.tls import SPEAKS_TLS, speaks_plain, speaks_tls, tls_error, wants_sasl
@@ -70,6 +71,7 @@ class Connection(asyncio.BufferedProtocol):
         self._writable = asyncio.Event()
         self._writable.set()
         self._incoming = Incoming()
+        self._low_water: LowWater | None = None
         self._transport: asyncio.Transport | None = None
         self._why = ""
         self._throttled_until_s = 0.0
@@ -278,6 +280,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)  # uvloop's is none, and does as one
+        self._low_water = low_water(transport)
         _keep_alive(transport.get_extra_info("socket"))
 
     def pause_writing(self) -> None:
@@ -301,6 +304,8 @@ class Connection(asyncio.BufferedProtocol):
                 self.close(f"{self.address} announced {error}")
                 return
             if frame is None:
+                if self._low_water is not None:
+                    self._low_water.expect(incoming.missing_bytes)
                 return
             self._answered(frame)
 

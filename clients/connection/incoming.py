@@ -64,6 +64,12 @@ class Incoming:
         self._start = begin + size
         return self._buffer[begin : self._start]
 
+    @property
+    def missing_bytes(self) -> int:
+        """The bytes of the next frame that are still to come; 0: its size is not known yet."""
+        have = self._end - self._start
+        return 0 if have < 4 else max(0, 4 + self._size() - have)
+
     def lend(self) -> None:
         """Parts of the last frame stay as they are: its buffer is used again when there are none any more."""
         self._is_lent = True
