@@ -68,9 +68,9 @@ def test_acls_come_and_go(daemon: Daemon) -> None:
     assert (other.code, other.out) == (1, "")
     assert "There is no ACL ALLOW User:alice READ on TOPIC orders" in other.err
     assert len(listed(daemon)) == 7
-    gone = run_here(daemon.bootstrap, "acls", "remove", *words, "--host", "10.0.0.1")
-    assert gone.code == 0
-    assert gone.out.count("Removed ALLOW User:alice") == 4
+    removed = run_here(daemon.bootstrap, "acls", "remove", *words, "--host", "10.0.0.1")
+    assert removed.code == 0
+    assert removed.out.count("Removed ALLOW User:alice") == 4
     assert {one["principal"] for one in listed(daemon)} == {"User:bob"}
 
 

@@ -29,9 +29,9 @@ COMMANDS = [
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 def test_every_command_that_asks_a_cluster_takes_it(command: list[str], capsys: Capture) -> None:
     assert run([*command, "--command-config", "/nonexistent/client.properties"]) == 2
-    said = capsys.readouterr().err
+    stderr = capsys.readouterr().err
     assert (
-        said == "ringleader: --command-config: No such file or directory: /nonexistent/client.properties.\n"
+        stderr == "ringleader: --command-config: No such file or directory: /nonexistent/client.properties.\n"
     )
 
 
@@ -53,11 +53,11 @@ def test_wrong_properties_are_one_sentence(text: bytes, why: str, tmp_path: Path
     path = tmp_path / "client.properties"
     path.write_bytes(text)
     assert run(["topics", "list", "--command-config", str(path)]) == 2
-    said = capsys.readouterr().err
-    assert said.startswith(f"ringleader: --command-config: {path}")
-    assert why in said
-    assert said.count("\n") == 1
-    assert "s3cret" not in said
+    stderr = capsys.readouterr().err
+    assert stderr.startswith(f"ringleader: --command-config: {path}")
+    assert why in stderr
+    assert stderr.count("\n") == 1
+    assert "s3cret" not in stderr
 
 
 def test_the_environment_may_name_the_file(

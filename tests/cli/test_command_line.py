@@ -22,7 +22,7 @@ from tests.support.command import command_line, environment, run_command
 Capture = pytest.CaptureFixture[str]
 
 
-def _said(capsys: Capture) -> str:
+def _stderr(capsys: Capture) -> str:
     captured = capsys.readouterr()
     assert captured.out == ""
     return captured.err
@@ -156,11 +156,11 @@ def _commands(top: Any, name: str = "") -> Iterator[tuple[str, Any]]:
 )
 def test_wrong_input_is_one_sentence(arguments: list[str], says: str, capsys: Capture) -> None:
     assert run(arguments) == 2
-    said = _said(capsys)
-    assert said.startswith("ringleader: ")
-    assert says in said
-    assert said.count("\n") == 1
-    assert "Traceback" not in said
+    sentence = _stderr(capsys)
+    assert sentence.startswith("ringleader: ")
+    assert says in sentence
+    assert sentence.count("\n") == 1
+    assert "Traceback" not in sentence
 
 
 def test_wrong_environment_and_file_name_where_it_came_from(
@@ -169,13 +169,13 @@ def test_wrong_environment_and_file_name_where_it_came_from(
     file = tmp_path / "ringleader.properties"
     file.write_text("num.partitions = none\n")
     assert run(["serve", "--config", str(file)]) == 2
-    assert f"num.partitions in {file}" in _said(capsys)
+    assert f"num.partitions in {file}" in _stderr(capsys)
     file.write_text("num.partition = 3\n")
     assert run(["serve", "--config", str(file)]) == 2
-    assert "did you mean num.partitions?" in _said(capsys)
+    assert "did you mean num.partitions?" in _stderr(capsys)
     monkeypatch.setenv("RINGLEADER_NUM_PARTITIONS", "none")
     assert run(["serve"]) == 2
-    assert "environment RINGLEADER_NUM_PARTITIONS" in _said(capsys)
+    assert "environment RINGLEADER_NUM_PARTITIONS" in _stderr(capsys)
 
 
 @pytest.mark.parametrize(

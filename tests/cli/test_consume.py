@@ -184,9 +184,9 @@ def test_a_group_goes_on_where_it_has_printed(coordinator: Coordinator, topic: s
     assert [done.code for done in (first, second, third)] == [0, 0, 0]
     assert [len(done.out.splitlines()) for done in (first, second, third)] == [5, 9, 0]
     assert sorted(first.out + second.out) == sorted("".join(f"{value}\n" for value in "0123456789abcd"))
-    told = json.loads(run_here(coordinator.bootstrap, "groups", "describe", topic, "--json").out)
-    assert told["members"] == []
-    assert [one["lag"] for one in told["offsets"]] == [0, 0, 0]
+    described = json.loads(run_here(coordinator.bootstrap, "groups", "describe", topic, "--json").out)
+    assert described["members"] == []
+    assert [one["lag"] for one in described["offsets"]] == [0, 0, 0]
 
 
 def test_a_group_may_begin_at_the_end(coordinator: Coordinator, topic: str) -> None:
@@ -229,8 +229,8 @@ def test_interrupted_a_member_commits_what_it_has_printed_and_leaves(
     assert running.lines(1) == ["later"]
     running.process.send_signal(number)
     assert running.ended() == (code, "")
-    told = json.loads(run_here(coordinator.bootstrap, "groups", "describe", topic, "--json").out)
-    assert (told["members"], [one["lag"] for one in told["offsets"]]) == ([], [0, 0, 0])
+    described = json.loads(run_here(coordinator.bootstrap, "groups", "describe", topic, "--json").out)
+    assert (described["members"], [one["lag"] for one in described["offsets"]]) == ([], [0, 0, 0])
 
 
 def test_it_ends_when_its_reader_has_gone(coordinator: Coordinator, topic: str) -> None:
@@ -346,8 +346,8 @@ def test_each_printed_record_is_one_line_that_can_be_read_back(
 
 def test_a_group_may_be_coordinated_elsewhere(coordinator: Coordinator, topic: str) -> None:
     with Coordinator(topics={topic: 3}) as beside:
-        told = ("--group", topic, "--coordinator-bootstrap-server", beside.bootstrap)
-        done = consume(coordinator, topic, *told, "--max-records", "14", "--format", "raw")
+        options = ("--group", topic, "--coordinator-bootstrap-server", beside.bootstrap)
+        done = consume(coordinator, topic, *options, "--max-records", "14", "--format", "raw")
         assert (done.code, len(done.out.split())) == (0, 14), done.err
         described = run_here(beside.bootstrap, "groups", "describe", topic, "--json")
         assert [one["committed"] for one in json.loads(described.out)["offsets"]] == [10, 4, 0]

@@ -47,11 +47,11 @@ def test_a_deploy_is_marked_through_the_page_and_its_cost_is_told(
             assert "answers 404: No group 'biling' was seen." in wrong.err
             monkeypatch.setenv("RINGLEADER_PAGE_TOKEN", "another-horse-battery")
             assert "answers 401: The token is missing" in run_here(None, "deploy", "end").err
-    said = json.loads(run_here(None, "history", "billing", "--json", "--history", str(path)).out)
-    assert [(one["label"], one["rebalances"]) for one in said["deploys"]] == [("v2", 2)]
-    gone = run_here(None, "deploy", "end")
-    assert (gone.code, gone.out) == (1, "")
-    assert "No page answers at" in gone.err
+    shown = json.loads(run_here(None, "history", "billing", "--json", "--history", str(path)).out)
+    assert [(one["label"], one["rebalances"]) for one in shown["deploys"]] == [("v2", 2)]
+    refused = run_here(None, "deploy", "end")
+    assert (refused.code, refused.out) == (1, "")
+    assert "No page answers at" in refused.err
 
 
 @pytest.fixture(scope="module")

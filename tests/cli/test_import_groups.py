@@ -60,8 +60,8 @@ def groups_of(where: Coordinator) -> list[str]:
 
 
 def take(source: Coordinator, target: Coordinator, *arguments: str) -> Done:
-    told = ("--from-bootstrap-server", source.bootstrap, "--to-bootstrap-server", target.bootstrap)
-    return run_here(None, "groups", "import", *told, *arguments)
+    servers = ("--from-bootstrap-server", source.bootstrap, "--to-bootstrap-server", target.bootstrap)
+    return run_here(None, "groups", "import", *servers, *arguments)
 
 
 def test_offsets_go_over_with_metadata_and_leader_epoch(source: Coordinator, target: Coordinator) -> None:
@@ -123,11 +123,13 @@ def test_a_dry_run_shows_and_changes_nothing(source: Coordinator, target: Coordi
 def test_groups_with_members_at_the_target_are_refused(source: Coordinator, target: Coordinator) -> None:
     with sync_consumer_member(target.bootstrap, "audit", ["bills"], client_id="ann", **QUICK) as member:
         member.wait_assigned(PATIENCE_S)
-        for told in ((), ("--dry-run",), ("--overwrite",)):
-            refused = take(source, target, "--all", *told)
+        for options in ((), ("--dry-run",), ("--overwrite",)):
+            refused = take(source, target, "--all", *options)
             assert refused.code == 1
-            said = "There are members at the target in audit (1 member (ann on 127.0.0.1)); nothing has been"
-            assert said in refused.err
+            expected = (
+                "There are members at the target in audit (1 member (ann on 127.0.0.1)); nothing has been"
+            )
+            assert expected in refused.err
         assert groups_of(target) == ["audit"]
         assert take(source, target, "--group", "billing").code == 0
     assert take(source, target, "--all").code == 0
@@ -198,7 +200,7 @@ async def _with_a_rival(source: Coordinator, target: Coordinator) -> Done:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "expected"),
     [
         ((), "Say which groups: --group GROUP, or --all."),
         (("--all", "--group", "g"), "Say which groups: --group GROUP, or --all."),
@@ -207,10 +209,10 @@ async def _with_a_rival(source: Coordinator, target: Coordinator) -> Done:
         (("--all", "--to-command-config", "none.properties"), "--to-command-config: "),
     ],
 )
-def test_wrong_input(arguments: tuple[str, ...], said: str) -> None:
+def test_wrong_input(arguments: tuple[str, ...], expected: str) -> None:
     done = run_here(None, "groups", "import", "--from-bootstrap-server", "h:1", *arguments)
     assert done.code == 2
-    assert done.err.startswith(f"ringleader: {said}")
+    assert done.err.startswith(f"ringleader: {expected}")
 
 
 def test_a_source_has_to_be_told(target: Coordinator) -> None:
@@ -224,10 +226,10 @@ def test_a_side_that_cannot_be_reached_is_a_sentence(
     source: Coordinator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("ringleader.cli.import_groups.CALL_TIMEOUT_MS", 500)
-    told: dict[str, Any] = {"from": source.bootstrap, "to": "127.0.0.1:1"}
+    servers: dict[str, Any] = {"from": source.bootstrap, "to": "127.0.0.1:1"}
     for _ in range(2):
-        named = [word for side, where in told.items() for word in (f"--{side}-bootstrap-server", where)]
+        named = [word for side, where in servers.items() for word in (f"--{side}-bootstrap-server", where)]
         done = run_here(None, "groups", "import", *named, "--all")
         assert (done.code, done.out) == (1, "")
         assert "127.0.0.1:1" in done.err
-        told = {"from": told["to"], "to": told["from"]}
+        servers = {"from": servers["to"], "to": servers["from"]}

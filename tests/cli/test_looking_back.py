@@ -97,15 +97,15 @@ def test_history_says_what_tells_the_cause_and_exact_times(made: Path) -> None:
 
 
 def test_history_as_json_has_times_both_ways(made: Path) -> None:
-    said = answered(made, "history", "billing", "--since", "170m")
-    assert (said["group"], said["more"], len(said["rebalances"])) == ("billing", False, 12)
-    first = said["rebalances"][0]
+    shown = answered(made, "history", "billing", "--since", "170m")
+    assert (shown["group"], shown["more"], len(shown["rebalances"])) == ("billing", False, 12)
+    first = shown["rebalances"][0]
     assert (first["cause"], first["confidence"]) == ("member restarted", "likely")
     assert first["at"].endswith("Z")
     assert first["at_ms"] - first["began_ms"] == first["duration_ms"]
     assert first["names"][first["cause_members"][0]].startswith("app-0@")
     assert first["members"][0]["name"].startswith("app-")
-    assert said["events"][0]["kind"] == "offsets reset"
+    assert shown["events"][0]["kind"] == "offsets reset"
 
 
 def test_history_shows_the_last_of_many(made: Path) -> None:
@@ -199,9 +199,9 @@ def test_explain_knows_errors_and_what_brought_them(made: Path, name: str) -> No
 
 
 def test_explain_counts_the_rebalances_that_bring_an_error(made: Path) -> None:
-    said = answered(made, "explain", "billing", "REBALANCE_IN_PROGRESS")
-    assert len(said["rebalances"]) == 13
-    assert said["error"]["code"] == 27
+    shown = answered(made, "explain", "billing", "REBALANCE_IN_PROGRESS")
+    assert len(shown["rebalances"]) == 13
+    assert shown["error"]["code"] == 27
     done = run_on(made, "explain", "billing", "FencedInstanceIdException")
     assert "Nothing in the history of billing since 24 h ago brings it." in done.out.replace(
         "1 d ago", "24 h ago"
@@ -221,10 +221,10 @@ def test_explain_of_nobody_says_who_there_was(made: Path) -> None:
 
 
 def test_explain_says_how_often_and_why_the_coordinator_assigned_in_place_of_a_member(made: Path) -> None:
-    said = run_on(made, "explain", "shipping").out
-    assert "The coordinator assigned once in place of a member, last " in said
-    assert "no member can compute client:mine (ship-1@10.0.0.9)" in said
-    assert "→ clients.assignors.ASSIGNORS: " in said
+    output = run_on(made, "explain", "shipping").out
+    assert "The coordinator assigned once in place of a member, last " in output
+    assert "no member can compute client:mine (ship-1@10.0.0.9)" in output
+    assert "→ clients.assignors.ASSIGNORS: " in output
     (found,) = answered(made, "explain", "shipping")["fall_backs"]
     assert (len(found["times"]), found["members"]) == (1, ["ship-1@10.0.0.9"])
     assert answered(made, "explain", "billing")["fall_backs"] == []
@@ -285,11 +285,11 @@ def test_owners_of_what_is_not_known(made: Path, arguments: list[str], says: str
 
 
 def test_report_by_cause_and_pod(made: Path) -> None:
-    said = answered(made, "cost", "billing", "--from", "170m")
-    assert said["rebalances"] == 12
-    assert sum(number for _, number, _ in said["by_cause"]) == 12
-    assert said["by_cause"][0][0] == "session expired"
-    worst = said["pods"][0]
+    shown = answered(made, "cost", "billing", "--from", "170m")
+    assert shown["rebalances"] == 12
+    assert sum(number for _, number, _ in shown["by_cause"]) == 12
+    assert shown["by_cause"][0][0] == "session expired"
+    worst = shown["pods"][0]
     assert (worst["client_id"], worst["gone"]["session expired"]) == ("app-2", 2)
     assert worst["read_again"] > 0
     done = run_on(made, "cost", "billing", "--from", "170m")
@@ -307,8 +307,8 @@ def test_report_is_a_gate(made: Path) -> None:
     assert above.err.splitlines()[0] == "ringleader: 12 rebalances are more than --max-rebalances 11."
     assert "partition-seconds without an owner are more than --max-unowned-seconds 5." in above.err
     assert run_on(made, *free, "--max-read-again", "0").code == 3
-    said = json.loads(run_on(made, *free, "--max-rebalances", "11", "--json").out)
-    assert (said["ok"], len(said["above"])) == (False, 1)
+    shown = json.loads(run_on(made, *free, "--max-rebalances", "11", "--json").out)
+    assert (shown["ok"], len(shown["above"])) == (False, 1)
 
 
 def test_a_gate_does_not_pass_for_what_nobody_saw(made: Path) -> None:
@@ -334,9 +334,9 @@ def test_advise_has_findings_with_figures(made: Path) -> None:
     assert "Flapping member" in done.out
     assert re.search(r"= With session timeout 2 min: 4 of \d+ rebalances would not have happened", done.out)
     assert "Looked at: 13 rebalances" in done.out
-    said = answered(made, "advise", "billing", "--since", "170m")
-    assert not said["healthy"]
-    by_pattern = {one["pattern"]: one for one in said["findings"]}
+    shown = answered(made, "advise", "billing", "--since", "170m")
+    assert not shown["healthy"]
+    by_pattern = {one["pattern"]: one for one in shown["findings"]}
     saving = by_pattern["rolling deploy without static members"]["saving"]
     assert (saving["claimed"], saving["avoided"]) == (True, 6)
     assert re.match(r"With static members, .*: 6 of \d+ rebalances would not have happened", saving["text"])

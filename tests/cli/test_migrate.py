@@ -28,9 +28,9 @@ def stopped(tmp_path: Path) -> Path:
 
 
 def test_wrong_input(tmp_path: Path) -> None:
-    gone = tmp_path / "gone"
-    assert migrate(gone, NOWHERE).err == f"ringleader: --from: there is no directory {gone}.\n"
-    assert migrate(gone, NOWHERE).code == 2
+    absent = tmp_path / "gone"
+    assert migrate(absent, NOWHERE).err == f"ringleader: --from: there is no directory {absent}.\n"
+    assert migrate(absent, NOWHERE).code == 2
     done = migrate(tmp_path, "nowhere:x")
     assert done.code == 2
     assert "cluster" in done.err

@@ -114,8 +114,8 @@ def test_each_target_gets_an_incident_once_from_one_watcher_and_the_next(tmp_pat
         assert mails[1]["Subject"] == "[ringleader] billing: Two applications in one group, likely"
         assert mails[1]["To"] == "ops@example.com"
         assert (hook.posted.empty(), slack.posted.empty(), box.mails.empty()) == (True, True, True)
-    with History.open(history, read_only=True) as told:
-        assert [one.id for one in told.events() if one.kind == "incident"] == [
+    with History.open(history, read_only=True) as recorded:
+        assert [one.id for one in recorded.events() if one.kind == "incident"] == [
             away.json["id"],
             mixed.json["id"],
         ]
@@ -195,8 +195,8 @@ def test_what_waits_when_the_watcher_is_killed_is_sent_by_the_next_one_and_nothi
                 assert hook.next().json["group"] == "billing"
                 assert slack.next().json["text"].startswith("*billing*")
                 assert box.next()["Subject"].startswith("[ringleader] billing: ")
-    with History.open(tmp_path / "h", read_only=True) as told:
-        assert [one.group for one in told.events() if one.kind == "incident"][:2] == ["", "billing"]
+    with History.open(tmp_path / "h", read_only=True) as recorded:
+        assert [one.group for one in recorded.events() if one.kind == "incident"][:2] == ["", "billing"]
 
 
 def test_a_notice_that_is_given_up_is_a_line_and_the_watcher_goes_on(tmp_path: Path) -> None:

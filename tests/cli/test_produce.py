@@ -105,14 +105,14 @@ def test_a_file_in_every_codec(coordinator: Coordinator, topic: str, tmp_path: P
 
 
 def test_json_lines(coordinator: Coordinator, topic: str) -> None:
-    told = [
+    objects = [
         {"key": "k", "value": {"total": 1.5, "name": "ü"}, "headers": {"h": "1", "n": None, "j": [1]}},
         {"key": 7, "value": "text", "partition": 2, "timestamp_ms": 12_345},
         {"value": None, "partition": 1, "topic": "elsewhere", "offset": 9},
         {"key_base64": "/w==", "value_base64": "AAE=", "headers": [["h", "1"], ["h", "2"]], "partition": 0},
         {"value": False, "partition": 0, "timestamp_ms": 99, "headers_base64": {"b": "/w=="}},
     ]
-    text = "\n \n".join(json.dumps(one) for one in told)
+    text = "\n \n".join(json.dumps(one) for one in objects)
     done = produce(
         coordinator, topic, "--format", "json", "--header", "all=yes", "--partition", "1", stdin=text
     )
@@ -160,8 +160,8 @@ names = [*NAMES, *PASSED_OVER, *(f"{name}{BASE64}" for name in NAMES[:3])]
 
 
 @given(st.dictionaries(st.sampled_from(names), everything, max_size=5), st.binary(max_size=5))
-def test_a_line_of_json_is_a_record_or_refused(told: dict[str, object], rubbish: bytes) -> None:
-    for line in (json.dumps(told).encode(), json.dumps(told).encode() + rubbish, rubbish):
+def test_a_line_of_json_is_a_record_or_refused(fields: dict[str, object], rubbish: bytes) -> None:
+    for line in (json.dumps(fields).encode(), json.dumps(fields).encode() + rubbish, rubbish):
         with contextlib.suppress(ValueError):
             row = json_reader((), None)(line)
             if row is not None:

@@ -93,10 +93,10 @@ def test_every_case_of_kafkas_tool(
 ) -> None:
     done = groups(coordinator, "reset", group, *options, "--json")
     assert (done.code, done.err) == (0, f"Nothing has changed; --execute sets {_count(wanted)}.\n")
-    told = json.loads(done.out)
-    assert (told["group"], told["executed"]) == (group, False)
+    answer = json.loads(done.out)
+    assert (answer["group"], answer["executed"]) == (group, False)
     before, ends = {0: 5, 1: 2}, {0: 10, 1: 4, 2: 0}
-    shown = {one.pop("partition"): one for one in told["offsets"]}
+    shown = {one.pop("partition"): one for one in answer["offsets"]}
     assert shown == {
         number: {
             "topic": "orders",

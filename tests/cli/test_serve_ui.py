@@ -68,8 +68,8 @@ def test_offsets_are_reset_on_the_page_of_a_daemon(tmp_path: Path, monkeypatch: 
     def api(path: str, body: Any = None) -> Any:
         headers = bearer | ({"Content-Type": "application/json"} if body is not None else {})
         sent = None if body is None else json.dumps(body).encode()
-        asked = urllib.request.Request(f"http://{address}/api/{path}", sent, headers)
-        with urllib.request.urlopen(asked, timeout=TIMEOUT_S) as answer:
+        request = urllib.request.Request(f"http://{address}/api/{path}", sent, headers)
+        with urllib.request.urlopen(request, timeout=TIMEOUT_S) as answer:
             return json.loads(answer.read())
 
     options = ["--ui", address, "--ui-reset-token-file", str(token)]
@@ -85,8 +85,8 @@ def test_offsets_are_reset_on_the_page_of_a_daemon(tmp_path: Path, monkeypatch: 
         assert api("reset", {"plan": plan["plan"]})["offsets"] == plan["offsets"]
         done = run_here(daemon.bootstrap, "groups", "describe", "billing", "--json")
         assert json.loads(done.out)["offsets"][0]["committed"] == 0
-        said = "holder of the token of resets, from 127.0.0.1, group billing, orders-0 1 -> 0: done"
-        assert said in daemon.log()
+        line = "holder of the token of resets, from 127.0.0.1, group billing, orders-0 1 -> 0: done"
+        assert line in daemon.log()
         deadline_s = time.monotonic() + TIMEOUT_S
         while not any("From the page" in one["text"] for one in api("events?group=billing")["events"]):
             assert time.monotonic() < deadline_s

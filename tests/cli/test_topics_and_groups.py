@@ -120,8 +120,8 @@ async def test_a_topic_that_cannot_be_altered_so_stays(
     assert (found, out) == (code, "")
     assert says in err
     assert err.count("\n") == 1
-    told = await _json(capsys, "topics", "describe", "stays")
-    assert (told["configs"], len(told["partitions"])) == ({}, 2)
+    described = await _json(capsys, "topics", "describe", "stays")
+    assert (described["configs"], len(described["partitions"])) == ({}, 2)
 
 
 @pytest.mark.parametrize(

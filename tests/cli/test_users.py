@@ -65,11 +65,11 @@ def test_users_come_and_go(admin: list[str], secret: Path, tmp_path: Path) -> No
     assert shown[1].split() == ["admin", "-", "4096", "iterations"]
     as_alice = tmp_path / "alice.properties"
     as_alice.write_text(ADMIN.replace("admin", "alice").replace("512", "256"))
-    asked = ["topics", "list", "--bootstrap-server", admin[1], "--command-config", str(as_alice)]
-    assert run_here(None, *asked).code == 0
+    command = ["topics", "list", "--bootstrap-server", admin[1], "--command-config", str(as_alice)]
+    assert run_here(None, *command).code == 0
     removed = run_here(None, "users", "remove", "alice", *admin)
     assert removed == Done(0, "Removed alice.\n", "")
-    refused = run_here(None, *asked)
+    refused = run_here(None, *command)
     assert refused.code == 1
     assert "user 'alice' (SCRAM-SHA-256)" in refused.err
     again = run_here(None, "users", "remove", "alice", "admin", *admin)

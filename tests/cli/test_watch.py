@@ -172,10 +172,10 @@ def test_groups_of_the_consumer_protocol_are_known_from_the_journal(tmp_path: Pa
             assert "billing: member left: bert@127.0.0.1" in line
         watch.until(lambda line: "members 1 -> 0" in line)
     with History.open(path, read_only=True) as history:
-        told = [one for one in history.rebalances("billing") if one.id.startswith("journal-")]
-        assert [one.kind for one in told] == [Kind.CONSUMER] * len(told)
-        assert {one.confidence for one in told} == {Confidence.EXACT}
-        [shared] = [one for one in told if len(one.members) == 2 and one.outcome == "stable"]
+        recorded = [one for one in history.rebalances("billing") if one.id.startswith("journal-")]
+        assert [one.kind for one in recorded] == [Kind.CONSUMER] * len(recorded)
+        assert {one.confidence for one in recorded} == {Confidence.EXACT}
+        [shared] = [one for one in recorded if len(one.members) == 2 and one.outcome == "stable"]
         assert [len(one.assigned) for one in shared.members] == [3, 3]
     for command in ("history billing", "explain billing bert", "owners orders:3 --group billing"):
         done = run_here(None, *command.split(), "--history", str(path))
@@ -192,21 +192,21 @@ def test_json_and_a_page_and_what_was_there_before(coordinator: Coordinator, tmp
         assert f"http://{page}/" in watch.says("the page is at")
         watch.says("watching ")
         with Member(coordinator, "billing", "bert"):
-            said: dict[str, Any] = json.loads(
+            rebalance: dict[str, Any] = json.loads(
                 watch.until(lambda line: '"bert' in line and '"joined"' in line)
             )
-            assert said["type"] == "rebalance"
-            assert said["group"] == "billing"
-            assert said["confidence"] == "exact"
-            assert said["at"].endswith("Z")
-            assert (said["format"], said["revises"]) == (1, False)
+            assert rebalance["type"] == "rebalance"
+            assert rebalance["group"] == "billing"
+            assert rebalance["confidence"] == "exact"
+            assert rebalance["at"].endswith("Z")
+            assert (rebalance["format"], rebalance["revises"]) == (1, False)
             # The other command has the same fields.
             done = run_here(None, "history", "billing", "--json", "--history", str(tmp_path / "h"))
             found = json.loads(done.out)
-            [same] = [one for one in found["rebalances"] if one["id"] == said["id"]]
+            [same] = [one for one in found["rebalances"] if one["id"] == rebalance["id"]]
             assert found["format"] == same["format"] == 1
-            assert {*said} == {*same, "revises"}
-            assert {one["client_id"] for one in said["members"]} == {"anna", "bert"}
+            assert {*rebalance} == {*same, "revises"}
+            assert {one["client_id"] for one in rebalance["members"]} == {"anna", "bert"}
             with urllib.request.urlopen(f"http://{page}/api/groups", timeout=PATIENCE_S) as answer:
                 assert b"billing" in answer.read()
 
@@ -216,9 +216,9 @@ def test_a_verdict_given_again_says_that_it_revises() -> None:
     before = replace(first, id="offsets-1-1")
     show = AsJson()
     show.knows([before.id])
-    told = [json.loads(show(one)) for one in (first, replace(first, cause=Cause.SESSION_EXPIRED), before)]
-    assert [one["revises"] for one in told] == [False, True, True]
-    assert told[1]["cause"] == "session expired"
+    shown = [json.loads(show(one)) for one in (first, replace(first, cause=Cause.SESSION_EXPIRED), before)]
+    assert [one["revises"] for one in shown] == [False, True, True]
+    assert shown[1]["cause"] == "session expired"
 
 
 def test_a_cluster_that_goes_away_is_said_and_waited_for(tmp_path: Path) -> None:

@@ -57,9 +57,9 @@ def test_two_clusters_one_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
             test.kill()
             watch.says("test: the cluster does not answer")
             health(f"{url}health?cluster=test#", 503)
-            told = hook.next().json
-            assert (told["cluster_name"], told["cluster"]) == ("test", test.bootstrap)
-            assert told["link"] == f"{url}#/?cluster=test"
+            notice = hook.next().json
+            assert (notice["cluster_name"], notice["cluster"]) == ("test", test.bootstrap)
+            assert notice["link"] == f"{url}#/?cluster=test"
             # The other goes on.
             with Member(prod, "billing", "anna"):
                 assert "  prod  billing: member joined" in watch.until(lambda line: "billing" in line)
@@ -84,12 +84,12 @@ def test_two_clusters_one_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         assert "member joined" in one.out
         assert run_here(None, "explain", "billing", "--cluster", "prod").code == 0
         assert run_here(test.bootstrap, "owners", f"{TOPIC}:1", "--group", "audit").code == 0
-        for asked, says in (
+        for options, says in (
             ([], "Several clusters were watched last; say which with --cluster: prod, test."),
             (["--cluster", "dev"], "--cluster: dev was not watched last; there is: prod, test."),
             (["--cluster", "prod", "-b", test.bootstrap], "--cluster is instead of"),
         ):
-            refused = run_here(None, "history", "audit", *asked)
+            refused = run_here(None, "history", "audit", *options)
             assert (refused.code, says in " ".join(refused.err.split())) == (2, True), refused.err
 
 
