@@ -179,9 +179,9 @@ class Broker:
                 return SaslAuthenticateResponse(session_lifetime_ms=self._lifetime_ms)
             return SaslAuthenticateResponse(error_code=ErrorCode.SASL_AUTHENTICATION_FAILED)
         if isinstance(request, MetadataRequest):
-            asked = request.topics
+            wanted = request.topics
             return self._metadata(
-                list(self.topics) if asked is None else [topic.name or "" for topic in asked]
+                list(self.topics) if wanted is None else [topic.name or "" for topic in wanted]
             )
         if isinstance(request, ListOffsetsRequest):
             return self._list(request)
@@ -217,17 +217,17 @@ class Broker:
         topics = []
         for topic in request.topics:
             entries = []
-            for asked in topic.partitions:
-                found = self.topics[topic.name][asked.partition_index]
+            for wanted in topic.partitions:
+                found = self.topics[topic.name][wanted.partition_index]
                 end = found.end if found.stable is None or not request.isolation_level else found.stable
                 wrong = found.errors.pop(0) if found.errors else 0
                 if found.leader != self.node:
                     wrong = ErrorCode.NOT_LEADER_OR_FOLLOWER
                 entries.append(
                     ListOffsetsResponseListOffsetsPartitionResponse(
-                        partition_index=asked.partition_index,
+                        partition_index=wanted.partition_index,
                         error_code=wrong,
-                        offset=-1 if wrong else found.at(asked.timestamp, end),
+                        offset=-1 if wrong else found.at(wanted.timestamp, end),
                     )
                 )
             topics.append(ListOffsetsResponseListOffsetsTopicResponse(name=topic.name, partitions=entries))
@@ -238,10 +238,10 @@ class Broker:
         left = request.max_bytes
         for topic in request.topics:
             entries = []
-            for asked in topic.partitions:
-                found = self.topics[topic.topic][asked.partition]
-                data = self._partition(found, asked.fetch_offset, min(asked.partition_max_bytes, left))
-                data.partition_index = asked.partition
+            for wanted in topic.partitions:
+                found = self.topics[topic.topic][wanted.partition]
+                data = self._partition(found, wanted.fetch_offset, min(wanted.partition_max_bytes, left))
+                data.partition_index = wanted.partition
                 left = max(0, left - len(data.records or b""))
                 entries.append(data)
             responses.append(FetchResponseFetchableTopicResponse(topic=topic.topic, partitions=entries))

@@ -40,7 +40,7 @@ class FakeGroup:
         self._tokens = tokens
         self.generation = 0
         self.commits: list[dict[TopicPartition, int]] = []
-        self.asked: list[frozenset[TopicPartition]] = []
+        self.requested: list[frozenset[TopicPartition]] = []
         self.away = 0
         self.unknown_topic = False
         self.fenced = False
@@ -96,7 +96,7 @@ class FakeGroup:
         if self.away:
             self.away -= 1
             raise GroupUnavailableError("COORDINATOR_LOAD_IN_PROGRESS")
-        self.asked.append(partitions)
+        self.requested.append(partitions)
         found = {tp: self.offsets[tp] for tp in partitions if tp in self.offsets}
         kept = {tp: self._tokens.get(tp, (-1, None)) for tp in found}
         return {tp: Committed(at, kept[tp][1] if kept[tp][0] == at else None) for tp, at in found.items()}

@@ -180,7 +180,7 @@ class Members:
         self._group = group
         self._name = name
         self.members: list[Member] = []
-        self.gone = False
+        self.departed = False
 
     def empty(self) -> bool:
         return not self._group.members
@@ -221,7 +221,7 @@ class Members:
         return [member.name for member in self._group.members if member not in self.members]
 
     def leave(self, reason: str, for_good: bool = False) -> None:
-        self.gone = True
+        self.departed = True
         for member in self.members:
             self._group.remove(member)
 

@@ -65,9 +65,9 @@ class SinkBroker(Broker):
         for topic in request.topic_data:
             entries = [
                 ProduceResponsePartitionProduceResponse(
-                    index=asked.index, error_code=self._append(topic.name, asked.index, asked.records or b"")
+                    index=part.index, error_code=self._append(topic.name, part.index, part.records or b"")
                 )
-                for asked in topic.partition_data
+                for part in topic.partition_data
             ]
             responses.append(
                 ProduceResponseTopicProduceResponse(name=topic.name, partition_responses=entries)

@@ -51,7 +51,7 @@ def test_an_empty_range_has_a_task_without_rows(broker: Broker) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "expected"),
     [
         ({"startingOffsets": '{"t":{"0":1}}'}, "t-1 is missing"),
         ({"endingOffsets": '{"t":{"0":1,"1":1,"7":1}}'}, "t-7, which does not exist"),
@@ -62,9 +62,9 @@ def test_an_empty_range_has_a_task_without_rows(broker: Broker) -> None:
     ],
 )
 def test_what_does_not_fit_the_topic_is_a_sentence(
-    broker: Broker, options: dict[str, str], said: str
+    broker: Broker, options: dict[str, str], expected: str
 ) -> None:
-    with pytest.raises(SourceError, match=said):
+    with pytest.raises(SourceError, match=expected):
         rows(broker, **options)
 
 

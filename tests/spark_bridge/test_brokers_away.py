@@ -67,9 +67,9 @@ def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
 
 
-def few(told: list[str], name: str) -> bool:
+def few(lines: list[str], name: str) -> bool:
     """Said of this address at once, and again only after a second and after ten."""
-    return bool(told) and name in told[0] and len([line for line in told if "cannot connect" in line]) <= 6
+    return bool(lines) and name in lines[0] and len([line for line in lines if "cannot connect" in line]) <= 6
 
 
 def test_a_task_tells_of_a_broker_that_is_away(caplog: pytest.LogCaptureFixture) -> None:
@@ -86,11 +86,11 @@ class Released(logging.Handler):
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
-        self.told = threading.Event()
+        self.reported = threading.Event()
 
     def emit(self, record: logging.LogRecord) -> None:
         if "has not answered for" in record.getMessage():
-            self.told.set()
+            self.reported.set()
 
 
 @pytest.fixture
@@ -104,7 +104,7 @@ def released(monkeypatch: pytest.MonkeyPatch) -> Iterator[Released]:
 
 
 def silent_at(kind: type[Message], released: Released) -> Callable[[Message], bool]:
-    return lambda request: not isinstance(request, kind) or released.told.wait(60)
+    return lambda request: not isinstance(request, kind) or released.reported.wait(60)
 
 
 @pytest.mark.parametrize("secured", [False, True])
@@ -156,13 +156,13 @@ def test_a_look_up_tells_of_a_silent_broker(released: Released) -> None:
 
 def test_a_broker_that_stays_silent_is_given_up_in_the_time_of_a_request(released: Released) -> None:
     with Broker(topics()) as broker:
-        gone = threading.Event()
-        broker.script = lambda request: not isinstance(request, FetchRequest) or gone.wait(60)
+        ended = threading.Event()
+        broker.script = lambda request: not isinstance(request, FetchRequest) or ended.wait(60)
         endpoint = Endpoint(((broker.host, broker.port),), request_timeout_ms=50)
         with pytest.raises(FetchError, match="did not answer in time"):
             read(endpoint, poll_timeout_ms=100)
-        gone.set()
-    assert released.told.is_set()
+        ended.set()
+    assert released.reported.is_set()
 
 
 def test_a_task_without_progress_tells_why(
@@ -177,9 +177,9 @@ def test_a_task_without_progress_tells_why(
         broker.script = second_try
         broker.topics["t"][0].errors = [ErrorCode.KAFKA_STORAGE_ERROR] * 3
         assert read(Endpoint(((broker.host, broker.port),))) == list(range(ROWS))
-    (told,) = warnings(caplog)
-    assert "no progress for 0 s" in told
-    assert "t-0: KAFKA_STORAGE_ERROR" in told
+    (warning,) = warnings(caplog)
+    assert "no progress for 0 s" in warning
+    assert "t-0: KAFKA_STORAGE_ERROR" in warning
 
 
 def test_the_time_that_spark_takes_for_rows_is_no_brokers(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -218,9 +218,9 @@ def test_the_sink_tells_of_a_broker_that_goes_away(caplog: pytest.LogCaptureFixt
     producer.write_rows(one_row())
     with pytest.raises(ProduceError):
         producer.flush()
-    told = warnings(caplog)
-    assert any("node 0 did not take batches, they are sent again" in line for line in told)
-    assert len([line for line in told if f"cannot connect to {broker.host}:{broker.port}" in line]) <= 8
+    lines = warnings(caplog)
+    assert any("node 0 did not take batches, they are sent again" in line for line in lines)
+    assert len([line for line in lines if f"cannot connect to {broker.host}:{broker.port}" in line]) <= 8
     producer.close()
 
 
@@ -232,9 +232,9 @@ def test_the_sink_tells_of_a_batch_that_is_refused(caplog: pytest.LogCaptureFixt
         producer.write_rows(one_row())
         producer.flush()
         producer.close()
-    told = "t-0 did not take a batch, it is sent again: NOT_ENOUGH_REPLICAS"
-    assert warnings(caplog)[0] == told
-    assert all(line.startswith(told) for line in warnings(caplog))
+    beginning = "t-0 did not take a batch, it is sent again: NOT_ENOUGH_REPLICAS"
+    assert warnings(caplog)[0] == beginning
+    assert all(line.startswith(beginning) for line in warnings(caplog))
 
 
 def test_a_read_of_committed_offsets_tells_of_brokers_that_are_away(
@@ -246,6 +246,6 @@ def test_a_read_of_committed_offsets_tells_of_brokers_that_are_away(
         pytest.raises(NoCoordinatorError),
     ):
         group.fetch([("t", 0)])
-    told = warnings(caplog)
-    assert few(told, f"cannot connect to 127.0.0.1:{port}")
-    assert any("the coordinator of group g cannot be had now" in line for line in told)
+    lines = warnings(caplog)
+    assert few(lines, f"cannot connect to 127.0.0.1:{port}")
+    assert any("the coordinator of group g cannot be had now" in line for line in lines)

@@ -126,9 +126,9 @@ class Application:
             if any(words in line for words in TELLING):
                 found += [(int(p), int(start), int(end)) for p, start, end in LOGGED.findall(line)]
         if not self.name.startswith("spark"):
-            told = list(lines(self.out / "ledger"))
-            done = {(line["process"], line["committed"]) for line in told if "committed" in line}
-            for read in told:
+            reads = list(lines(self.out / "ledger"))
+            done = {(line["process"], line["committed"]) for line in reads if "committed" in line}
+            for read in reads:
                 if "read" in read and (read["process"], read["number"]) not in done:
                     found += [tuple(part) for part in read["read"]]
         return found

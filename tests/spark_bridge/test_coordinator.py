@@ -43,7 +43,7 @@ class CoordinatorBroker(Broker):
         super().__init__({})
         self.versions |= {8: (2, 9), 9: (8, 9), 10: (0, 4)}
         self.codes: list[int] = []
-        self.asked = 0
+        self.requests = 0
 
     def _answer(self, request: Message) -> Message:
         match request:
@@ -51,12 +51,12 @@ class CoordinatorBroker(Broker):
                 here = FindCoordinatorResponseCoordinator(key="g", node_id=0, host=self.host, port=self.port)
                 return FindCoordinatorResponse(coordinators=[here])
             case OffsetCommitRequest():
-                self.asked += 1
+                self.requests += 1
                 answered = OffsetCommitResponsePartition
                 of = [answered(partition_index=n, error_code=code) for n, code in enumerate(self.codes)]
                 return OffsetCommitResponse(topics=[OffsetCommitResponseTopic(name="t", partitions=of)])
             case OffsetFetchRequest():
-                self.asked += 1
+                self.requests += 1
                 fetched = [
                     OffsetFetchResponsePartitions(
                         partition_index=n, committed_offset=-1, metadata="", error_code=code
@@ -83,12 +83,12 @@ def test_what_no_retry_cures_is_an_error_at_once_whatever_other_partitions_say(
         endpoint = Endpoint(((broker.host, broker.port),))
         with GroupCoordinator(endpoint, "g") as one:
             for pair in itertools.product(drawn.sample(LATER, 8), drawn.sample(NEVER, 8)):
-                broker.codes, broker.asked = drawn.sample(pair, 2), 0
+                broker.codes, broker.requests = drawn.sample(pair, 2), 0
                 with pytest.raises(SourceError) as raised:
                     call(one)
-                assert (type(raised.value), broker.asked) == (SourceError, 1), broker.codes
+                assert (type(raised.value), broker.requests) == (SourceError, 1), broker.codes
         with GroupCoordinator(endpoint, "g", timeout_s=0.5) as impatient:
-            broker.codes, broker.asked = drawn.sample(LATER, 2), 0
+            broker.codes, broker.requests = drawn.sample(LATER, 2), 0
             with pytest.raises(NoCoordinatorError):
                 call(impatient)
-            assert broker.asked > 1
+            assert broker.requests > 1

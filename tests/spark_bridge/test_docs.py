@@ -50,7 +50,7 @@ def test_the_page_says_of_versions_of_spark_what_is_tried() -> None:
 
 
 def test_a_version_lacks_what_it_says_and_all_else_fails() -> None:
-    said = ("", "OptionsError: a stream needs PySpark 4.2 or newer", "AssertionError: [1]", "")
-    parts = dict(zip(spark_versions.PARTS, said, strict=True))
+    outputs = ("", "OptionsError: a stream needs PySpark 4.2 or newer", "AssertionError: [1]", "")
+    parts = dict(zip(spark_versions.PARTS, outputs, strict=True))
     row = spark_versions.table({"9.9.9": parts}).splitlines()[-1]
     assert row == "| 9.9.9 | yes | no | **fails** | yes |"

@@ -35,13 +35,13 @@ def test_the_layout_that_checkpoints_hold() -> None:
     document = OffsetDocument(
         "g", {("b", 10): OffsetRange(1, 2), ("b", 9): OffsetRange(3, 3)}, {("b", 9): 3, ("a", 0): 7}, "x1", 7
     )
-    for looked, said in (
+    for looked, expected in (
         (Subscription(("a", "b"), None), '["a", "b"]'),
         (Subscription((), "a|b"), '"a|b"'),
         (Subscription(("a", "b"), None, (("a", 0), ("b", 9), ("b", 10))), '{"a": [0], "b": [9, 10]}'),
     ):
         known = replace(document, subscription=looked)
-        assert known.text() == document.text().replace(', "v"', f', "s": {said}, "v"')
+        assert known.text() == document.text().replace(', "v"', f', "s": {expected}, "v"')
         assert OffsetDocument.from_json(json.loads(known.text()), "g") == known
     assert document.text() == (
         '{"g": "g", "n": 7, "p": {"a": {"0": 7}, "b": {"9": 3}}, "q": "x1", '
@@ -72,7 +72,7 @@ def test_equal_documents_are_equal_text(document: OffsetDocument, random: Random
 
 
 @pytest.mark.parametrize(
-    ("document", "said"),
+    ("document", "expected"),
     [
         (None, "not an object"),
         ({"topic": {"0": 1}}, "Spark's own Kafka connector.*startingOffsets"),
@@ -91,6 +91,6 @@ def test_equal_documents_are_equal_text(document: OffsetDocument, random: Random
         ({"v": 1, "g": "g", "p": {"t": {"0": 2**63}}}, "not an offset"),
     ],
 )
-def test_foreign_documents_are_refused_in_words(document: object, said: str) -> None:
-    with pytest.raises(OffsetDocumentError, match=said):
+def test_foreign_documents_are_refused_in_words(document: object, expected: str) -> None:
+    with pytest.raises(OffsetDocumentError, match=expected):
         OffsetDocument.from_json(document, "g")

@@ -183,7 +183,7 @@ def test_a_kept_partition_keeps_its_position_without_asking_the_group() -> None:
     world.produce(0, 2)
     world.assign(0, 1)
     assert world.plan() == {0: (10, 12), 1: (0, 10)}
-    assert world.group.asked == [{T0}, {T1}]
+    assert world.group.requested == [{T0}, {T1}]
 
 
 def test_a_batch_that_began_before_a_rebalance_is_committed_in_the_generation_after_it() -> None:

@@ -152,9 +152,9 @@ def test_a_record_larger_than_every_limit_still_comes() -> None:
     }
     with Broker({"t": partitions}) as broker:
         found = offsets(settings(broker, **limits), ("t", 0, 0, 3), ("t", 1, 0, 1))
-        asked = broker.fetches[0]
-        assert (asked.max_bytes, asked.max_wait_ms) == (1_000, 7)
-        assert asked.topics[0].partitions[0].partition_max_bytes == 1_000
+        request = broker.fetches[0]
+        assert (request.max_bytes, request.max_wait_ms) == (1_000, 7)
+        assert request.topics[0].partitions[0].partition_max_bytes == 1_000
     assert found == {("t", 0): [0, 1, 2], ("t", 1): [0]}
 
 
@@ -174,9 +174,9 @@ def test_an_answer_without_one_whole_batch_is_asked_again_with_more_room() -> No
 
         broker._partition = cut  # type: ignore[method-assign]  # on purpose
         assert offsets(settings(broker), ("t", 0, 0, 1)) == {("t", 0): [0]}
-        asked = [request.topics[0].partitions[0].partition_max_bytes for request in broker.fetches]
-    assert asked == sorted(asked)
-    assert asked[-1] >= len(whole)
+        limits = [request.topics[0].partitions[0].partition_max_bytes for request in broker.fetches]
+    assert limits == sorted(limits)
+    assert limits[-1] >= len(whole)
 
 
 def test_two_pieces_of_one_partition_in_a_task() -> None:
@@ -301,12 +301,12 @@ def test_a_topic_that_was_deleted_fails_or_is_skipped(
 
 def test_a_topic_that_a_broker_is_late_to_know_is_waited_for() -> None:
     with Broker({}) as broker:
-        asked: list[Message] = []
+        requests: list[Message] = []
 
         def late(request: Message) -> bool:
             if isinstance(request, MetadataRequest):
-                asked.append(request)
-            if len(asked) == 3:
+                requests.append(request)
+            if len(requests) == 3:
                 broker.topics.update(one_partition(batch(0, 1)))
             return True
 

@@ -126,8 +126,8 @@ def test_a_start_for_each_partition_that_a_checkpoint_makes_vain_is_reported(
     world.restart(0)
     world.produce(0, 1)
     assert world.plan() is not None
-    told = [line for line in caplog.messages if "is ignored" in line]
-    assert [line.split()[0] for line in told] == ([name] if name else [])
+    lines = [line for line in caplog.messages if "is ignored" in line]
+    assert [line.split()[0] for line in lines] == ([name] if name else [])
 
 
 def test_available_now_remembers_and_ends() -> None:

@@ -294,8 +294,8 @@ def test_assigned_partitions_of_a_group_with_members_are_a_sentence(coordinator:
     with assigned(coordinator, 0) as query:
         with other:
             other.wait_assigned(10)
-            said = r"group g has members \(other on /127.*take 'subscribe' to read beside them"
-            with pytest.raises(SourceError, match=said):
+            expected = r"group g has members \(other on /127.*take 'subscribe' to read beside them"
+            with pytest.raises(SourceError, match=expected):
                 query.plan()
         assert query.plan()
         with sync_consumer_member(coordinator.bootstrap, "g", ["t"]) as other:

@@ -52,12 +52,12 @@ def until(query: SparkLike, reached: Callable[[], bool], what: str) -> list[tupl
 def test_what_stays_is_read_on_while_what_goes_waits_for_its_batch(coordinator: Coordinator) -> None:
     produce(coordinator, 40)
     shares: list[set[int]] = []
-    came = threading.Event()
+    has_share = threading.Event()
 
     def assigned(share: set[int]) -> None:
         shares.append(share)
         if share:
-            came.set()
+            has_share.set()
 
     with SparkLike(coordinator) as query:
         assert query.plan()
@@ -67,10 +67,10 @@ def test_what_stays_is_read_on_while_what_goes_waits_for_its_batch(coordinator: 
                 ownership.wait_change(0.05)
             kept = {number for _, number in ownership.owned()}
             assert len(kept) == PARTITIONS // 2
-            assert not came.is_set(), "a busy partition was handed over before its batch was committed"
+            assert not has_share.is_set(), "a busy partition was handed over before its batch was committed"
             assert query.read() == every_row(0, 40)
             produce(coordinator, 8)
-            until(query, came.is_set, "the plain member gets its share")
+            until(query, has_share.is_set, "the plain member gets its share")
             assert query.reader._driver.refused_commits == 0
             assert committed(coordinator).items() >= dict.fromkeys(shares[-1], 10).items()
             assert shares[-1] == set(range(PARTITIONS)) - kept

@@ -187,8 +187,8 @@ def test_what_cannot_be_is_one_sentence(store: Path, lake: Path, tmp_path: Path)
     assert refused() == "The option 'path' is required."
     assert "there is no rebalances.parquet in" in refused(path=str(tmp_path))
     for where in (path, str(lake)):
-        said = refused(path=where, groups="order")
-        assert said == "There is no group order in the history; did you mean orders?"
+        sentence = refused(path=where, groups="order")
+        assert sentence == "There is no group order in the history; did you mean orders?"
     assert "mount it, or read exported files with spark.read.parquet" in refused(path="s3a://lake/history")
     assert refused(path=path, grups="a") == (
         "The option 'grups' is not known to format ringleader-history. Did you mean 'groups'?"
@@ -213,8 +213,8 @@ def test_files_of_others_and_of_a_newer_ringleader_are_refused(lake: Path, tmp_p
         f"{file} is no file of `ringleader history --export`: name another directory."
     )
     table = pq.read_table(lake / "first" / "rebalances.parquet")
-    told = {**table.schema.metadata, b"ringleader.format": b"9"}
-    pq.write_table(table.replace_schema_metadata(told), file)
+    metadata = {**table.schema.metadata, b"ringleader.format": b"9"}
+    pq.write_table(table.replace_schema_metadata(metadata), file)
     assert "was written by a newer Ringleader (format 9, this one knows 1)" in refused(path=str(tmp_path))
     file.write_bytes(b"PAR1")
     assert re.match(rf"{file} is no Parquet file that can be read: ", refused(path=str(tmp_path)))

@@ -136,21 +136,21 @@ def test_offsets_by_time_and_none_where_no_record_is_that_late(broker: Broker) -
 
 
 def test_a_look_up_is_tried_again_as_often_as_said(broker: Broker) -> None:
-    asked: list[Message] = []
+    requests: list[Message] = []
 
     def silent(request: Message) -> bool:
-        asked.append(request)
+        requests.append(request)
         return False
 
     broker.script = silent
     once = KafkaLog(Endpoint(((broker.host, broker.port),)), False, timeout_s=0.0)
     with pytest.raises(SourceError, match="could not be had"):
         once.partitions(("t",))
-    first = len(asked)
+    first = len(requests)
     again = KafkaLog(Endpoint(((broker.host, broker.port),)), False, 0.0, retries=3, retry_pause_s=0.001)
     with pytest.raises(SourceError, match="could not be had"):
         again.partitions(("t",))
-    assert len(asked) - first == 4 * first
+    assert len(requests) - first == 4 * first
 
 
 def test_brokers_that_cannot_be_reached_are_reported_after_the_first_try(

@@ -79,7 +79,7 @@ def test_the_protocol_is_up_to_a_query_that_asks_for_nothing_of_the_classic_one(
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "expected"),
     [
         ({"assign": '{"a":[0]}'}, "Only one of 'subscribe', 'assign'"),
         ({"assign": '{"a":[0]}', "subscribe": None, "members": "2"}, "members is for queries that join"),
@@ -146,20 +146,20 @@ def test_the_protocol_is_up_to_a_query_that_asks_for_nothing_of_the_classic_one(
         ({"kafka.session.timeout.ms": "3000"}, "must be below"),
     ],
 )
-def test_what_cannot_hold_is_refused_with_a_sentence(given: dict[str, str | None], said: str) -> None:
-    with pytest.raises(OptionsError, match=said):
+def test_what_cannot_hold_is_refused_with_a_sentence(given: dict[str, str | None], expected: str) -> None:
+    with pytest.raises(OptionsError, match=expected):
         stream_options({name: value for name, value in (GOOD | given).items() if value is not None})
 
 
 def test_every_reason_is_named_at_once() -> None:
     with pytest.raises(OptionsError) as caught:
         stream_options({"assign": "x", "nonsense": "1"})
-    for said in ("'assign'", "'nonsense'", "'kafka.bootstrap.servers'", "'kafka.group.id'"):
-        assert said in str(caught.value)
+    for reason in ("'assign'", "'nonsense'", "'kafka.bootstrap.servers'", "'kafka.group.id'"):
+        assert reason in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "expected"),
     [
         ({"startingOffsets": "latest"}, "nothing to read"),
         ({"startingOffsets": '{"a":{"0":-1},"b":{"0":0}}'}, "nothing to read"),
@@ -172,8 +172,8 @@ def test_every_reason_is_named_at_once() -> None:
         ({"assign": '{"a":[-1]}'}, "not JSON like"),
     ],
 )
-def test_a_batch_read_has_its_own_rules(given: dict[str, str], said: str) -> None:
-    with pytest.raises(OptionsError, match=said):
+def test_a_batch_read_has_its_own_rules(given: dict[str, str], expected: str) -> None:
+    with pytest.raises(OptionsError, match=expected):
         batch_options(GOOD | given)
 
 

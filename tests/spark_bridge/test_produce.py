@@ -68,8 +68,8 @@ def rows(
     )
 
 
-def write(told: SinkSettings, *parts: ArrowRows) -> SinkProducer:
-    producer = SinkProducer(told)
+def write(chosen: SinkSettings, *parts: ArrowRows) -> SinkProducer:
+    producer = SinkProducer(chosen)
     try:
         for part in parts:
             producer.write_rows(part)
@@ -113,29 +113,29 @@ def test_a_key_goes_where_java_puts_it_and_stays_in_order(broker: SinkBroker) ->
 
 
 def test_partition_topic_and_null_as_each_row_says(broker: SinkBroker) -> None:
-    told = settings(broker, topic=None)
+    chosen = settings(broker, topic=None)
     some = rows(
         [b"a", None, b"c", b"d"],
         [b"k", b"k", None, None],
         [2, 1, None, None],
         ["t", "t", "u", "u"],
     )
-    write(told, some)
+    write(chosen, some)
     assert broker.values("t", 2) == [b"a"]
     assert broker.values("t", 1) == [None]
     assert broker.values("u", 0) == [b"c", b"d"]
 
 
 @pytest.mark.parametrize(
-    ("part", "said"),
+    ("part", "expected"),
     [
         (rows([b"a"], partitions=[3]), "partition 3 of topic t, which has partitions 0 to 2"),
         (rows([b"a"], partitions=[-1]), "partition -1 of topic t"),
         (rows([b"a" * 5_000]), r"a record for topic t takes 50\d\d bytes; kafka\.max\.request\.size is 4000"),
     ],
 )
-def test_a_row_that_cannot_go_is_a_sentence(broker: SinkBroker, part: ArrowRows, said: str) -> None:
-    with pytest.raises(ProduceError, match=said):
+def test_a_row_that_cannot_go_is_a_sentence(broker: SinkBroker, part: ArrowRows, expected: str) -> None:
+    with pytest.raises(ProduceError, match=expected):
         write(settings(broker), part)
 
 
@@ -321,8 +321,8 @@ def test_every_codec_arrives(broker: SinkBroker, codec: Compression) -> None:
 
 def test_many_partitions_stay_within_the_buffer(broker: SinkBroker) -> None:
     broker.topics["t"] = {number: Partition() for number in range(40)}
-    told = settings(broker, buffer_bytes=5_000)
-    producer = SinkProducer(told)
+    chosen = settings(broker, buffer_bytes=5_000)
+    producer = SinkProducer(chosen)
     for start in range(0, 800, 40):
         producer.write_rows(rows(values(40, start), partitions=list(range(40))))
     assert sum(queue.builder.size_bytes for queue in producer._queues.values()) <= 5_000
@@ -332,9 +332,9 @@ def test_many_partitions_stay_within_the_buffer(broker: SinkBroker) -> None:
 
 
 def test_nobody_there_is_a_sentence() -> None:
-    told = SinkSettings(
+    chosen = SinkSettings(
         endpoint=Endpoint((("127.0.0.1", 1),)), topic="t", max_block_s=0.0, retry_backoff_s=0.001
     )
     with pytest.raises(ProduceError, match="topic t cannot be looked up: cannot connect"):
-        write(told, rows([b"a"]))
+        write(chosen, rows([b"a"]))
     close_clusters()

@@ -86,14 +86,14 @@ def test_a_schema_of_the_user_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "expected"),
     [
         ({"groupIdPrefix": "x"}, "here the group is the point"),
         ({"kafka.group.id": "g", "nonsense": "x"}, "'nonsense'"),
     ],
 )
-def test_wrong_options_are_refused_at_load(given: dict[str, str], said: str) -> None:
-    with pytest.raises(OptionsError, match=said):
+def test_wrong_options_are_refused_at_load(given: dict[str, str], expected: str) -> None:
+    with pytest.raises(OptionsError, match=expected):
         RingleaderDataSource(given).schema()
 
 

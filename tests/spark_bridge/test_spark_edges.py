@@ -56,10 +56,10 @@ def reports(query: Query) -> list[dict[str, Any]]:
 def test_a_topic_that_does_not_exist_fails_the_query_unless_it_is_to_wait(
     spark: Any, coordinator: Coordinator, tmp_path: Path
 ) -> None:
-    said = failure(Query(spark, coordinator, "g", tmp_path / "a", availableNow="true"))
-    assert "no such topic: t. Create it" in said
-    said = failure(Query(spark, coordinator, "g", tmp_path / "b"))
-    assert "no such topic: t. Create it" in said
+    error = failure(Query(spark, coordinator, "g", tmp_path / "a", availableNow="true"))
+    assert "no such topic: t. Create it" in error
+    error = failure(Query(spark, coordinator, "g", tmp_path / "b"))
+    assert "no such topic: t. Create it" in error
     with Query(spark, coordinator, "g", tmp_path / "c", waitForTopics="true") as query:
         until(lambda: members(coordinator, "g") == 1, "the query waits as a member")
         assert query.handle.isActive
@@ -176,8 +176,8 @@ def test_quiet_sources_do_not_hold_up_the_batches_of_others(
     handle.stop()
     assert rows.seen == every_row(120)
     batches = [progress for progress in handle.recentProgress if progress["numInputRows"]]
-    asked_ms = sorted(progress["durationMs"]["latestOffset"] for progress in batches)
-    assert asked_ms[0] < 250, "both quiet sources blocked, one after the other"
+    latest_offset_ms = sorted(progress["durationMs"]["latestOffset"] for progress in batches)
+    assert latest_offset_ms[0] < 250, "both quiet sources blocked, one after the other"
 
 
 def test_asynchronous_progress_tracking_leaves_spark_s_logs_behind_but_not_the_group(
@@ -285,9 +285,9 @@ def test_a_query_of_the_connector_moves_in(spark: Any, coordinator: Coordinator,
     # The files that Spark's own connector would have left.
     old = checkpoint(tmp_path / "old", "{}", ended, finished=2)
     (old / "metadata").write_text(json.dumps({"id": str(uuid.uuid4())}))
-    said = failure(Query(spark, coordinator, "g", old))
-    assert "that of Spark's own Kafka connector" in said
-    assert "ringleader-spark-offsets" in said
+    error = failure(Query(spark, coordinator, "g", old))
+    assert "that of Spark's own Kafka connector" in error
+    assert "ringleader-spark-offsets" in error
     offsets, _ = starting_offsets(old)
     query = Query(spark, coordinator, "g", tmp_path / "new", startingOffsets=offsets, availableNow="true")
     with query:

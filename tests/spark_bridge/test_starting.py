@@ -86,9 +86,9 @@ def test_json_must_name_what_is_fresh() -> None:
 
 
 def test_partitions_that_do_not_exist_are_left_out() -> None:
-    gone = ("u", 0)
-    assert first_positions(stream(), [T0, gone], LOG) == {T0: 90}
-    assert first_positions(stream(startingTimestamp="1010"), [T0, gone], LOG) == {T0: 20}
+    missing = ("u", 0)
+    assert first_positions(stream(), [T0, missing], LOG) == {T0: 90}
+    assert first_positions(stream(startingTimestamp="1010"), [T0, missing], LOG) == {T0: 20}
 
 
 def test_ends_of_a_batch_read() -> None:

@@ -14,14 +14,14 @@ from tests.spark_bridge.fakes import FakeLog, World
 def test_a_topic_that_comes_to_match_a_pattern_is_seen_at_the_next_trigger(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    clock, took_s, asked = [1_000.0], [0.0], []
+    clock, took_s, requests = [1_000.0], [0.0], []
     monkeypatch.setattr(topics, "time", SimpleNamespace(monotonic=lambda: clock[0]))
     world = World(10, subscribe="", subscribePattern="t|u")
     ask = world.log.topics
 
     def look(pattern: str) -> tuple[str, ...]:
         clock[0] += took_s[0]
-        asked.append(pattern)
+        requests.append(pattern)
         return ask(pattern)
 
     monkeypatch.setattr(world.log, "topics", look)
@@ -33,11 +33,11 @@ def test_a_topic_that_comes_to_match_a_pattern_is_seen_at_the_next_trigger(
     assert world.group.rebalanced == ["u-0 came into being"]
     # Where looking takes long, it takes a twentieth of the time at most.
     took_s[0] = 1.0
-    asked.clear()
+    requests.clear()
     for _ in range(2 * (topics.REST + 2)):
         clock[0] += 1.0
         world.plan()
-    assert len(asked) == 3
+    assert len(requests) == 3
 
 
 @pytest.mark.parametrize(("named", "rest_s"), [(True, topics.LOOK_S), (False, 30.0)])

@@ -133,7 +133,7 @@ def test_each_side_has_its_own_security_protocol() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "expected"),
     [
         ({"ringleader.bootstrap.servers": "nowhere:x"}, "'ringleader.bootstrap.servers' with value"),
         ({"ringleader.security.protocol": "SSL"}, "needs ringleader.bootstrap.servers"),
@@ -144,8 +144,8 @@ def test_each_side_has_its_own_security_protocol() -> None:
         ({"ringleader.bootstrap.server": "n:2"}, "Did you mean 'ringleader.bootstrap.servers'"),
     ],
 )
-def test_wrong_options(given: dict[str, str], said: str) -> None:
-    with pytest.raises(OptionsError, match=said):
+def test_wrong_options(given: dict[str, str], expected: str) -> None:
+    with pytest.raises(OptionsError, match=expected):
         stream_options(GIVEN | given)
 
 

@@ -39,8 +39,8 @@ ROW = StructType().add("value", StringType())
 
 
 def test_defaults_are_safe() -> None:
-    told = SinkSettings.of(sink_options(GOOD))
-    assert (told.acks, told.idempotent, told.max_in_flight, told.topic) == (-1, True, 5, "t")
+    chosen = SinkSettings.of(sink_options(GOOD))
+    assert (chosen.acks, chosen.idempotent, chosen.max_in_flight, chosen.topic) == (-1, True, 5, "t")
     one = SinkSettings.of(sink_options(GOOD | {"kafka.acks": "1"}))
     assert (one.acks, one.idempotent) == (1, False)
     assert (
@@ -50,7 +50,7 @@ def test_defaults_are_safe() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "expected"),
     [
         ({"subscribe": "a"}, "'subscribe' belongs to a source"),
         ({"kafka.group.id": "g"}, "a sink is in no group"),
@@ -68,8 +68,8 @@ def test_defaults_are_safe() -> None:
         ({"kafka.bootstrap.servers": ""}, "names no server"),
     ],
 )
-def test_what_cannot_hold_is_refused_with_a_sentence(given: dict[str, str], said: str) -> None:
-    with pytest.raises(OptionsError, match=said):
+def test_what_cannot_hold_is_refused_with_a_sentence(given: dict[str, str], expected: str) -> None:
+    with pytest.raises(OptionsError, match=expected):
         sink_options(GOOD | given)
 
 
@@ -88,7 +88,7 @@ def test_every_column_that_a_sink_takes(caplog: pytest.LogCaptureFixture) -> Non
 
 
 @pytest.mark.parametrize(
-    ("schema", "said"),
+    ("schema", "expected"),
     [
         (StructType().add("key", StringType()), "needs a column 'value'"),
         (StructType().add("value", LongType()), "'value' is bigint; it must be binary or string"),
@@ -98,8 +98,8 @@ def test_every_column_that_a_sink_takes(caplog: pytest.LogCaptureFixture) -> Non
         (StructType().add("value", StringType()).add("Key", StringType()), "Did you mean 'key'"),
     ],
 )
-def test_a_schema_that_cannot_be_written_is_a_sentence(schema: StructType, said: str) -> None:
-    with pytest.raises(OptionsError, match=said):
+def test_a_schema_that_cannot_be_written_is_a_sentence(schema: StructType, expected: str) -> None:
+    with pytest.raises(OptionsError, match=expected):
         check_schema(schema, "t")
     with pytest.raises(OptionsError, match="option 'topic' or a column 'topic'"):
         check_schema(schema, None)
