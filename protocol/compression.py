@@ -38,7 +38,14 @@ _LZ4_STORED = 1 << 31
 _LZ4_BLOCK_BYTES = 64 * 1024
 # As Java's: independent blocks of at most 64 KB, no sums but the header's own.
 _LZ4_HEADER = _LZ4_MAGIC + b"\x60\x40\x82"
-_FRAMES = {"lz4": {_LZ4_MAGIC} | _SKIPPABLE, "zstd": {b"\x28\xb5\x2f\xfd"} | _SKIPPABLE}
+_ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+_ZSTD_UNREADABLE, _ZSTD_SINGLE, _ZSTD_SUM = 0x0B, 32, 4
+"""Of the flags of a zstd frame: a dictionary or what is reserved; no window but the content; a checksum."""
+_ZSTD_MOST_WINDOW = 13 << 3 | 7
+"""The code of a window of less than 16 MB, which a thread's context keeps."""
+_ZSTD_BLOCK_BYTES = 128 * 1024
+_ZSTD_RAW, _ZSTD_RUN, _ZSTD_COMPRESSED = 0, 1, 2
+_FRAMES = {"lz4": {_LZ4_MAGIC} | _SKIPPABLE, "zstd": {_ZSTD_MAGIC} | _SKIPPABLE}
 _FIRST_GUESS_BYTES = 64 * 1024
 _FIRST_GZIP_BYTES = 1_024
 _KEPT_BYTES = 8 * 1024 * 1024
@@ -117,6 +124,9 @@ def inflate(codec: int, data: bytes | memoryview, limit: int | None = None) -> b
             return found
         return _inflate_into(cramjam.lz4.decompress_into, data, limit, _lz4_size(data), "lz4")
     if codec == Compression.ZSTD:
+        found = _zstd_frame(memoryview(data), limit)
+        if found is not None:
+            return found
         return _inflate_into(cramjam.zstd.decompress_into, data, limit, _zstd_size(data), "zstd")
     raise CorruptBatchError(f"unknown compression codec {codec}")
 
@@ -274,6 +284,60 @@ def _lz4_size(data: bytes | memoryview) -> int | None:
     if len(data) >= 14 and data[4] & 8:
         return int.from_bytes(data[6:14], "little")
     return None
+
+
+def _zstd_frame(data: memoryview, limit: int) -> bytes | memoryview | None:
+    """Inflate a frame that is alone, as producers write it, with a context that the thread keeps: to make one
+    takes longer than most batches. None for anything else, and for what is broken or too large: the stream
+    decides on those. The frame's checksum need not be looked at, as that of the batch covers it."""
+    size = _zstd_room(data)
+    if size is None:
+        return None
+    declared = _zstd_size(data)
+    if declared is not None:
+        size = declared
+        if declared > limit:
+            return None
+    room = _scratch(min(size, limit))
+    context, broken = _zstd_context()
+    try:
+        count: int = context.stream_reader(data).readinto(room)
+    except broken:
+        return None
+    if count != declared if declared is not None else count == limit < size:
+        return None
+    return _trimmed(room, count)
+
+
+def _zstd_context() -> tuple[Any, type[Exception]]:
+    """The thread's own, and what it raises."""
+    kept: tuple[Any, type[Exception]] | None = _local.__dict__.get("zstd")
+    if kept is None:
+        import zstandard  # not at the top: most programs need none, and would start later
+
+        kept = _local.zstd = zstandard.ZstdDecompressor(), zstandard.ZstdError
+    return kept
+
+
+def _zstd_room(data: memoryview) -> int | None:
+    """The most that a frame inflates to which begins and ends with `data`; None: there is no such one (RFC
+    8878, 3.1.1)."""
+    end = len(data)
+    if end < 9 or data[:4] != _ZSTD_MAGIC or data[4] & _ZSTD_UNREADABLE:
+        return None
+    flags, total, last = data[4], 0, 0
+    single = flags & _ZSTD_SINGLE
+    if not single and data[5] > _ZSTD_MOST_WINDOW:
+        return None
+    pos = (5 if single else 6) + (1 if single else 0, 2, 4, 8)[flags >> 6]
+    while not last:
+        block = int.from_bytes(data[pos : pos + 3], "little")
+        last, kind, size = block & 1, block >> 1 & 3, block >> 3
+        pos += 3 + (1 if kind == _ZSTD_RUN else size)
+        total += _ZSTD_BLOCK_BYTES if kind == _ZSTD_COMPRESSED else size
+        if pos > end or kind > _ZSTD_COMPRESSED or size > _ZSTD_BLOCK_BYTES:
+            return None
+    return total if pos + (flags & _ZSTD_SUM) == end else None
 
 
 def _zstd_size(data: bytes | memoryview) -> int | None:

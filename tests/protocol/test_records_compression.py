@@ -5,9 +5,11 @@ from __future__ import annotations
 import gzip
 import random
 import zlib
+from concurrent.futures import ThreadPoolExecutor
 
 import cramjam
 import pytest
+import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -148,6 +150,67 @@ def test_lz4_by_blocks_is_what_the_stream_gives(seed: int) -> None:
             # The stream compares the frame's checksums, too.
             continue
         assert found in (None, same)
+
+
+def zstd_frame(chance: random.Random, data: bytes) -> bytes:
+    """As librdkafka and Java write it, piece by piece and without a size, or with it."""
+    sized, summed = chance.random() < 0.5, chance.random() < 0.5
+    packer = zstandard.ZstdCompressor(
+        level=chance.choice([1, 3, 9]), write_content_size=sized, write_checksum=summed
+    )
+    if sized:
+        return packer.compress(data)
+    pieces = packer.compressobj()
+    cut = chance.randint(0, len(data))
+    return pieces.compress(data[:cut]) + pieces.compress(data[cut:]) + pieces.flush()
+
+
+@pytest.mark.share
+@pytest.mark.parametrize("seed", range(share(5, whole=20)), indirect=True)
+def test_zstd_with_a_kept_context_is_what_the_stream_gives(seed: int) -> None:
+    chance = random.Random(seed)
+    sizes = [chance.choice([0, 1, 3_000, 131_072, 200_000]) for _ in range(chance.randint(0, 3))]
+    data = b"".join(bytes(size) if chance.random() < 0.5 else chance.randbytes(size) for size in sizes)
+    packed = zstd_frame(chance, data)
+    assert compression._zstd_frame(memoryview(packed), 1_000_000) == data
+    if data:
+        assert compression._zstd_frame(memoryview(packed), len(data) - 1) is None
+        with pytest.raises(CorruptBatchError, match="above"):
+            decompress(Compression.ZSTD, packed, len(data) - 1)
+    for _ in range(20):
+        damaged = bytearray(packed)
+        at = chance.choice([chance.randrange(min(12, len(packed))), chance.randrange(len(packed))])
+        damaged[at] ^= 1 << chance.randrange(8)
+        cut = memoryview(damaged)[: chance.choice([len(damaged), chance.randrange(len(damaged))])]
+        found = compression._zstd_frame(cut, 1_000_000)
+        room = bytearray(1_000_000)
+        try:
+            same: bytes | None = bytes(room[: cramjam.zstd.decompress_into(bytes(cut), room)])
+        except cramjam.DecompressionError:
+            same = None
+        assert found is None or found == same
+        assert compression._zstd_frame(memoryview(packed), 1_000_000) == data, "it is ready for the next one"
+
+
+def test_each_thread_has_a_zstd_context_of_its_own() -> None:
+    """It is used without the GIL: two threads in one end the process."""
+    with ThreadPoolExecutor(1) as other:
+        theirs, _ = other.submit(compression._zstd_context).result()
+    ours, _ = compression._zstd_context()
+    assert theirs is not ours
+    assert compression._zstd_context()[0] is ours
+
+
+def test_zstd_frames_of_other_kinds_go_through_the_stream() -> None:
+    """Two of them, one behind what is to be skipped, and one with a window that would be kept."""
+    frame = compress(Compression.ZSTD, TEXT)
+    skipped = b"\x50\x2a\x4d\x18\x02\x00\x00\x00ab"
+    parameters = zstandard.ZstdCompressionParameters(window_log=24, write_content_size=False)
+    pieces = zstandard.ZstdCompressor(compression_params=parameters).compressobj()
+    wide = pieces.compress(TEXT) + pieces.flush()
+    for packed, data in ((frame + frame, TEXT + TEXT), (skipped + frame, TEXT), (wide, TEXT)):
+        assert compression._zstd_frame(memoryview(packed), 1_000_000) is None
+        assert decompress(Compression.ZSTD, packed) == data
 
 
 def test_frames_of_other_kinds_go_through_the_stream() -> None:
