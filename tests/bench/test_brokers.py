@@ -88,9 +88,9 @@ def test_peers_whose_tools_are_missing_are_left_out_aloud(
     monkeypatch.setattr("bench.brokers.classpath", no_maven)
     with brokers([KAFKA, KFAKE], tmp_path, CPU, partitions=1, warmup_s=0) as found:
         assert found.running == {}
-    said = capsys.readouterr().out
-    assert "left out: Apache Kafka: install Maven [or not]" in said
-    assert "left out: kfake: Go is needed" in said
+    output = capsys.readouterr().out
+    assert "left out: Apache Kafka: install Maven [or not]" in output
+    assert "left out: kfake: Go is needed" in output
     assert found.to_dict()["left_out"].keys() == {KAFKA, KFAKE}
 
 
@@ -140,8 +140,8 @@ def test_a_time_is_to_be_short() -> None:
 
 
 def test_the_document_names_who_ran_and_who_did_not() -> None:
-    who = {"brokers": {KFAKE: "v0, in memory"}, "left_out": {KAFKA: "install\nMaven"}}
-    saved = {"machine": MACHINE, "results": {}, "goals": [], **who}
+    participants = {"brokers": {KFAKE: "v0, in memory"}, "left_out": {KAFKA: "install\nMaven"}}
+    saved = {"machine": MACHINE, "results": {}, "goals": [], **participants}
     written = numbers({"heartbeats": saved})
     assert "- kfake: v0, in memory." in written
     assert "- Apache Kafka was **left out**: install Maven" in written

@@ -51,8 +51,8 @@ def test_the_brokers_time_becomes_that_of_the_records() -> None:
     assert (header.is_log_append_time, header.compression) == (False, Compression.ZSTD)
     records = list(BatchView(found.data, 0, parse_header(found.data)).records())
     assert {record.timestamp_ms for record in records} == {5_555}
-    told = [(record.key, record.value, list(record.headers)) for record in records]
-    assert told == [(record.key, record.value, list(record.headers)) for record in RECORDS]
+    contents = [(record.key, record.value, list(record.headers)) for record in records]
+    assert contents == [(record.key, record.value, list(record.headers)) for record in RECORDS]
 
 
 def test_records_before_the_start_of_the_log_stay_away() -> None:

@@ -46,9 +46,9 @@ def test_every_version_has_a_place_for_the_code(key: int, version: int) -> None:
     assert kind is not None
     assert response is not None
     request = full(kind, version)
-    said = response.decode(refusal(request, version, CODE).encode(version), version)
-    assert CODE in codes(said)
-    assert set(codes(said)) <= {0, CODE}, "a level that has its own code may have none"
+    decoded = response.decode(refusal(request, version, CODE).encode(version), version)
+    assert CODE in codes(decoded)
+    assert set(codes(decoded)) <= {0, CODE}, "a level that has its own code may have none"
 
 
 class Ended(Answerable):
@@ -83,10 +83,10 @@ def gathered(parts: int) -> tuple[Ended, Call, Gather, list[Part], list[Part]]:
     call = Call(ended, 15, 5, 1, "client", "/127.0.0.1")
     gather = Gather(call, tuple)
     waiting: list[Part] = []
-    gone: list[Part] = []
+    dropped: list[Part] = []
     for _ in range(parts):
-        gather.add(waiting.append, lambda code: f"refused {code}", gone.append)
-    return ended, call, gather, waiting, gone
+        gather.add(waiting.append, lambda code: f"refused {code}", dropped.append)
+    return ended, call, gather, waiting, dropped
 
 
 def test_a_part_is_refused_in_its_own_form() -> None:
@@ -108,10 +108,10 @@ def test_parts_that_are_answered_before_the_last_is_asked_for_answer_nothing_yet
 
 
 def test_parts_of_a_peer_that_is_gone_are_let_go() -> None:
-    ended, call, _, waiting, gone = gathered(3)
+    ended, call, _, waiting, dropped = gathered(3)
     waiting[0].answer("zero")
     call.dropped()
-    assert gone == waiting[1:]
+    assert dropped == waiting[1:]
     for part in waiting:
         part.refuse(CODE)
     assert ended.response is None

@@ -279,12 +279,14 @@ def test_what_the_limit_leaves_out_is_said_and_does_not_even_the_skew_out(
     assert [one.share for one in found.keys] == pytest.approx([0.65, 0.25, 0.1])
     # Two a second in its newest 125 s; over the whole window it would seem to be less.
     assert found.partitions[0].rate_per_s == pytest.approx(2.0, rel=0.1)
-    said = "Only 600 of the 1,000 records of the window were read (--max-records): 400 older ones of 1 of 3"
-    assert said in found.findings[0]
+    expected = (
+        "Only 600 of the 1,000 records of the window were read (--max-records): 400 older ones of 1 of 3"
+    )
+    assert expected in found.findings[0]
     drawn = Console(record=True, width=200, file=io.StringIO())
     show(found, drawn)
     for text in (page(found), drawn.export_text()):
-        assert said in text
+        assert expected in text
     assert "250 · 65%, 400 left out" in page(found)
 
 

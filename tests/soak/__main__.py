@@ -54,12 +54,12 @@ def _say(text: str) -> None:
 
 def verdict(found: Account, grown: dict[str, list[Growth]]) -> list[tuple[bool, str]]:
     """Sentences, and whether they are good ones."""
-    said = [(one.good, f"{process}: {one}.") for process, some in grown.items() for one in some]
+    verdicts = [(one.good, f"{process}: {one}.") for process, some in grown.items() for one in some]
     for check in found.checks:
         broken = check.violations
-        said.append((not broken, f"{check.name}: {check.facts:,} facts looked at, {len(broken)} broken."))
-        said += [(False, why) for why in broken[: account.SHOWN]]
-    return said + [(False, why) for why in found.complaints]
+        verdicts.append((not broken, f"{check.name}: {check.facts:,} facts looked at, {len(broken)} broken."))
+        verdicts += [(False, why) for why in broken[: account.SHOWN]]
+    return verdicts + [(False, why) for why in found.complaints]
 
 
 def charts(seen: Seen) -> list[Chart]:
@@ -68,8 +68,8 @@ def charts(seen: Seen) -> list[Chart]:
         ("Resident memory", "MiB", lambda one: one.memory_bytes / MIB),
         ("Descriptors", "", lambda one: one.descriptors),
         ("Threads", "", lambda one: one.threads),
-        ("Tasks of the event loop", "", lambda one: one.told.get("tasks", 0)),
-        ("Connections", "", lambda one: one.told.get("connections", 0)),
+        ("Tasks of the event loop", "", lambda one: one.metrics.get("tasks", 0)),
+        ("Connections", "", lambda one: one.metrics.get("connections", 0)),
     ]
     made = [
         Chart(title, unit, [_line(name, some, of) for name, some in seen.samples.items()])
@@ -121,19 +121,19 @@ def _growth_rows(grown: dict[str, list[Growth]]) -> list[tuple[Any, ...]]:
 
 def write(directory: Path, about: str, seen: Seen, found: Account, grown: dict[str, list[Growth]]) -> None:
     """soak.html and soak.json."""
-    said = verdict(found, grown)
+    judged = verdict(found, grown)
     records = [("records", "how many"), *found.records.items()]
     tables = [
         ("What may not grow, after the first third", _growth_rows(grown)),
         ("Latencies", _latency_rows(seen)),
         ("Records", records),
     ]
-    page = render("A soak of Ringleader", about, said, tables, charts(seen), seen.faults)
+    page = render("A soak of Ringleader", about, judged, tables, charts(seen), seen.faults)
     (directory / "soak.html").write_text(page)
     figures = {
         "about": about,
-        "good": all(good for good, _ in said),
-        "verdict": [text for _, text in said],
+        "good": all(good for good, _ in judged),
+        "verdict": [text for _, text in judged],
         "samples": {name: [one.to_dict() for one in some] for name, some in seen.samples.items()},
         "heartbeats": [one.to_dict() for one in seen.heartbeats],
         "commits": [one.to_dict() for one in seen.commits],
@@ -196,10 +196,10 @@ def main(arguments: list[str] | None = None) -> int:
     grown = {name: growths(some) for name, some in soak.seen.samples.items()}
     about = f"{repeat}; {time.strftime('%Y-%m-%d %H:%M')}; {len(soak.seen.faults)} quiet faults"
     write(directory, about, soak.seen, found, grown)
-    said = verdict(found, grown)
-    for good, text in said:
+    judged = verdict(found, grown)
+    for good, text in judged:
         _say(text if good else f"BROKEN: {text}")
-    good = all(one for one, _ in said)
+    good = all(one for one, _ in judged)
     if chosen.proof:
         _leave(chosen.minutes, chosen.what, soak.seen, grown, good)
     _say(f"{'all was kept' if good else 'BROKEN'}: {directory / 'soak.html'}")

@@ -37,7 +37,7 @@ BOUNDS = (
     Bound("memory", lambda one: one.memory_bytes, 8 * MIB, 0.05, " MiB", MIB),
     Bound("descriptors", lambda one: one.descriptors, 8, 0.05),
     Bound("threads", lambda one: one.threads, 3, 0.0),
-    Bound("tasks", lambda one: one.told.get("tasks", 0), 30, 0.0),
+    Bound("tasks", lambda one: one.metrics.get("tasks", 0), 30, 0.0),
 )
 
 

@@ -16,7 +16,7 @@ from prometheus_client.parser import text_string_to_metric_families
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 ANSWER_S = 10.0
 _HTTP = re.compile(r"health and metrics.*?(127\.0\.0\.1:\d+)")
-TOLD = {
+METRICS = {
     "ringleader_tasks": "tasks",
     "ringleader_connections": "connections",
     "ringleader_members": "members",
@@ -38,8 +38,8 @@ class Sample:
     threads: int
     cpu_s: float
     """Since its start."""
-    told: dict[str, float] = field(default_factory=dict)
-    """By the keys of `TOLD`."""
+    metrics: dict[str, float] = field(default_factory=dict)
+    """By the values of `METRICS`."""
 
     def to_dict(self) -> dict[str, Any]:
         """For the JSON file."""
@@ -58,7 +58,7 @@ def take(pid: int, address: str, at_s: float) -> Sample:
         len(os.listdir(place / "fd")),
         _number(status, "Threads"),
         (int(times[11]) + int(times[12])) / TICKS_PER_S,
-        _told(address),
+        _metrics(address),
     )
 
 
@@ -68,7 +68,7 @@ def _number(status: str, name: str) -> int:
     return int(found[1])
 
 
-def _told(address: str) -> dict[str, float]:
+def _metrics(address: str) -> dict[str, float]:
     connection = http.client.HTTPConnection(address, timeout=ANSWER_S)
     try:
         connection.request("GET", "/metrics")
@@ -76,10 +76,10 @@ def _told(address: str) -> dict[str, float]:
     finally:
         connection.close()
     return {
-        TOLD[sample.name]: sample.value
+        METRICS[sample.name]: sample.value
         for family in text_string_to_metric_families(text)
         for sample in family.samples
-        if sample.name in TOLD
+        if sample.name in METRICS
     }
 
 

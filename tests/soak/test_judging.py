@@ -71,8 +71,8 @@ def test_a_sentence_says_what_grew_or_what_was_broken() -> None:
     account = Account(
         [Check("no record is skipped", 7, ["records 3 to 4"])], [], [], [], {}, {}, ["reader-1 ended"]
     )
-    said = verdict(account, {"node 1": growths(_samples(grow_bytes_per_s=40_000.0))})
-    bad = [text for good, text in said if not good]
+    verdicts = verdict(account, {"node 1": growths(_samples(grow_bytes_per_s=40_000.0))})
+    bad = [text for good, text in verdicts if not good]
     assert bad[0].startswith("node 1: memory grew by 16")
     assert bad[1:] == [
         "no record is skipped: 7 facts looked at, 1 broken.",

@@ -26,8 +26,8 @@ def test_a_short_soak_of_a_daemon_keeps_everything_and_shows_it(tmp_path: Path) 
         assert sample["memory_bytes"] > 20_000_000
         assert sample["descriptors"] > 10
         assert sample["threads"] > 1
-        assert sample["told"]["tasks"] >= 1
-        assert sample["told"]["members"] > 5
+        assert sample["metrics"]["tasks"] >= 1
+        assert sample["metrics"]["members"] > 5
     for kind in ("heartbeats", "commits"):
         assert sum(one["calls"] for one in found[kind]) > 100
         assert all(0 < one["half_ms"] <= one["most_ms"] <= one["longest_ms"] for one in found[kind])
