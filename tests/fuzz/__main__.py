@@ -58,11 +58,11 @@ def run(name: str, seconds: int, environment: dict[str, str]) -> Outcome:
         errors="replace",
         check=False,
     )
-    told = [*_PROGRESS.finditer(done.stdout)]
+    progress = [*_PROGRESS.finditer(done.stdout)]
     counted = _EXECUTED.search(done.stdout)
     numbers = [int(count) for count in _COUNTED.findall(done.stdout)]
     executions = int(counted[1]) if counted else max(numbers, default=0)
-    covered, features = (int(told[-1][2]), int(told[-1][3])) if told else (0, 0)
+    covered, features = (int(progress[-1][2]), int(progress[-1][3])) if progress else (0, 0)
     fresh = sorted(set(found.glob("*")) - before)
     if done.returncode and not fresh:
         fresh = [found / "none"]  # it did not even come to an input
@@ -109,7 +109,7 @@ def fuzz(names: list[str], minutes: float, *, leaves: bool = False) -> int:
                 flush=True,
             )
             for path in done.finds:
-                print(_told(done.text))
+                print(_finding(done.text))
                 print(f"The same again: {_again(done.name, path)}")
     if leaves:
         figures = {"inputs": executions, "minutes on one core": round(spent_s / 60, 1), "targets": len(names)}
@@ -133,7 +133,7 @@ def _native(seconds: int) -> Outcome:
     )
 
 
-def _told(text: str) -> str:
+def _finding(text: str) -> str:
     """The report of a run about its find, without its own figures."""
     own = ("INFO", "WARNING", "#", "0x", "stat::", "MS: ")
     return "\n".join([line[:300] for line in text.splitlines() if not line.startswith(own)][-40:])

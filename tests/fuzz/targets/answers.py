@@ -31,7 +31,7 @@ from tests.fuzz.mutation import changed_bytes, joined, number, parts_of
 from tests.fuzz.target import Target, promise
 from tests.support.wire_reference import full, written
 
-ASKED = (
+REQUESTS = (
     ApiVersionsRequest,
     MetadataRequest,
     FindCoordinatorRequest,
@@ -78,34 +78,34 @@ def check(data: bytes) -> None:
 
 
 async def _conversation(arrivals: list[bytes]) -> None:
-    asked = Connection("broker:1", "c", LIMIT_BYTES, 60.0)
-    asked.connection_made(_Transport())
-    asked.wire.versions = {kind.API_KEY: (kind.MIN_VERSION, kind.MAX_VERSION) for kind in ASKED}
-    asked.established()
+    connection = Connection("broker:1", "c", LIMIT_BYTES, 60.0)
+    connection.connection_made(_Transport())
+    connection.wire.versions = {kind.API_KEY: (kind.MIN_VERSION, kind.MAX_VERSION) for kind in REQUESTS}
+    connection.established()
     troubles: list[Any] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: troubles.append(context))
     kept: list[Any] = []
-    tasks = [asyncio.ensure_future(asked.ask(_request(kind, kept), 60.0)) for kind in ASKED]
+    tasks = [asyncio.ensure_future(connection.ask(_request(kind, kept), 60.0)) for kind in REQUESTS]
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     for arrived in arrivals[:30]:
         left = memoryview(arrived)
-        while len(left) and not asked.ended.is_set():
-            room = asked.get_buffer(-1)
+        while len(left) and not connection.ended.is_set():
+            room = connection.get_buffer(-1)
             promise(len(room) > 0, "no room to receive into")
             some = left[: len(room)]
             room[: len(some)] = some
-            asked.buffer_updated(len(some))
+            connection.buffer_updated(len(some))
             left = left[len(some) :]
         await asyncio.sleep(0)
-    asked.connection_lost(None)
-    for kind, found in zip(ASKED, await asyncio.gather(*tasks, return_exceptions=True), strict=True):
+    connection.connection_lost(None)
+    for kind, found in zip(REQUESTS, await asyncio.gather(*tasks, return_exceptions=True), strict=True):
         if isinstance(found, BaseException):
             if not isinstance(found, ClientError):
                 raise found
         elif kind is FindCoordinatorRequest:
             found_coordinator(found)
-    promise(asked.in_flight == 0, "somebody still waits")
+    promise(connection.in_flight == 0, "somebody still waits")
     promise(not troubles, f"{troubles}")
 
 
@@ -124,24 +124,24 @@ def _overview(frame: bytes) -> None:
     """The walk reads the same as the decoder."""
     for version in range(FLAT_VERSION, NEWEST_VERSION + 1):
         try:
-            told = decode_response(MetadataResponse, frame, version)[1]
+            answer = decode_response(MetadataResponse, frame, version)[1]
         except MalformedError:
-            told = None
+            answer = None
         for with_replicas in (False, True):
             try:
                 found = read_overview(frame, version, with_replicas)
             except MalformedError:
-                promise(told is None, "an overview is refused that a decoder reads")
+                promise(answer is None, "an overview is refused that a decoder reads")
                 continue
-            if told is None:
+            if answer is None:
                 continue
-            promise(found.brokers.keys() == {one.node_id for one in told.brokers}, "other brokers")
-            counts = {one.name or "": len(one.partitions) for one in told.topics}
+            promise(found.brokers.keys() == {one.node_id for one in answer.brokers}, "other brokers")
+            counts = {one.name or "": len(one.partitions) for one in answer.topics}
             promise({name: one.partitions for name, one in found.topics.items()} == counts, "other topics")
 
 
 def _answer(at: int) -> bytes:
-    kind = ASKED[at]
+    kind = REQUESTS[at]
     response = RESPONSES[kind.API_KEY]
     version = min(kind.MAX_VERSION, response.MAX_VERSION)
     message: Any = full(response, version)
@@ -151,9 +151,9 @@ def _answer(at: int) -> bytes:
 
 
 def seeds() -> Iterator[bytes]:
-    whole = [_answer(at) for at in range(len(ASKED))]
+    whole = [_answer(at) for at in range(len(REQUESTS))]
     yield b"\0" + joined(whole)
-    for at in range(len(ASKED)):
+    for at in range(len(REQUESTS)):
         yield b"\0" + joined(whole[at : at + 1])
     together = b"".join(whole)
     yield b"\0" + joined([together[:100], together[100:101], together[101:]])
@@ -177,15 +177,15 @@ def mutate(data: bytes, rng: Random) -> bytes:
         parts[at : at + 1] = [changed_bytes(parts[at] if at < len(parts) else b"", rng)]
         return data[:1] + joined(parts)
     at = rng.randrange(len(parts))
-    asked = rng.randrange(len(ASKED))
-    kind = RESPONSES[ASKED[asked].API_KEY]
+    index = rng.randrange(len(REQUESTS))
+    kind = RESPONSES[REQUESTS[index].API_KEY]
     good = written(full(kind, kind.MAX_VERSION), kind.MAX_VERSION)
     mark = rng.choice(good.marks)
     old = good.body[mark.start : mark.stop]
     body = good.replaced(mark, number(rng) if rng.random() < 0.5 else changed_bytes(old, rng))
     frame = (
-        asked.to_bytes(4, "big")
-        + (b"\0" if asked and kind.MAX_VERSION >= kind.FLEXIBLE_VERSION else b"")
+        index.to_bytes(4, "big")
+        + (b"\0" if index and kind.MAX_VERSION >= kind.FLEXIBLE_VERSION else b"")
         + body
     )
     parts[at] = len(frame).to_bytes(4, "big") + frame

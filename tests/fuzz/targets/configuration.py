@@ -34,8 +34,8 @@ def _settings(parts: list[bytes]) -> None:
     kind, text, *environment = [*parts, b"", b""][: max(2, len(parts))]
     path = _DIRECTORY / ("settings.toml" if kind == b"toml" else "settings.properties")
     path.write_bytes(text)
-    told = [part.decode("utf-8", "surrogateescape") for part in environment]
-    environ = dict(zip(told[::2], told[1::2], strict=False))
+    words = [part.decode("utf-8", "surrogateescape") for part in environment]
+    environ = dict(zip(words[::2], words[1::2], strict=False))
     try:
         found = load_settings(environ=environ, file=path)
     except SettingsError as error:
@@ -124,9 +124,9 @@ def _certificate(parts: list[bytes]) -> None:
 
 def _spark(parts: list[bytes]) -> None:
     """Options of the source and the sink: name and value."""
-    told = [part.decode(errors="replace") for part in parts]
+    words = [part.decode(errors="replace") for part in parts]
     given = {"kafka.bootstrap.servers": "a:9092", "subscribe": "a", "kafka.group.id": "g", "topic": "t"}
-    given |= dict(zip(told[::2], told[1::2], strict=False))
+    given |= dict(zip(words[::2], words[1::2], strict=False))
     for read in (stream_options, batch_options, sink_options):
         try:
             read(given)

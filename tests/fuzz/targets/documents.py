@@ -45,10 +45,10 @@ class Kind(NamedTuple):
 
 def _spark(data: bytes) -> None:
     try:
-        said = json.loads(data)
+        document = json.loads(data)
     except (ValueError, RecursionError):
         return  # Spark reads the text itself
-    found = OffsetDocument.from_json(said, "g")
+    found = OffsetDocument.from_json(document, "g")
     once = found.text()
     again = OffsetDocument.from_json(json.loads(once), "g")
     promise(again.text() == once, "a document is written in another way than before")

@@ -143,14 +143,14 @@ def seeds() -> Iterator[bytes]:
         (records.pending_key("g", "t", 1, 7), records.offset_value(8, 1, "", WALL_MS, -1)),
         (records.later_key("g", "t", 1, 7), b""),
     ]
-    gone: list[tuple[bytes, bytes | None]] = [(key, None) for key, _ in (*pending, *offsets[:2])]
+    deleted: list[tuple[bytes, bytes | None]] = [(key, None) for key, _ in (*pending, *offsets[:2])]
     empty = [(records.group_key("e"), records.encode_group_value(records.empty_group_value(WALL_MS)))]
     legacy = [
         (b"\0\0" + records.offset_key("g", "t", 9)[2:], b"\0\0" + OffsetCommitValue(offset=4).encode(0))
     ]
     for some in (group, offsets, old, expires, empty, legacy, pending, [records.READ_BARRIER_RECORD]):
         yield as_input(some)
-    yield as_input([*offsets, *group, *pending, *gone])
+    yield as_input([*offsets, *group, *pending, *deleted])
     yield as_input([*group, *offsets, *expires, *empty, (records.group_key("g"), None)])
 
 

@@ -47,7 +47,7 @@ class _Users:
         return _WRONG
 
 
-def _said_to(
+def _step_by_step(
     make: Callable[[], Exchange], parts: list[bytes], proves: Callable[[Exchange, list[bytes]], bool]
 ) -> None:
     """A client's messages, one after the other."""
@@ -66,12 +66,12 @@ def _said_to(
 
 
 def _scram(parts: list[bytes]) -> None:
-    _said_to(lambda: ScramExchange(SHA_256, _Users(), NONCE), parts, _scram_proves)
+    _step_by_step(lambda: ScramExchange(SHA_256, _Users(), NONCE), parts, _scram_proves)
 
 
-def _scram_proves(exchange: Exchange, said: list[bytes]) -> bool:
+def _scram_proves(exchange: Exchange, messages: list[bytes]) -> bool:
     """The proof is made here again, as RFC 5802 says, from the password."""
-    first, final = said
+    first, final = messages
     bare = first.split(b",", 2)[2]
     without, _, proof = final.rpartition(b",p=")
     nonce = bare.split(b"r=", 1)[1].split(b",")[0] + NONCE.encode()
@@ -84,13 +84,15 @@ def _scram_proves(exchange: Exchange, said: list[bytes]) -> bool:
 
 
 def _plain(parts: list[bytes]) -> None:
-    _said_to(lambda: PlainExchange(_Users()), parts, lambda _, said: said[-1].endswith(b"\0another"))
+    _step_by_step(
+        lambda: PlainExchange(_Users()), parts, lambda _, messages: messages[-1].endswith(b"\0another")
+    )
 
 
 def _oauth(parts: list[bytes]) -> None:
     """No token is signed by a key that anybody has, so nobody gets through."""
     check = partial(check_token, keys=_KEYS, rules=_RULES, now_s=NOW_S)
-    _said_to(lambda: OAuthExchange(check), parts, lambda exchange, said: False)
+    _step_by_step(lambda: OAuthExchange(check), parts, lambda exchange, messages: False)
 
 
 def _signed_token(parts: list[bytes]) -> None:

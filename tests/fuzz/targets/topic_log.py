@@ -48,8 +48,8 @@ def check(data: bytes) -> None:
         shutil.rmtree(directory)
 
 
-def _recovered(directory: Path, told: bool) -> None:
-    """`told`: whether there are indexes."""
+def _recovered(directory: Path, has_index: bool) -> None:
+    """`has_index`: whether there are indexes."""
     try:
         found = recover(directory, NOW_MS)
     except OSError:
@@ -69,7 +69,7 @@ def _recovered(directory: Path, told: bool) -> None:
         f"{found.start_offset} to {found.next_offset}",
     )
     promise(not again.cut_bytes, "a second start cuts again")
-    if not told:  # an index is believed, whatever it says of producers
+    if not has_index:  # an index is believed, whatever it says of producers
         promise(_known(again) == _known(found), "a second start knows other producers or transactions")
 
 
@@ -170,12 +170,12 @@ def _changed_index(data: bytes, rng: Random) -> bytes:
     else:
         import json
 
-        columns, said = rest[: 24 * head[-2]], rest[24 * head[-2] :]
+        columns, document = rest[: 24 * head[-2]], rest[24 * head[-2] :]
         try:
-            said = json_bytes(changed_json(json.loads(said), rng))
+            document = json_bytes(changed_json(json.loads(document), rng))
         except (ValueError, RecursionError):
-            said = changed_bytes(said, rng)
-        rest, head[-1] = columns + said, len(said)
+            document = changed_bytes(document, rng)
+        rest, head[-1] = columns + document, len(document)
     body = _HEAD.pack(*head) + rest
     return body + struct.pack("<I", crc32c(body)) if rng.random() < 0.95 else body
 
