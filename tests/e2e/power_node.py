@@ -180,10 +180,10 @@ class FirstStart(NodeScenario):
             tell("ready")
             assert node.topics.describe("orders") is not None
 
-    async def check(self, told: list[Any], tell: Tell) -> None:
+    async def check(self, promised: list[Any], tell: Tell) -> None:
         """It starts again, and what it made is there."""
         made = (self.directory / "node.json").exists()
-        assert made or not told, "node.json is gone"
+        assert made or not promised, "node.json is gone"
         async with self.node() as node:
             assert {info.name for info in node.topics.all() if not info.is_internal} == {
                 "orders",
@@ -266,10 +266,10 @@ class Everything(NodeScenario):
         for _ in range(STEPS):
             tell(["producer id", (await client.producer(None))[0]])
 
-    async def check(self, told: list[Any], tell: Tell) -> None:
+    async def check(self, promised: list[Any], tell: Tell) -> None:
         """Everything that was reported, and nothing that it excludes."""
         facts: dict[str, list[Any]] = {}
-        for kind, *rest in told:
+        for kind, *rest in promised:
             facts.setdefault(kind, []).append(rest[0] if len(rest) == 1 else tuple(rest))
         async with self.node() as node:
             connection = await AsyncRawConnection.connect(node.bootstrap)
@@ -297,8 +297,8 @@ class Everything(NodeScenario):
 
     async def _check_log(self, client: Client, facts: dict[str, list[Any]]) -> None:
         start, end = await client.offset("log", EARLIEST), await client.offset("log", LATEST)
-        told = max(facts.get("start", [0]))
-        assert start >= told, f"deleted records are back: from {start}, deleted up to {told}"
+        promised = max(facts.get("start", [0]))
+        assert start >= promised, f"deleted records are back: from {start}, deleted up to {promised}"
         values = await client.values("log")
         assert end - start == len(values), f"{len(values)} records from {start} to {end}"
         for before, after in pairwise(values):

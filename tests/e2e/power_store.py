@@ -65,11 +65,11 @@ class Store(Scenario):
                 await store.start()
         await store.close()
 
-    async def check(self, told: list[Any], tell: Tell) -> None:
+    async def check(self, promised: list[Any], tell: Tell) -> None:
         """All that was reported is there, whole; at most one transaction more."""
         make_directory(self.directory)
         path = self.directory / "groups.db"
-        assert path.exists() or not told, "the file is gone"
+        assert path.exists() or not promised, "the file is gone"
         _, states = transactions(self.draw)
         store = SqliteStorage(path)
         await store.start()
@@ -80,7 +80,7 @@ class Store(Scenario):
             for _, _, key, value in rows
         }
         await store.close()
-        last = max(told, default=0)
+        last = max(promised, default=0)
         assert found in states[last : last + 2], f"{last} transactions were acknowledged"
 
 

@@ -100,19 +100,19 @@ def test_the_table_is_of_all_apis_that_are_served(daemon: Daemon) -> None:
     with RawConnection(daemon.bootstrap) as client:
         served = {one.api_key for one in client.call(kafka.ApiVersionsRequest("test", "1"), 3).api_keys}
     assert served == TABLE.keys(), "each API needs the request that could be answered with most"
-    assert {asked.request.API_KEY for asked in all_requests()} <= served
+    assert {case.request.API_KEY for case in all_requests()} <= served
 
 
-@pytest.mark.parametrize("asked", TABLE.values(), ids=lambda asked: type(asked.most).__name__)
-def test_what_is_repeated_is_answered_once(daemon: Daemon, asked: Amplified) -> None:
-    whole = size_of_answer(daemon, asked.whole, asked.version)
-    if isinstance(asked.most, kafka.DeleteAclsRequest):
+@pytest.mark.parametrize("case", TABLE.values(), ids=lambda case: type(case.most).__name__)
+def test_what_is_repeated_is_answered_once(daemon: Daemon, case: Amplified) -> None:
+    whole = size_of_answer(daemon, case.whole, case.version)
+    if isinstance(case.most, kafka.DeleteAclsRequest):
         size_of_answer(daemon, acls(), 3)
     before = forget_peak(daemon)
     with ThreadPoolExecutor(AT_ONCE) as threads:
-        asking = [threads.submit(size_of_answer, daemon, asked.most, asked.version) for _ in range(AT_ONCE)]
+        asking = [threads.submit(size_of_answer, daemon, case.most, case.version) for _ in range(AT_ONCE)]
         sizes = [one.result() for one in asking]
-    allowed = 2 * whole + BYTES_PER_BYTE * request_bytes(asked.most, asked.version)
+    allowed = 2 * whole + BYTES_PER_BYTE * request_bytes(case.most, case.version)
     assert max(sizes) <= allowed
     assert peak_bytes(daemon) - before <= GROWTH_BYTES
 
@@ -121,14 +121,14 @@ def test_requests_that_repeat_anything(daemon: Daemon, seed: int) -> None:
     """Of every API some, as others make them, with entries over and over at any depth."""
     rng = random.Random(seed)
     before = forget_peak(daemon)
-    for asked in all_requests():
-        if isinstance(asked.request, kafka.ProduceRequest):
+    for case in all_requests():
+        if isinstance(case.request, kafka.ProduceRequest):
             continue  # what it appends is no answer
-        once = size_of_answer(daemon, asked.request, asked.version)
-        message = repeated(asked.request, rng, MANY // 10)
-        size = size_of_answer(daemon, message, asked.version)
-        allowed = 2 * once + BYTES_PER_BYTE * request_bytes(message, asked.version)
-        assert size <= allowed, (asked.name, size, once, allowed)
+        once = size_of_answer(daemon, case.request, case.version)
+        message = repeated(case.request, rng, MANY // 10)
+        size = size_of_answer(daemon, message, case.version)
+        allowed = 2 * once + BYTES_PER_BYTE * request_bytes(message, case.version)
+        assert size <= allowed, (case.name, size, once, allowed)
     assert peak_bytes(daemon) - before <= GROWTH_BYTES
 
 
@@ -140,7 +140,7 @@ def test_a_fetch_is_answered_with_what_it_may_have(daemon: Daemon, seed: int) ->
         before = forget_peak(daemon)
         with ThreadPoolExecutor(AT_ONCE) as threads:
             sizes = list(
-                threads.map(lambda _, asked=request: size_of_answer(daemon, asked, 12), range(AT_ONCE))
+                threads.map(lambda _, sent=request: size_of_answer(daemon, sent, 12), range(AT_ONCE))
             )
         # One batch comes whole, whatever is allowed; nothing where that is less than nothing.
         assert max(sizes) <= max(min(limit, 8 * 2**20), 2**20 if limit >= 0 else 0) + 1_000

@@ -29,7 +29,7 @@ OPTIONS = (
 )
 
 
-def said_of(log: str, port: int) -> int:
+def closings(log: str, port: int) -> int:
     """How many lines the log has of the closing of a peer's connection."""
     return sum(f":{port}" in line and "connection closed" in line for line in log.splitlines())
 
@@ -50,11 +50,11 @@ async def test_every_field_of_every_request_at_its_extremes(tmp_path: Path, seed
     found = Found()
     with Daemon(tmp_path, topics=[f"{TOPIC}:2", f"{KEPT}:1"], options=OPTIONS) as daemon:
         apis = await served_apis("127.0.0.1", daemon.port)
-        asked = drawn(apis, rng, COMBINED)
+        requests = drawn(apis, rng, COMBINED)
         async with connected("127.0.0.1", daemon.port) as client:
             member = await form(client, "guarded")
-            for start in range(0, len(asked), 500):
-                await send_all("127.0.0.1", daemon.port, asked[start : start + 500], found)
+            for start in range(0, len(requests), 500):
+                await send_all("127.0.0.1", daemon.port, requests[start : start + 500], found)
                 await go_on(client, member, start)
                 if found.wrong or TRACEBACK in daemon.log():
                     break
@@ -62,7 +62,7 @@ async def test_every_field_of_every_request_at_its_extremes(tmp_path: Path, seed
             assert TRACEBACK not in log
             assert "traceback" not in log, "none in JSON either"
             found.check()
-            assert [one for one in found.closed if said_of(log, one[1]) < 1] == []
+            assert [one for one in found.closed if closings(log, one[1]) < 1] == []
         for _ in range(2):
             daemon.restart()
             async with connected("127.0.0.1", daemon.port) as client:

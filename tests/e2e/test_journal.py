@@ -42,16 +42,16 @@ def test_a_killed_daemon_goes_on_where_its_journal_ended(tmp_path: Path) -> None
     options = ["--group-initial-rebalance-delay-ms", "0"]
     with Daemon(tmp_path, topics=["orders:2"], options=options) as daemon:
         form_group(address_of(daemon.bootstrap), "before", 2, topic="orders").close()
-        told = _journal(daemon, 2)
-        while told[-1]["group"] != "before" or len(told[-1]["members"]) < 2:
-            told = _journal(daemon, len(told) + 1)
+        recorded = _journal(daemon, 2)
+        while recorded[-1]["group"] != "before" or len(recorded[-1]["members"]) < 2:
+            recorded = _journal(daemon, len(recorded) + 1)
         stored = _read(daemon, OFFSETS, 1)
         daemon.kill()
         daemon.start()
         form_group(address_of(daemon.bootstrap), "after", 1, topic="orders").close()
-        again = _journal(daemon, len(told) + 2)
-        assert again[: len(told)] == told
-        rest = [(one.get("event", one["kind"]), one["group"]) for one in again[len(told) :]]
+        again = _journal(daemon, len(recorded) + 2)
+        assert again[: len(recorded)] == recorded
+        rest = [(one.get("event", one["kind"]), one["group"]) for one in again[len(recorded) :]]
         assert rest[0] == ("started", ""), "and no stop before it"
         assert ("rebalance", "after") in rest
         assert set(stored) <= set(_read(daemon, OFFSETS, 2))

@@ -117,8 +117,8 @@ async def test_a_name_is_a_name(tmp_path: Path, form: str) -> None:
         assert all(line.isprintable() for line in shown.out.splitlines())
         assert len(shown.out.strip().splitlines()) >= len(NAMES) + len(UNSAID)
         assert "[/nothing]" in shown.out
-        gone = await asyncio.to_thread(run_here, daemon.bootstrap, "users", "remove", *NAMES, *UNSAID)
-        assert gone.code == 0
+        removed = await asyncio.to_thread(run_here, daemon.bootstrap, "users", "remove", *NAMES, *UNSAID)
+        assert removed.code == 0
         left = await asyncio.to_thread(run_here, daemon.bootstrap, "users", "list", "--json")
         assert json.loads(left.out) == [{"user": "bob", "mechanisms": {"SCRAM-SHA-512": MIN_ITERATIONS}}]
     assert files(tmp_path) <= before

@@ -77,9 +77,9 @@ def _rest(process: subprocess.Popen[str]) -> tuple[str, str]:
     """The rest of its output, until it ends."""
     assert process.stdout is not None
     assert process.stderr is not None
-    said = process.stdout.read(), process.stderr.read()
+    output = process.stdout.read(), process.stderr.read()
     process.wait(30)
-    return said
+    return output
 
 
 async def _live(daemon: Daemon, board: Board) -> None:

@@ -171,10 +171,10 @@ async def test_confluent_makes_and_removes_users(daemon: Daemon) -> None:
     assert kept == [(kind.mechanism, 5_000)]
     async with Admin(daemon.bootstrap, sasl=SaslScram("bob", PASSWORD, "SHA-256")) as bob:
         assert set(await bob.scram_users()) == {ALICE, "bob"}
-    [gone] = admin.alter_user_scram_credentials(
+    [removal] = admin.alter_user_scram_credentials(
         [made.UserScramCredentialDeletion("bob", kind.mechanism)]
     ).values()
-    await asyncio.to_thread(gone.result, WAIT_S)
+    await asyncio.to_thread(removal.result, WAIT_S)
     async with Admin(daemon.bootstrap, sasl=SaslScram(ALICE, PASSWORD)) as alice:
         assert set(await alice.scram_users()) == {ALICE}
 

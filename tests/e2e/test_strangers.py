@@ -41,7 +41,7 @@ HANDSHAKE = encode_request(kafka.SaslHandshakeRequest(mechanism="SCRAM-SHA-512")
 HALF_LOGIN = HANDSHAKE + encode_request(
     kafka.SaslAuthenticateRequest(auth_bytes=ScramClient().first), 2, 3, "stranger"
 )
-SAID: dict[str, Callable[[random.Random], bytes]] = {
+OPENINGS: dict[str, Callable[[random.Random], bytes]] = {
     "nothing": lambda drawn: b"",
     "a part of a hello": lambda drawn: HELLO[: drawn.randrange(1, len(HELLO))],
     "a hello": lambda drawn: HELLO,
@@ -59,14 +59,14 @@ SAID: dict[str, Callable[[random.Random], bytes]] = {
 
 async def stranger(port: int, drawn: random.Random) -> socket.socket | None:
     """One that has said what it says, and does not read."""
-    said = SAID[drawn.choice(list(SAID))](drawn)
+    opening = OPENINGS[drawn.choice(list(OPENINGS))](drawn)
     loop = asyncio.get_running_loop()
     one = socket.socket()
     one.setblocking(False)
     with contextlib.suppress(ConnectionError, TimeoutError):
         await loop.sock_connect(one, ("127.0.0.1", port))
         async with asyncio.timeout(5):
-            await loop.sock_sendall(one, said)
+            await loop.sock_sendall(one, opening)
     if drawn.random() < 0.2:
         one.close()
         return None
@@ -129,11 +129,11 @@ async def held_by_strangers(metrics: int) -> int:
     """As the daemon says."""
     reader, writer = await asyncio.open_connection("127.0.0.1", metrics)
     writer.write(b"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
-    told = (await reader.read()).decode()
+    page = (await reader.read()).decode()
     writer.close()
     await writer.wait_closed()
-    found = re.search(r"^ringleader_unauthenticated_held_bytes (\S+)$", told, re.MULTILINE)
-    assert found is not None, told
+    found = re.search(r"^ringleader_unauthenticated_held_bytes (\S+)$", page, re.MULTILINE)
+    assert found is not None, page
     return int(float(found[1]))
 
 
@@ -192,13 +192,13 @@ SILENT_PEERS = 1_500
 LOGINS = 16
 
 
-async def fall_silent(port: int, said: bytes) -> socket.socket:
+async def fall_silent(port: int, opening: bytes) -> socket.socket:
     loop = asyncio.get_running_loop()
     one = socket.socket()
     one.setblocking(False)
     await loop.sock_connect(one, ("127.0.0.1", port))
     with contextlib.suppress(ConnectionError):
-        await loop.sock_sendall(one, said)
+        await loop.sock_sendall(one, opening)
     return one
 
 
@@ -215,8 +215,8 @@ async def test_clients_log_in_and_work_in_the_middle_of_silent_peers(tmp_path: P
 
     async def flood() -> None:
         for _ in range(SILENT_PEERS):
-            tls, said = drawn.choice(SILENT)
-            here.append(await fall_silent(daemon.port if tls else plain, said))
+            tls, opening = drawn.choice(SILENT)
+            here.append(await fall_silent(daemon.port if tls else plain, opening))
             await asyncio.sleep(0)
 
     try:

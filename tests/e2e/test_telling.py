@@ -54,7 +54,7 @@ async def printed_json(*arguments: str) -> Any:
 def departure(watcher: Watcher) -> Rebalance | None:
     """The rebalance in which a member went because it did not poll."""
     for one in watcher.history.rebalances("billing"):
-        if any(gone.why is Departure.POLL_INTERVAL_EXCEEDED for gone in one.left.values()):
+        if any(finding.why is Departure.POLL_INTERVAL_EXCEEDED for finding in one.left.values()):
             return one
     return None
 
@@ -80,9 +80,9 @@ async def test_a_callback_that_takes_too_long_is_told_by_the_client(
     ) as consumer:
         async with Watcher(daemon.bootstrap, tmp_path / "history.sqlite") as watcher:
             left = await until(watcher, lambda: departure(watcher))
-            [(member_id, gone)] = left.left.items()
+            [(member_id, finding)] = left.left.items()
             assert (left.cause, left.confidence) == (Cause.POLL_INTERVAL_EXCEEDED, Confidence.CERTAIN)
-            assert gone.confidence is Confidence.CERTAIN
+            assert finding.confidence is Confidence.CERTAIN
             words = await until(
                 watcher,
                 lambda: next(
@@ -95,9 +95,9 @@ async def test_a_callback_that_takes_too_long_is_told_by_the_client(
                 ),
             )
             assert "poll" in words
-            told = watcher.history.reports("billing")[member_id]
-            assert told.text.startswith("busy@127.0.0.1 told of itself: ")
-            assert "longest callback" in told.text
+            report = watcher.history.reports("billing")[member_id]
+            assert report.text.startswith("busy@127.0.0.1 told of itself: ")
+            assert "longest callback" in report.text
         free.set()
     del consumer
 
@@ -110,15 +110,15 @@ async def test_what_librdkafka_tells_stands_in_the_history(daemon: Daemon, tmp_p
     try:
         async with Watcher(daemon.bootstrap, tmp_path / "history.sqlite") as watcher:
             async with asyncio.timeout(PATIENCE_S):
-                while not (told := watcher.history.reports("billing")):
+                while not (reports := watcher.history.reports("billing")):
                     await asyncio.to_thread(consumer.poll, 0.05)
-            [(member_id, event)] = told.items()
+            [(member_id, event)] = reports.items()
             assert member_id.startswith("teller-")
             assert event.text.startswith("teller@127.0.0.1 told of itself: ")
             assert "of its time in poll()" in event.text
             await watcher.caught_up(PATIENCE_S)
-            asked = ("groups", "describe", "billing", "--history", str(watcher.path), "--json")
-            shown = await printed_json(*asked, "--bootstrap-server", daemon.bootstrap)
+            command = ("groups", "describe", "billing", "--history", str(watcher.path), "--json")
+            shown = await printed_json(*command, "--bootstrap-server", daemon.bootstrap)
             [member] = shown["members"]
             assert member["member"] == member_id
             assert member["told"].startswith("teller@127.0.0.1 told of itself: ")

@@ -46,13 +46,13 @@ def values() -> list[bytes]:
 
 def produced_by_librdkafka(bootstrap: str, client_id: str = "slow") -> int:
     """The longest throttle time that it was given."""
-    told = [0.0]
+    throttled_s = [0.0]
     producer = confluent_kafka.Producer(
         {
             "bootstrap.servers": bootstrap,
             "client.id": client_id,
             "batch.size": 50_000,
-            "throttle_cb": lambda event: told.append(event.throttle_time),
+            "throttle_cb": lambda event: throttled_s.append(event.throttle_time),
         }
     )
     failed: list[Any] = []
@@ -60,7 +60,7 @@ def produced_by_librdkafka(bootstrap: str, client_id: str = "slow") -> int:
         producer.produce(TOPIC, value, on_delivery=lambda error, _: failed.append(error) if error else None)
     assert producer.flush(WAIT_S) == 0
     assert failed == []
-    return int(max(told) * 1000)
+    return int(max(throttled_s) * 1000)
 
 
 def produced_by_kafka_python(bootstrap: str) -> int:

@@ -203,12 +203,12 @@ def _serial(daemon: Daemon, certificates: Certificates, alice: Path) -> str:
 
 
 @pytest.mark.second_try("aiokafka, kafka-python, librdkafka: timeouts that run by the clock")
-@pytest.mark.parametrize("told", [True, False], ids=["by SIGHUP", "by themselves"])
+@pytest.mark.parametrize("signalled", [True, False], ids=["by SIGHUP", "by themselves"])
 async def test_certificates_are_exchanged_under_a_running_consumer(
-    daemon: Daemon, certificates: Certificates, alice: Path, shown: Path, told: bool
+    daemon: Daemon, certificates: Certificates, alice: Path, shown: Path, signalled: bool
 ) -> None:
     tls = certificates.client_tls(alice)
-    group = f"exchanged-{told}"
+    group = f"exchanged-{signalled}"
     async with (
         Producer(daemon.bootstrap, tls=tls) as producer,
         GroupConsumer(
@@ -222,7 +222,7 @@ async def test_certificates_are_exchanged_under_a_running_consumer(
         rebalances = consumer.metrics().member.rebalances
         before = await asyncio.to_thread(_serial, daemon, certificates, alice)
         shutil.copy(certificates.issued("server", *HOSTS), shown)
-        if told:
+        if signalled:
             daemon.process.send_signal(signal.SIGHUP)
         async with asyncio.timeout(PATIENCE_S):
             while await asyncio.to_thread(_serial, daemon, certificates, alice) == before:

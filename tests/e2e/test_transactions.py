@@ -217,14 +217,14 @@ async def end_during_commits(daemon: Daemon, chance: random.Random) -> None:
     for number in range(ROUNDS):
         async with connected("127.0.0.1", daemon.port) as one, connected("127.0.0.1", daemon.port) as other:
             talk = Talk(other)
-            who = await talk.began("long")
-            assert await talk.add_group(who, "long", name="long") == 0
+            producer = await talk.began("long")
+            assert await talk.add_group(producer, "long", name="long") == 0
             entries = [m.TxnOffsetCommitRequestPartition(index, number, -1, "") for index in range(MANY)]
             topics = [m.TxnOffsetCommitRequestTopic("many", entries)]
-            request = m.TxnOffsetCommitRequest("long", "long", *who, topics=topics)
+            request = m.TxnOffsetCommitRequest("long", "long", *producer, topics=topics)
             one.send(request, 3)
             await asyncio.sleep(chance.choice((0, chance.uniform(0, 0.1), 1)))
-            assert await talk.end(who, name="long") == 0
+            assert await talk.end(producer, name="long") == 0
             _, answer = await one.receive(m.TxnOffsetCommitRequest, 3)
         daemon.restart()
         codes = {entry.error_code for topic in answer.topics for entry in topic.partitions}
