@@ -62,7 +62,7 @@ class Drawn:
         return " ".join(" ".join(lines).split())
 
     @property
-    def told(self) -> tuple[str, str, str]:
+    def key(self) -> tuple[str, str, str]:
         """As explained.toml names it, wherever its lines stand by now."""
         module = ".".join(self.file.with_suffix("").parts)
         return f"{module}:{self.place}", self.line, self.new
@@ -87,10 +87,10 @@ def explained() -> dict[tuple[str, str, str], str]:
     """Changes that make no difference, and why. Raises `StaleRuleError` for two of the same."""
     found = dict[tuple[str, str, str], str]()
     for one in tomllib.loads(EXPLAINED.read_text()).get("change", []):
-        told = one["place"], one["line"], one["new"]
-        if told in found:
+        change = one["place"], one["line"], one["new"]
+        if change in found:
             raise StaleRuleError(f"{one['place']}: {one['line']} is explained twice")
-        found[told] = one["why"]
+        found[change] = one["why"]
     return found
 
 
@@ -175,7 +175,7 @@ def main() -> int:
         change
         for file in files
         for change in changes(file.resolve().relative_to(ROOT))
-        if change.told not in known
+        if change.key not in known
     ]
     drawn = random.Random(given.seed).sample(all_changes, min(given.count, len(all_changes)))
     print(f"{len(drawn)} of {len(all_changes)} changes, --seed {given.seed}", flush=True)

@@ -99,12 +99,12 @@ def test_change_replaces_what_it_names(tmp_path: Path) -> None:
 
 def test_what_is_explained_still_can_be_drawn() -> None:
     by_file: dict[str, set[tuple[str, str, str]]] = {}
-    for told, why in explained().items():
+    for named, why in explained().items():
         assert why
-        by_file.setdefault(told[0].partition(":")[0], set()).add(told)
+        by_file.setdefault(named[0].partition(":")[0], set()).add(named)
     for module, wanted in by_file.items():
         file = Path(*module.split(".")).with_suffix(".py")
-        assert wanted <= {change.told for change in changes(file)}
+        assert wanted <= {change.key for change in changes(file)}
 
 
 def test_a_run_goes_on_where_one_over_the_same_tree_was_ended(

@@ -65,18 +65,18 @@ def way_of(home: Path, **variables: str) -> str:
 
 
 def test_a_wheel_made_with_a_compiler_is_one_platform_s(tree: Path, tmp_path: Path) -> None:
-    made, said = wheel(tree, tmp_path / "out", RINGLEADER_NATIVE="1")
-    assert made is not None, said
+    made, output = wheel(tree, tmp_path / "out", RINGLEADER_NATIVE="1")
+    assert made is not None, output
     name, version, python, abi, platform = made.stem.split("-")
     assert (name, version, python, abi) == ("ringleader", NEXT, "cp311", "abi3")
     assert platform != "any"
     home = tmp_path / "site"
     with zipfile.ZipFile(made) as archive:
         info = next(one for one in archive.namelist() if one.endswith("/WHEEL"))
-        told = archive.read(info).decode()
+        metadata = archive.read(info).decode()
         archive.extractall(home)
-    assert "Root-Is-Purelib: false" in told
-    assert f"Tag: cp311-abi3-{platform}" in told
+    assert "Root-Is-Purelib: false" in metadata
+    assert f"Tag: cp311-abi3-{platform}" in metadata
     assert way_of(home) == str(home / TARGET)
     assert way_of(home, RINGLEADER_NATIVE="0") == "None"
 
@@ -85,12 +85,12 @@ def test_a_wheel_made_without_a_compiler_is_any_platform_s(tree: Path, tmp_path:
     """Even where an editable install has left the compiled code in the tree."""
     (tree / TARGET).write_bytes(b"of another build")
     try:
-        made, said = wheel(tree, tmp_path / "out", **NO_COMPILER)
+        made, output = wheel(tree, tmp_path / "out", **NO_COMPILER)
     finally:
         (tree / TARGET).unlink()
-    assert made is not None, said
+    assert made is not None, output
     assert made.name == f"ringleader-{NEXT}-py3-none-any.whl"
-    assert "records will be found by Python, not by compiled code: there is no C compiler" in said
+    assert "records will be found by Python, not by compiled code: there is no C compiler" in output
     home = tmp_path / "site"
     with zipfile.ZipFile(made) as archive:
         assert not [one for one in archive.namelist() if one.endswith(".so")]
@@ -99,19 +99,19 @@ def test_a_wheel_made_without_a_compiler_is_any_platform_s(tree: Path, tmp_path:
 
 
 def test_an_editable_install_has_it_in_the_tree_or_not_at_all(tree: Path, tmp_path: Path) -> None:
-    made, said = wheel(tree, tmp_path / "with", "editable", RINGLEADER_NATIVE="1")
-    assert made is not None, said
+    made, output = wheel(tree, tmp_path / "with", "editable", RINGLEADER_NATIVE="1")
+    assert made is not None, output
     assert way_of(tree) == str(tree / TARGET)
-    made, said = wheel(tree, tmp_path / "without", "editable", **NO_COMPILER)
-    assert made is not None, said
-    assert "there is no C compiler" in said
+    made, output = wheel(tree, tmp_path / "without", "editable", **NO_COMPILER)
+    assert made is not None, output
+    assert "there is no C compiler" in output
     assert way_of(tree) == "None"
 
 
 def test_a_build_that_asks_for_compiled_code_makes_no_wheel_without(tree: Path, tmp_path: Path) -> None:
-    made, said = wheel(tree, tmp_path / "out", **NO_COMPILER | {"RINGLEADER_NATIVE": "1"})
+    made, output = wheel(tree, tmp_path / "out", **NO_COMPILER | {"RINGLEADER_NATIVE": "1"})
     assert made is None
-    assert "there is no C compiler (set CC to one)" in said
+    assert "there is no C compiler (set CC to one)" in output
 
 
 def test_the_compilers_output_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,9 +135,9 @@ def test_the_same_tree_gives_the_same_bytes_wherever_it_lies(tree: Path, tmp_pat
         wheel(one, tmp_path / name, RINGLEADER_NATIVE="1", SOURCE_DATE_EPOCH="1700000000")
         for one, name in ((tree, "first"), (copy, "second"))
     ]
-    (first, said), (second, also_said) = wheels
-    assert first is not None, said
-    assert second is not None, also_said
+    (first, output), (second, other_output) = wheels
+    assert first is not None, output
+    assert second is not None, other_output
     assert first.name == second.name
     assert first.read_bytes() == second.read_bytes()
 
@@ -146,8 +146,8 @@ def test_a_wheel_installs_where_nothing_is_and_says_that_its_code_is_compiled(
     tree: Path, tmp_path: Path
 ) -> None:
     """In a virtual environment of its own, by pip; its dependencies are those that are installed here."""
-    made, said = wheel(tree, tmp_path / "out", RINGLEADER_NATIVE="1")
-    assert made is not None, said
+    made, output = wheel(tree, tmp_path / "out", RINGLEADER_NATIVE="1")
+    assert made is not None, output
     home = tmp_path / "env"
     # The pip that is installed here works there: to install another one takes longer than all the rest.
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(home)], check=True)
@@ -161,7 +161,7 @@ def test_a_wheel_installs_where_nothing_is_and_says_that_its_code_is_compiled(
     (site / "dependencies.pth").write_text(sysconfig.get_paths()["purelib"])
     environment = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
     for choice, way in (("1", "compiled code"), ("0", "Python")):
-        told = subprocess.run(
+        version = subprocess.run(
             [str(home / "bin/ringleader"), "--version"],
             cwd=tmp_path,
             env=environment | {"RINGLEADER_NATIVE": choice},
@@ -169,13 +169,13 @@ def test_a_wheel_installs_where_nothing_is_and_says_that_its_code_is_compiled(
             text=True,
             check=False,
         )
-        assert told.stdout == f"ringleader {NEXT} (records are found by {way})\n", told.stderr
+        assert version.stdout == f"ringleader {NEXT} (records are found by {way})\n", version.stderr
 
 
 def test_a_free_threaded_python_has_a_wheel_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     theirs = {"Py_GIL_DISABLED": 1, "EXT_SUFFIX": ".cpython-314t-x86_64-linux-gnu.so"}
-    asked = sysconfig.get_config_var
-    monkeypatch.setattr(sysconfig, "get_config_var", lambda name: theirs.get(name, asked(name)))
+    real = sysconfig.get_config_var
+    monkeypatch.setattr(sysconfig, "get_config_var", lambda name: theirs.get(name, real(name)))
     monkeypatch.setattr(sysconfig, "get_platform", lambda: "linux-x86_64")
     monkeypatch.setattr(sys, "version_info", (3, 14, 0))
     assert build_native.tag() == "cp314-cp314t-linux_x86_64"
@@ -210,7 +210,7 @@ def test_on_macos_the_processor_that_is_asked_for_is_built_for() -> None:
 
 
 @pytest.mark.parametrize(
-    ("described", "told"),
+    ("described", "version"),
     [
         ("v1.2.3-0-gabc0123", "1.2.3"),
         ("v1.2.3rc1-0-gabc0123", "1.2.3rc1"),
@@ -220,15 +220,15 @@ def test_on_macos_the_processor_that_is_asked_for_is_built_for() -> None:
         ("fatal: no names found", NEXT),
     ],
 )
-def test_a_tag_is_a_version(described: str, told: str) -> None:
-    assert from_tags(described) == told
+def test_a_tag_is_a_version(described: str, version: str) -> None:
+    assert from_tags(described) == version
 
 
 def test_a_build_without_a_repository_may_give_the_version(
     tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made, said = wheel(tree, tmp_path / "out", RINGLEADER_NATIVE="0", RINGLEADER_VERSION="7.8.9")
-    assert made is not None, said
+    made, output = wheel(tree, tmp_path / "out", RINGLEADER_NATIVE="0", RINGLEADER_VERSION="7.8.9")
+    assert made is not None, output
     assert made.name == "ringleader-7.8.9-py3-none-any.whl"
     monkeypatch.setenv("RINGLEADER_VERSION", "7.8.9")
     assert version() == "7.8.9"
@@ -240,8 +240,8 @@ def test_a_tag_of_this_repository_is_found(tmp_path: Path) -> None:
     tools = tmp_path / "tools"
     tools.mkdir()
     shutil.copy(ROOT / "tools/version.py", tools)
-    who = ["-c", "user.name=a", "-c", "user.email=a@example"]
-    for words in (["init", "-q"], ["add", "."], [*who, "commit", "-qm", "a"], ["tag", "v0.4.0"]):
+    author = ["-c", "user.name=a", "-c", "user.email=a@example"]
+    for words in (["init", "-q"], ["add", "."], [*author, "commit", "-qm", "a"], ["tag", "v0.4.0"]):
         subprocess.run(["git", "-C", str(tmp_path), *words], check=True)
     ask = "import version; print(version.version())"
     clean = {name: value for name, value in os.environ.items() if name != "RINGLEADER_VERSION"}

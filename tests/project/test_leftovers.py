@@ -149,19 +149,19 @@ class Planted(Daemon):
         return [sys.executable, *OPTIONS, "-c", PLANTED.format(leak=self._leak)]
 
 
-@pytest.mark.parametrize("said", LEAKS)
+@pytest.mark.parametrize("expected", LEAKS)
 def test_a_leftover_of_a_daemon_fails_the_test(
-    tmp_path: Path, said: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if said == "thread lazy":
+    if expected == "thread lazy":
         monkeypatch.setenv("RINGLEADER_TESTS_GRACE_S", "0.1")
-    daemon = Planted(tmp_path, LEAKS[said]).start()
-    if said in ("", "it ends in time"):
+    daemon = Planted(tmp_path, LEAKS[expected]).start()
+    if expected in ("", "it ends in time"):
         daemon.stop()
         return
     with pytest.raises(DaemonError, match="wrote what it must not") as error:
         daemon.stop()
-    assert said in str(error.value)
+    assert expected in str(error.value)
 
 
 def test_a_command_that_ends_with_a_traceback_fails_the_test(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,19 +12,19 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_the_table_is_written_from_what_was_kept() -> None:
-    page, said = minutes.PAGE.read_text(), minutes.sentences()
-    assert page == minutes.with_table(page, minutes.table(minutes.kept(), said)), (
+    page, sentences = minutes.PAGE.read_text(), minutes.sentences()
+    assert page == minutes.with_table(page, minutes.table(minutes.kept(), sentences)), (
         "run python -m tools.minutes"
     )
 
 
 def test_every_folder_has_a_sentence_and_every_name_exists() -> None:
-    said = minutes.sentences()
+    sentences = minutes.sentences()
     folders = {f"tests/{path.parent.name}" for path in (ROOT / "tests").glob("*/__main__.py")}
     folders |= {f"tests/{path.parent.name}" for path in (ROOT / "tests").glob("*/test_*.py")}
     folders -= {"tests/bench"}
-    assert folders <= said.keys()
-    for name in (*said, *minutes.kept().long):
+    assert folders <= sentences.keys()
+    for name in (*sentences, *minutes.kept().long):
         assert (ROOT / name.partition("::")[0]).exists(), name
 
 

@@ -94,8 +94,8 @@ def test_wheel_installs_the_package_and_nothing_beside_it(wheel: Path) -> None:
     assert "ringleader/py.typed" in names
     with zipfile.ZipFile(wheel) as archive:
         (commands,) = [name for name in names if name.endswith(".dist-info/entry_points.txt")]
-        said = archive.read(commands).decode()
-    assert "ringleader-spark-python = ringleader.spark_bridge.worker_python:main" in said
+        entry_points = archive.read(commands).decode()
+    assert "ringleader-spark-python = ringleader.spark_bridge.worker_python:main" in entry_points
     assert len(names) == len(set(names))
 
 

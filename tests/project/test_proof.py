@@ -72,18 +72,18 @@ def test_a_result_without_a_judge_is_reported(tmp_path: Path, name: str, text: s
 
 
 def test_figures_are_left_when_the_option_or_the_environment_asks(monkeypatch: pytest.MonkeyPatch) -> None:
-    def asked(*arguments: str) -> bool:
+    def is_chosen(*arguments: str) -> bool:
         parser = argparse.ArgumentParser()
         proof.add_option(parser)
         return bool(parser.parse_args(arguments).proof)
 
     monkeypatch.delenv(proof.WISH, raising=False)
-    assert not asked()
-    assert asked("--proof")
+    assert not is_chosen()
+    assert is_chosen("--proof")
     monkeypatch.setenv(proof.WISH, "1")
-    assert asked()
+    assert is_chosen()
     monkeypatch.setenv(proof.WISH, "0")
-    assert not asked()
+    assert not is_chosen()
 
 
 def test_faults_are_those_that_the_history_says_were_found() -> None:

@@ -22,9 +22,9 @@ def names_for_type_checkers() -> dict[str, str]:
 
 
 def test_every_public_name_loads_and_is_known_to_type_checkers() -> None:
-    told = names_for_type_checkers()
-    assert sorted(told) == ringleader.__all__
-    for name, home in told.items():
+    homes = names_for_type_checkers()
+    assert sorted(homes) == ringleader.__all__
+    for name, home in homes.items():
         found = getattr(ringleader, name)
         assert getattr(found, "__module__", home).startswith("ringleader.clients") or home.endswith(".model")
     assert set(ringleader.__all__) <= set(dir(ringleader))

@@ -101,32 +101,34 @@ def tried(
 def test_a_marked_test_is_tried_again_and_named(tmp_path: Path) -> None:
     make_suite(tmp_path)
     (tmp_path / "seen").mkdir()
-    code, ended, said = tried(tmp_path)
-    assert (code, ended["failed"]) == (TRY_AGAIN, ["broken", "clock", "grouped"]), said
-    assert "test_late.py::test_clock: its timeout runs by the clock" in said.partition("may be tried once")[2]
+    code, ended, output = tried(tmp_path)
+    assert (code, ended["failed"]) == (TRY_AGAIN, ["broken", "clock", "grouped"]), output
+    assert (
+        "test_late.py::test_clock: its timeout runs by the clock" in output.partition("may be tried once")[2]
+    )
     (tmp_path / "seen" / "mended").touch()
-    code, ended, said = tried(tmp_path, "--second-try")
-    assert (code, ended) == (0, {"passed": ["broken", "clock", "grouped"]}), said
-    told = said.partition("at the second try")[2]
-    assert "passed: test_late.py::test_clock: its timeout runs by the clock" in told
-    assert "passed: test_late.py::test_grouped[a@b]: its timeout" in told
+    code, ended, output = tried(tmp_path, "--second-try")
+    assert (code, ended) == (0, {"passed": ["broken", "clock", "grouped"]}), output
+    second_try = output.partition("at the second try")[2]
+    assert "passed: test_late.py::test_clock: its timeout runs by the clock" in second_try
+    assert "passed: test_late.py::test_grouped[a@b]: its timeout" in second_try
 
 
 def test_a_test_that_fails_twice_fails_the_run(tmp_path: Path) -> None:
     make_suite(tmp_path)
     assert tried(tmp_path)[0] == TRY_AGAIN
-    code, ended, said = tried(tmp_path, "--second-try")
-    assert (code, ended) == (1, {"failed": ["broken"], "passed": ["clock", "grouped"]}), said
-    assert "did not pass: test_late.py::test_broken: " in said.partition("at the second try")[2]
-    code, ended, said = tried(tmp_path, "--second-try")
+    code, ended, output = tried(tmp_path, "--second-try")
+    assert (code, ended) == (1, {"failed": ["broken"], "passed": ["clock", "grouped"]}), output
+    assert "did not pass: test_late.py::test_broken: " in output.partition("at the second try")[2]
+    code, ended, output = tried(tmp_path, "--second-try")
     assert (code, ended) == (pytest.ExitCode.NO_TESTS_COLLECTED, {}), "there is no third one"
 
 
 def test_a_run_without_a_cache_has_no_second_try(tmp_path: Path) -> None:
     make_suite(tmp_path)
-    code, _, said = tried(tmp_path, "-k", "clock", "-p", "no:cacheprovider", processes=0)
-    assert code == pytest.ExitCode.TESTS_FAILED, said
-    assert "FAILED test_late.py::test_clock" in said
+    code, _, output = tried(tmp_path, "-k", "clock", "-p", "no:cacheprovider", processes=0)
+    assert code == pytest.ExitCode.TESTS_FAILED, output
+    assert "FAILED test_late.py::test_clock" in output
 
 
 @pytest.mark.parametrize("why", FOR_GOOD)
@@ -134,9 +136,9 @@ def test_everything_else_fails_the_run_at_once(tmp_path: Path, why: str) -> None
     make_suite(tmp_path, FOR_GOOD[why])
     # With groups, xdist waits for ever when its only process crashed.
     processes, dist = (1, "load") if why == "crash" else (0, "loadgroup")
-    code, _, said = tried(tmp_path, "-k", "clock or test_it", processes=processes, dist=dist)
-    assert code in (pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.INTERRUPTED), said
-    assert "once more" not in said
+    code, _, output = tried(tmp_path, "-k", "clock or test_it", processes=processes, dist=dist)
+    assert code in (pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.INTERRUPTED), output
+    assert "once more" not in output
     kept = tmp_path / ".pytest_cache/v" / CACHED
     assert not kept.exists() or kept.read_text() == "{}", "nothing is left to a second try"
 
