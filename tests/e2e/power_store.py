@@ -84,6 +84,22 @@ class Store(Scenario):
         assert found in states[last : last + 2], f"{last} transactions were acknowledged"
 
 
+class Beginning(Store):
+    """The first transaction of a new store, which is then opened again."""
+
+    async def live(self, tell: Tell) -> None:
+        """The append is reported when it has returned."""
+        make_directory(self.directory)
+        store = SqliteStorage(self.directory / "groups.db")
+        await store.start()
+        tell(0)
+        for partition in range(PARTITIONS):
+            await store.open(partition, 1)
+        await store.append(transactions(self.draw)[0][0])
+        tell(1)
+        await store.close()
+
+
 class WithoutSync(Store):
     """The same with syncing switched off: it must lose something, or the cut cuts nothing."""
 

@@ -75,6 +75,11 @@ def test_the_store_keeps_every_transaction_whichever_moment_is_its_last(tmp_path
     assert found["undone"] > rounds
 
 
+def test_a_new_store_keeps_its_first_transaction_whichever_moment_is_its_last(tmp_path: Path, seed: int) -> None:
+    found = cut_often("tests.e2e.power_store:Beginning", tmp_path / "lab", seed, every=True, fresh=True)
+    assert found["undone"]
+
+
 def test_without_syncing_the_same_cuts_lose_transactions(tmp_path: Path, seed: int) -> None:
     with pytest.raises(AssertionError, match=r"transactions were acknowledged|is gone|is damaged"):
         cut_often("tests.e2e.power_store:WithoutSync", tmp_path / "lab", seed, every=True, fresh=True)
