@@ -41,7 +41,7 @@ static int64_t signed_of(uint64_t zigzag)
     return (int64_t)(zigzag >> 1) ^ -(int64_t)(zigzag & 1);
 }
 
-static int varint(const uint8_t **pos, const uint8_t *stop, uint64_t *number)
+static int long_varint(const uint8_t **pos, const uint8_t *stop, uint64_t *number)
 {
     const uint8_t *at = *pos;
     uint64_t value = 0;
@@ -57,6 +57,23 @@ static int varint(const uint8_t **pos, const uint8_t *stop, uint64_t *number)
         }
     }
     return 0;
+}
+
+/* Most have one byte or two. */
+static inline int varint(const uint8_t **pos, const uint8_t *stop, uint64_t *number)
+{
+    const uint8_t *at = *pos;
+    if (at < stop && at[0] < 128) {
+        *number = at[0];
+        *pos = at + 1;
+        return 1;
+    }
+    if (stop - at > 1 && at[1] < 128) {
+        *number = (uint64_t)at[1] << 7 | (at[0] & 127);
+        *pos = at + 2;
+        return 1;
+    }
+    return long_varint(pos, stop, number);
 }
 
 /* A length and that number of bytes; -1 is null, and nobody writes another negative one. */
