@@ -75,7 +75,9 @@ def test_the_store_keeps_every_transaction_whichever_moment_is_its_last(tmp_path
     assert found["undone"] > rounds
 
 
-def test_a_new_store_keeps_its_first_transaction_whichever_moment_is_its_last(tmp_path: Path, seed: int) -> None:
+def test_a_new_store_keeps_its_first_transaction_whichever_moment_is_its_last(
+    tmp_path: Path, seed: int
+) -> None:
     found = cut_often("tests.e2e.power_store:Beginning", tmp_path / "lab", seed, every=True, fresh=True)
     assert found["undone"]
 

@@ -113,7 +113,7 @@ async def test_of_several_secrets_the_last_one_counts(kafka_cluster: Coordinator
 async def test_a_change_is_answered_when_it_was_read_back(kafka_cluster: Coordinator, stores: Stores) -> None:
     one = await stores.started()
     kafka_cluster.faults.delay("Fetch", 0.2)
-    # The first change may be read back by a request that waits at the broker already. The second one finds none.
+    # A request that waits at the broker already may read the first change back. The second one finds none.
     for version in (1, 2):
         await one.change("users", {"alice": version})
         assert one.entries("users") == {"alice": version}
