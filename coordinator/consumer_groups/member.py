@@ -106,6 +106,14 @@ class ConsumerMember:
     """The value of its record 8 that was made last, which says what `current` says; empty: it was read."""
 
     @property
+    def has_target(self) -> bool:
+        """Whether its partitions are those of its target, and it has none to give up."""
+        current, target = self.current, self.target
+        if current.pending_revocation or current.assigned.keys() != target.keys():
+            return False
+        return all(current.assigned[one].keys() == wanted for one, wanted in target.items())
+
+    @property
     def is_away(self) -> bool:
         """Whether it is static and left for a while (epoch -2)."""
         return self.current.epoch == AWAY_EPOCH

@@ -17,6 +17,7 @@ class Changes:
     def __init__(self, core: Core, group: Group) -> None:
         self._core, self.group = core, group
         self._records: list[Record] = []
+        self._has_target = self._moves = False
 
     @property
     def consumer(self) -> ConsumerGroup:
@@ -32,13 +33,14 @@ class Changes:
         if not self._records:
             self._core.begin_change()
         for key, value in made:
-            self._core.epochs.about(self.group, key)
+            self._moves |= self._core.epochs.about(self.group, key) and value is not None
             self._records.append((key, value))
             self._core.apply(key, value)
 
     def aim(self, made: list[Aimed]) -> None:
         """Members' targets take effect. They need not be read from their records: a large group has
         thousands."""
+        self._has_target = True
         if not made:
             return
         if not self._records:
@@ -55,6 +57,7 @@ class Changes:
         if not self._records:
             self._core.begin_change()
         self._core.epochs.about_member(self.group, member_id)
+        self._moves = True
         consumer = self.consumer
         record = records.current(consumer.group_id, member_id, after, consumer.members.get(member_id))
         self._records.append(record)
@@ -63,8 +66,14 @@ class Changes:
 
     def write(self) -> None:
         """Emit them, if there are any."""
-        if self._records:
-            self._core.write_consumer(self.group, self._records)
+        if not self._records:
+            return
+        group = self.group
+        self._core.write_consumer(group, self._records)
+        if self._has_target:
+            group.target_position, group.moved_before_target = group.position, group.moved_position
+        if self._moves:
+            group.moved_position = group.position
 
 
 def subscribe(changes: Changes, member_id: str, fresh: Subscription) -> bool:

@@ -35,7 +35,7 @@ from ringleader.coordinator.groups.patterns import Patterns
 from ringleader.coordinator.groups.rates import Rates
 from ringleader.coordinator.groups.rebalance import Membership, Rebalances
 from ringleader.coordinator.groups.records import encode_group_value, group_key
-from ringleader.coordinator.groups.steady import is_calm
+from ringleader.coordinator.groups.steady import is_calm, is_put_off
 from ringleader.coordinator.groups.targets import Targets
 from ringleader.coordinator.groups.vote import CONSUMER_TYPE
 from ringleader.coordinator.journal.entries import Cause, Departure
@@ -86,9 +86,17 @@ class ConsumerHandler(Membership):
             return core.reply(ticket, response, core.position_of(request.group_id))
         position = core.position_of(request.group_id)
         news = response.assignment is not None or response.leader_task is not None
-        if not news and position <= core.out.durable:
+        if not news and (position <= core.out.durable or self._is_put_off(request)):
             return response  # a plain success: see `core`
         return core.reply(ticket, response, position)
+
+    def _is_put_off(self, request: ConsumerGroupHeartbeatRequest) -> bool:
+        group = self.core.groups.get(request.group_id)
+        consumer = None if group is None else group.consumer
+        member = None if consumer is None else consumer.members.get(request.member_id)
+        if group is None or consumer is None or member is None:
+            return False
+        return member.current.epoch == request.member_epoch and is_put_off(self.core, group, consumer, member)
 
     def keep_alive(
         self, request: ConsumerGroupHeartbeatRequest, now_ms: int
@@ -128,7 +136,7 @@ class ConsumerHandler(Membership):
             return None
         before, changes = member.current.assigned, Changes(core, group)
         self.arm_session(group, member, now_ms)
-        self.reconcile(group, changes, member, None, False, now_ms)
+        self.reconcile(group, changes, member, None, False, now_ms, may_wait=True)
         changes.write()
         return requests.answer(request, member, before, self.targets.interval_ms(group), None)
 
@@ -312,11 +320,18 @@ class ConsumerHandler(Membership):
         owned: Reported | None,
         subscription_changed: bool,
         now_ms: int,
+        *,
+        may_wait: bool = False,
     ) -> None:
-        """One step of the member towards its target. `owned`: what it reports."""
+        """One step of the member towards its target. `owned`: what it reports. `may_wait`: there is
+        none while the target is on its way to the log, if the member keeps the partitions that it has: those
+        that give some up, or get some, do not stand behind the steps and records of a thousand others."""
         consumer, before = changes.consumer, member.current
         if before.is_stable_at(consumer.assignment_epoch) and not subscription_changed:
             return  # most heartbeats: no set of topics is made for them
+        may_wait = may_wait and group.target_position > self.core.out.durable
+        if may_wait and member.has_target:
+            return
 
         def holder_is_other(topic_id: bytes, partition: int) -> bool:
             return consumer.holder(topic_id, partition) not in (None, member.member_id)
@@ -330,7 +345,7 @@ class ConsumerHandler(Membership):
             owned,
             subscription_changed=subscription_changed,
         )
-        if after == before:
+        if after == before or (may_wait and after.holds_as(before)):
             return
         changes.move(member.member_id, after)
         if member.subscription.classic is None:  # classic ones have to join and to sync in time instead

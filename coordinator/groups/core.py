@@ -4,7 +4,8 @@ state changes.
 A record takes effect the moment it is emitted, by `apply`, which loading uses as well; every answer carries
 the position that it depends on (see `coordinator.machine`). For a group that is `Group.position`, the last
 write of its record or its reserved generation, and `Group.offsets_position`, the last write of an offset of
-it.
+it. A member of the consumer protocol whose step into the next epoch is put off is told of nothing that its
+group's target says: its answer depends on `Group.moved_before_target`.
 
 Where ownership has to be confirmed (`Storage.confirmed_reads`), an owner that was stopped for a minute may
 not be one any more, and its memory may say what is long past: members that left, offsets from before, or that

@@ -89,13 +89,14 @@ class Epochs:
 
     # ---- while an event is handled ----
 
-    def about(self, group: Group, key: bytes) -> None:
-        """A record is about to take effect."""
+    def about(self, group: Group, key: bytes) -> bool:
+        """A record is about to take effect. Whether it says what a member subscribes to, or has."""
         named = decode_key(key)
         if named is not None and named[0] in (SUBSCRIPTION, CURRENT):
             self.about_member(group, named[2])
-        else:
-            self._event(group)
+            return True
+        self._event(group)
+        return False
 
     def about_member(self, group: Group, member_id: str) -> None:
         """Likewise, of a member whose subscription or partitions it is."""

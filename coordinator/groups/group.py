@@ -65,6 +65,9 @@ class Group:
     # --- which log positions answers about it depend on ---
     position: int = NOTHING  # its record and reserved generation
     offsets_position: int = NOTHING
+    target_position: int = NOTHING  # of its last target as a group of the consumer protocol
+    moved_position: int = NOTHING  # of the last record of what a member of that protocol subscribes to or has
+    moved_before_target: int = NOTHING  # what that was when it got the target
     # --- live: changes at once, lost on restart ---
     state: GroupState = GroupState.EMPTY
     previous: GroupState = GroupState.EMPTY

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ringleader.coordinator.consumer_groups.group import ConsumerGroup
-from ringleader.coordinator.consumer_groups.member import MemberState, Subscription
+from ringleader.coordinator.consumer_groups.member import ConsumerMember, MemberState, Subscription
 from ringleader.coordinator.consumer_groups.requests import is_plain
 from ringleader.coordinator.groups.core import Core
 from ringleader.coordinator.groups.group import Group
@@ -49,7 +49,7 @@ def stay(core: Core, group_id: str, epoch: int, member_id: str, last: Last, now_
     instance_id, client_id, client_host, interval_ms = last
     group = core.groups.get(group_id)
     consumer = None if group is None else group.consumer
-    if group is None or consumer is None or group.position > core.out.durable:
+    if group is None or consumer is None:
         return NOT_YET
     member = consumer.members.get(member_id)
     if member is None or (instance_id is not None and consumer.static_members.get(instance_id) != member_id):
@@ -57,7 +57,10 @@ def stay(core: Core, group_id: str, epoch: int, member_id: str, last: Last, now_
     current = member.current
     if (
         current.epoch != epoch
-        or epoch != consumer.assignment_epoch
+        or (
+            (epoch != consumer.assignment_epoch or group.position > core.out.durable)
+            and not is_put_off(core, group, consumer, member)
+        )
         or current.state is not MemberState.STABLE
         or not is_calm(core, group, consumer, member.subscription, client_id, client_host, now_ms)
     ):
@@ -71,6 +74,14 @@ def stay(core: Core, group_id: str, epoch: int, member_id: str, last: Last, now_
         return NOT_YET
     session.due_ms = due_ms
     return 0
+
+
+def is_put_off(core: Core, group: Group, consumer: ConsumerGroup, member: ConsumerMember) -> bool:
+    """Whether the member is to come into the next epoch, with the partitions that it has, when the target is
+    in the log (see `ConsumerHandler.reconcile`): until then it goes on as it did."""
+    if member.current.epoch == consumer.assignment_epoch:
+        return False
+    return group.moved_before_target <= core.out.durable < group.target_position and member.has_target
 
 
 def is_calm(

@@ -16,6 +16,7 @@
      (its epochs, members, target, or what a member has). Commits on their way do not hold it up;
    - of a commit: its own event;
    - of a fetch: the last commit, too. It shows what is durable when it leaves.
+   - of a heartbeat of a member that goes on in its epoch while a target is on its way: perhaps none, see GoOn.
    So no answer shows what is not durable: AnswersShowWhatIsDurable.
 
    Members of Classics speak the classic protocol (KIP-848, "Migration"): no member waits for others in JoinGroup,
@@ -209,6 +210,27 @@ Handle(m) ==
                /\ UNCHANGED <<mem, lag>>
     /\ UNCHANGED <<there, disk, client, late, acked, faults, commit>>
 
+(* While a target is on its way to the log, a member that says only that it is there, and whose step towards the
+   target would move no partition, may go on in its epoch. It is answered at once if what it has is durable, or
+   behind the target. *)
+TargetIsOnItsWay == \E i \in 1..Len(lag) : lag[i].aim # (IF i = 1 THEN disk ELSE lag[i - 1]).aim
+
+MayGoOn(m, r) ==
+    LET then == Reconciled(mem, m, r)
+    IN /\ m \notin Classics /\ m \in mem.in \ mem.away /\ r.life = mem.life[m]
+       /\ r.epoch > 0 /\ r.epoch = mem.at[m] /\ r.epoch # mem.aim /\ ~r.says /\ ~r.full
+       /\ mem.seen = there /\ TargetIsOnItsWay
+       /\ then.got[m] = mem.got[m] /\ Of(mem.due[m]) = {} /\ Of(then.due[m]) = {}
+
+IsDurable(m) == m \in disk.in /\ disk.at[m] = mem.at[m] /\ disk.got[m] = mem.got[m]
+
+GoOn(m) ==
+    /\ net[m].phase = "sent" /\ MayGoOn(m, net[m].ask)
+    /\ \E after \in {ToTheGroups(lag)} \cup (IF IsDurable(m) THEN {0} ELSE {}) :
+       net' = [net EXCEPT ![m] = [phase |-> "answered", ok |-> TRUE, epoch |-> mem.at[m], again |-> FALSE,
+                                  news |-> FALSE, all |-> Given(mem, m), after |-> after]]
+    /\ Quiet /\ UNCHANGED <<client, late, faults, commit>>
+
 (* What SyncGroup does not give it again it gives up, and joins again to say so. *)
 HeardClassic(m) ==
     LET a == net[m]
@@ -361,7 +383,7 @@ Become(new) ==
     /\ UNCHANGED <<mem, lag, disk, client, net, late, acked, commit>>
 
 Next ==
-    \/ \E m \in Members : \/ Send(m) \/ Handle(m) \/ Receive(m) \/ Revoke(m) \/ Lose(m) \/ HandleLate(m)
+    \/ \E m \in Members : \/ Send(m) \/ Handle(m) \/ GoOn(m) \/ Receive(m) \/ Revoke(m) \/ Lose(m) \/ HandleLate(m)
                           \/ Expire(m) \/ Crash(m) \/ Leave(m) \/ GoAway(m)
                           \/ HandleCommit(m) \/ Acknowledged(m) \/ LoseCommit(m)
                           \/ \E p \in Partitions : Fetch(m, p) \/ SendCommit(m, p)

@@ -61,7 +61,7 @@ Asks(m) == [epoch |-> commit'[m].epoch, to |-> commit'[m].to]
 
 Step(e) ==
     \/ e.kind = "send" /\ Send(e.m) /\ Agrees(net'[e.m].ask, e.ask, net'[e.m].ask)
-    \/ e.kind = "handle" /\ Handle(e.m) /\ Follows(e)
+    \/ e.kind = "handle" /\ (Handle(e.m) \/ GoOn(e.m)) /\ Follows(e)
     \/ e.kind = "receive" /\ Receive(e.m) /\ Agrees(Answer(e.m), e.answer, Answer(e.m))
                                           /\ Agrees(Heard(e.m), e.client, Heard(e.m))
     \/ e.kind = "revoke" /\ Revoke(e.m) /\ Agrees(client'[e.m].owned, e.owned, client'[e.m].owned)

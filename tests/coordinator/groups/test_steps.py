@@ -3,6 +3,8 @@ thousands: what it costs, and that its short ways say what the long ones say."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from ringleader.coordinator.consumer_groups import records
@@ -10,6 +12,9 @@ from ringleader.coordinator.consumer_groups.group import ConsumerGroup
 from ringleader.coordinator.consumer_groups.topics import Topic, Topics
 from ringleader.coordinator.groups.consumer import ConsumerHandler
 from ringleader.coordinator.groups.settings import GroupSettings
+from ringleader.coordinator.groups.states import NOT_YET
+from ringleader.coordinator.groups.steady import Last
+from ringleader.coordinator.machine import Append
 from ringleader.protocol.messages import ConsumerGroupHeartbeatRequest
 from tests.coordinator.groups.test_consumer import Desk, Ticket
 from tests.coordinator.groups.test_continued import Member
@@ -93,6 +98,103 @@ def test_a_heartbeat_that_brings_nothing_is_answered_alike_on_both_ways(
         sessions = desk.shard._groups["g"].consumer_deadlines
         both.append((answers, desk.log, [(one, timers.session.due_ms) for one, timers in sessions.items()]))
     assert both[0] == both[1]
+
+
+class SlowDesk(Desk):
+    """A shard whose log has what was appended when it is told to."""
+
+    def __init__(self, settings: GroupSettings) -> None:
+        super().__init__(settings)
+        self.is_slow = False
+        self.on_their_way: list[Append] = []
+        self.answers: dict[str, Any] = {}
+        """By member: what came later than the call."""
+
+    def send(self, member: str, epoch: int, **more: Any) -> Any:
+        """A heartbeat; its answer if it comes at once."""
+        ticket, request = Ticket(), ConsumerGroupHeartbeatRequest("g", member, epoch, **more)
+        response = self.shard.handle(request, ticket, self.now_ms)
+        box = self.shard.drain()
+        self.on_their_way += box.appends
+        found = {id(one.ticket): one.response for one in box.answers}
+        return found.get(id(ticket), response)
+
+    def land(self) -> list[str]:
+        """All that was appended is in the log; the members that are answered thereby, in order."""
+        for append in self.on_their_way:
+            self.log += append.records
+            self.shard.durable(append.position, self.now_ms)
+        self.on_their_way.clear()
+        answers = [one.response for one in self.shard.drain().answers]
+        self.answers = {one.member_id: one for one in answers}
+        return [*self.answers]
+
+    def stays(self, member: str, epoch: int) -> bool:
+        """Whether the hot path answers that heartbeat."""
+        last = Last(None, "client", "/127.0.0.1", self.settings.group_consumer_heartbeat_interval_ms)
+        return self.shard.stay("g", epoch, member, last, self.now_ms) != NOT_YET
+
+
+def test_steps_that_move_no_partition_come_when_the_target_is_in_the_log() -> None:
+    desk = SlowDesk(GroupSettings())
+    epoch = _at_rest(desk, [*THERE], (2, 2))
+    desk.send("d", -1)
+    desk.land()
+    assert desk.send("b", epoch) is None  # the target is made, and gives it what `d` had
+    for member in ("a", "c"):
+        assert desk.stays(member, epoch)
+        assert desk.send(member, epoch).member_epoch == epoch
+    assert len(desk.on_their_way) == 1
+    assert desk.land() == ["b"]
+    assert desk.answers["b"].member_epoch == epoch + 1
+    assert desk.answers["b"].assignment is not None
+    assert not desk.stays("a", epoch)
+    assert desk.send("a", epoch) is None
+    assert desk.land() == ["a"]
+    assert desk.answers["a"].member_epoch == epoch + 1
+
+
+def test_a_step_that_moves_a_partition_does_not_wait_for_the_target() -> None:
+    desk = SlowDesk(GroupSettings())
+    epoch = _at_rest(desk, ["t0"], (8, 0))
+    desk.send("d", -1)
+    assert desk.send("a", epoch) is None  # it gets one of two that are free
+    keeps, gets = sorted(("b", "c"), key=lambda one: _group(desk).members[one].load)
+    assert desk.stays(keeps, epoch)
+    assert not desk.stays(gets, epoch)
+    assert desk.send(gets, epoch) is None
+    assert desk.land()[-2:] == ["a", gets]
+    assert desk.answers[gets].assignment is not None
+
+
+def test_a_member_whose_partitions_are_not_free_comes_when_the_target_is_in_the_log() -> None:
+    desk = SlowDesk(GroupSettings())
+    for member in ("a", "b"):
+        desk.beat(member, 0)
+    desk.wait(1_000)
+    assert desk.send("a", 2) is None  # the target is made, and it has to give partitions up
+    assert desk.send("b", 2) is None  # it would only wait
+    assert desk.land() == ["a", "b"]
+    assert desk.answers["a"].assignment is not None
+    assert desk.answers["b"].member_epoch == 2
+    assert desk.send("b", 2) is None
+    assert desk.land() == ["b"]
+    assert (desk.answers["b"].member_epoch, desk.answers["b"].assignment) == (3, None)
+
+
+def test_nobody_goes_on_in_an_epoch_that_the_log_may_lose() -> None:
+    desk = SlowDesk(GroupSettings(group_consumer_assignment_interval_ms=0))
+    epoch = _at_rest(desk, ["t0"], (2, 0))
+    one, other, *without = sorted(IDS, key=lambda one: -_group(desk).members[one].load)
+    desk.send(without[0], -1)
+    desk.send(one, epoch)
+    desk.land()
+    assert desk.send(other, epoch) is None  # it comes into the next epoch
+    desk.send(without[1], -1)
+    desk.send(one, epoch + 1)
+    assert _group(desk).members[other].has_target
+    assert not desk.stays(other, epoch + 1)
+    assert desk.send(other, epoch + 1) is None
 
 
 def test_the_ids_and_the_hash_of_names_follow_the_topics() -> None:
