@@ -177,14 +177,23 @@ def is_full(request: ConsumerGroupHeartbeatRequest) -> bool:
     return request.rebalance_timeout_ms != -1 and subscribes and request.topic_partitions is not None
 
 
+def is_report(request: ConsumerGroupHeartbeatRequest) -> bool:
+    """Whether it says nothing but that the member is there, and perhaps what it owns."""
+    return (
+        request.member_epoch > 0
+        and request.rebalance_timeout_ms == -1
+        and request.subscribed_topic_names is None
+        and request.subscribed_topic_regex is None
+        and request.leader_user_data is None
+        and request.computed_target is None
+        and request.server_assignor is None
+        and request.rack_id is None
+    )
+
+
 def is_plain(request: ConsumerGroupHeartbeatRequest) -> bool:
     """Whether it says nothing but that the member is there."""
-    if request.member_epoch <= 0 or request.rebalance_timeout_ms != -1:
-        return False
-    subscribed = (request.subscribed_topic_names, request.subscribed_topic_regex)
-    led = (request.leader_user_data, request.computed_target)
-    fields = (*subscribed, *led, request.topic_partitions, request.server_assignor, request.rack_id)
-    return all(one is None for one in fields)
+    return request.topic_partitions is None and is_report(request)
 
 
 def answer(

@@ -119,15 +119,15 @@ class ConsumerHandler(Membership):
     def _step(
         self, request: ConsumerGroupHeartbeatRequest, ticket: Ticket, now_ms: int
     ) -> ConsumerGroupHeartbeatResponse | None:
-        """The answer to most heartbeats of a rebalance: the member says only that it is there, and takes its
-        own step towards the target. None: it is another one, see `_stay`."""
+        """The answer to most heartbeats of a rebalance: the member says only that it is there, and perhaps
+        what it owns, and takes its own step towards the target. None: it is another one, see `_stay`."""
         core, member_id, epoch = self.core, request.member_id, request.member_epoch
         group = core.groups.get(request.group_id)
         consumer = None if group is None else group.consumer
         if group is None or consumer is None or core.full or core.phase is not Phase.SERVING:
             return None
         member, instance_id = consumer.members.get(member_id), request.instance_id
-        if member is None or member.current.epoch != epoch or not requests.is_plain(request):
+        if member is None or member.current.epoch != epoch or not requests.is_report(request):
             return None
         if instance_id is not None and consumer.static_members.get(instance_id) != member_id:
             return None
@@ -136,7 +136,8 @@ class ConsumerHandler(Membership):
             return None
         before, changes = member.current.assigned, Changes(core, group)
         self.arm_session(group, member, now_ms)
-        self.reconcile(group, changes, member, None, False, now_ms, may_wait=True)
+        owned = _reported(request)
+        self.reconcile(group, changes, member, owned, False, now_ms, may_wait=owned is None)
         changes.write()
         return requests.answer(request, member, before, self.targets.interval_ms(group), None)
 
@@ -179,8 +180,7 @@ class ConsumerHandler(Membership):
         member = changes.consumer.member(member_id)
         self.arm_session(group, member, now_ms)
         self.rates.look(group, now_ms)
-        owned = request.topic_partitions
-        reported = None if owned is None else [(one.topic_id, one.partitions) for one in owned]
+        reported = _reported(request)
         self.targets.delegations.heard(group, member_id, request)
         self.targets.begin_epoch(changes, reads_others or user_data_changed or unfinished)
         task = self.advance(group, changes, member, reported, subscription_changed, now_ms, request)
@@ -539,6 +539,11 @@ class ConsumerHandler(Membership):
             self.core.arm(deadline, now_ms + max(0, member.subscription.rebalance_timeout_ms))
         else:
             self.core.deadlines.cancel(deadline)
+
+
+def _reported(request: ConsumerGroupHeartbeatRequest) -> Reported | None:
+    owned = request.topic_partitions
+    return None if owned is None else [(one.topic_id, one.partitions) for one in owned]
 
 
 def _no_group(request: ConsumerGroupHeartbeatRequest) -> KafkaError:

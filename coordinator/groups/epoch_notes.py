@@ -7,13 +7,16 @@ from dataclasses import dataclass, field
 from ringleader.coordinator.consumer_groups.group import ConsumerGroup
 from ringleader.coordinator.consumer_groups.member import Current, Subscription
 from ringleader.coordinator.groups.deadlines import GroupDeadline, Kind
-from ringleader.coordinator.journal.entries import Cause, DepartedMember, Departure, Seated, Wait
+from ringleader.coordinator.journal.entries import Cause, DepartedMember, Departure, Wait
 
 Place = tuple[bytes, int]
 """Topic id and partition."""
 
 Was = tuple[Subscription, Current]
 """A member before an event."""
+
+Had = tuple[Subscription, Current, str | None]
+"""A member before a rebalance, and its principal."""
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -26,7 +29,7 @@ class EpochProgress(GroupDeadline):
     generation: int
     """The group epoch."""
     started_ms: int
-    before: dict[str, Seated]
+    before: dict[str, Had]
     last_commit_ms: int
     joined: dict[str, None] = field(default_factory=dict)
     left: dict[str, DepartedMember] = field(default_factory=dict)
@@ -76,12 +79,12 @@ class Event:
 
 
 def is_step(notes: Notes, consumer: ConsumerGroup, event: Event) -> bool:
-    """Whether members only came into another epoch: none came or went, no partition was given up or given,
-    and the group's own epoch is as before."""
+    """Whether members only came into another epoch, gave partitions up, or got some: none came or went, and
+    the group's own epoch is as before."""
     if notes.was_classic or event.going or consumer.epoch != notes.epoch:
         return False
     for member_id, was in event.was.items():
         member = consumer.members.get(member_id)
-        if member is None or was is None or member.is_away or not member.current.holds_as(was[1]):
+        if member is None or was is None or member.is_away:
             return False
     return bool(consumer.members)

@@ -7,7 +7,7 @@ its records concern; epochs that come before the target is computed are one reba
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from itertools import islice
 from operator import itemgetter
 
@@ -23,7 +23,7 @@ from ringleader.coordinator.consumer_groups.records import CURRENT, SUBSCRIPTION
 from ringleader.coordinator.consumer_groups.topics import Topics
 from ringleader.coordinator.deadlines import NEVER, DeadlineHeap
 from ringleader.coordinator.groups.deadlines import GroupDeadline
-from ringleader.coordinator.groups.epoch_notes import EpochProgress, Event, Notes, Place, is_step
+from ringleader.coordinator.groups.epoch_notes import EpochProgress, Event, Had, Notes, Place, is_step
 from ringleader.coordinator.groups.group import Group
 from ringleader.coordinator.groups.reports import FINISH_TIMEOUT_MS, Reports
 from ringleader.coordinator.journal.entries import (
@@ -138,6 +138,7 @@ class Epochs:
         consumer = group.consumer or ConsumerGroup(group.group_id)
         members = consumer.members
         if is_step(notes, consumer, event):  # most events of a large group's rebalance
+            self._move(notes, consumer, event, now_ms)
             if notes.open is not None:
                 self._progress(group, notes, notes.open, consumer, event, now_ms)
             return
@@ -199,7 +200,7 @@ class Epochs:
             )
             running = notes.open
             if running is not None and old_id in running.before:
-                running.before[fresh] = running.before.pop(old_id)._replace(member_id=fresh)
+                running.before[fresh] = running.before.pop(old_id)
             if running is not None:
                 running.unsettled.discard(old_id)
 
@@ -208,8 +209,9 @@ class Epochs:
         event.joined = [one for one in notes.unplaced if one in consumer.members] + event.joined
         notes.unplaced = []
         if notes.open is None or notes.open.leader_synced_ms >= 0:  # each join of a thousand goes past this
-            before = dict(self._before(notes, consumer, event))
-            self._end(group, notes, tuple(before.values()), now_ms)
+            before = _before(notes, consumer, event)
+            if notes.open is not None:
+                self._end(group, notes, self._seated(group.group_id, before), now_ms)
             cause, trigger = _cause(event, consumer)
             notes.open = EpochProgress(
                 group.group_id, cause, trigger, consumer.epoch, now_ms, before, group.committed_ms
@@ -230,31 +232,21 @@ class Epochs:
                 notes.principals.get(member_id),
             )
 
-    def _before(self, notes: Notes, consumer: ConsumerGroup, event: Event) -> Iterator[tuple[str, Seated]]:
-        for member_id, was in event.left.items():
-            yield member_id, self._seated(consumer, notes, member_id, *was)
-        for name, member in consumer.members.items():
-            if name not in event.joined:
-                known = event.was.get(event.replaced.get(name, name))
-                yield (
-                    name,
-                    self._seated(consumer, notes, name, *(known or (member.subscription, member.current))),
-                )
-
-    def _seated(
-        self, consumer: ConsumerGroup, notes: Notes, member_id: str, described: Subscription, current: Current
-    ) -> Seated:
-        return Seated(
-            member_id,
-            described.client_id,
-            described.client_host,
-            described.instance_id,
-            self._session_ms(consumer.group_id, described),
-            described.rebalance_timeout_ms,
-            described.topic_names,
-            current.epoch,
-            current.assigned,
-            notes.principals.get(member_id),
+    def _seated(self, group_id: str, members: Mapping[str, Had]) -> tuple[Seated, ...]:
+        return tuple(
+            Seated(
+                member_id,
+                described.client_id,
+                described.client_host,
+                described.instance_id,
+                self._session_ms(group_id, described),
+                described.rebalance_timeout_ms,
+                described.topic_names,
+                current.epoch,
+                current.assigned,
+                principal,
+            )
+            for member_id, (described, current, principal) in members.items()
         )
 
     # ---- partitions ----
@@ -275,16 +267,16 @@ class Epochs:
             was = event.was.get(event.replaced.get(member_id, member_id))
             if was is not None and member is not None and member.current.holds_as(was[1]):
                 continue
-            had = set() if was is None else set(_places(was[1]))
-            held = set() if member is None else set(_places(member.current))
+            before = Current() if was is None else was[1]
+            after = Current() if member is None else member.current
             since_ms = unix_ms
             if event.going.get(member_id, (None, 0))[0] is Departure.SESSION_EXPIRED:
                 since_ms = self._unix_time.now_ms(event.going[member_id][1])
-            for place in had - held:
+            for place in _beyond(before, after):
                 notes.free[place] = member_id, since_ms
                 if notes.open is not None:
                     notes.open.moves[place] = member_id, None, None
-            taken += [(place, member_id) for place in held - had]
+            taken += [(place, member_id) for place in _beyond(after, before)]
         for place, member_id in taken:
             giver, free_ms = notes.free.pop(place, (None, None))
             if notes.open is None:
@@ -413,10 +405,7 @@ class Epochs:
             self._finish(group, notes, Outcome.SUPERSEDED, members, now_ms)
 
     def _members(self, notes: Notes, consumer: ConsumerGroup) -> tuple[Seated, ...]:
-        return tuple(
-            self._seated(consumer, notes, one.member_id, one.subscription, one.current)
-            for one in consumer.members.values()
-        )
+        return self._seated(consumer.group_id, _now(notes, consumer))
 
     def _finish(
         self, group: Group, notes: Notes, outcome: Outcome, members: tuple[Seated, ...], now_ms: int
@@ -440,8 +429,9 @@ class Epochs:
         preferred = None if group.consumer is None else group.consumer.preferred_assignor()
         unix_ms = self._unix_time.now_ms(now_ms)
         # There may be tens of thousands of partitions: a thread of the journal does more with them.
+        before = self._seated(group.group_id, running.before)
         named = set(map(itemgetter(0), running.moves))
-        named.update(*(one.assigned for one in (*members, *running.before.values())))
+        named.update(*(one.assigned for one in (*members, *before)))
         named.update(*(map(itemgetter(0), one.places) for one in running.waits.values()))
         target_ms = running.leader_synced_ms if running.leader_synced_ms >= 0 else now_ms
         waits = (
@@ -455,7 +445,7 @@ class Epochs:
             outcome=outcome,
             protocol=(preferred or self._assignor) if members else "",
             members=members,
-            before=tuple(running.before.values()),
+            before=before,
             joined=tuple(running.joined),
             gone=running.left,
             at_ms=unix_ms,
@@ -473,10 +463,33 @@ class Epochs:
         )
 
 
-def _places(current: Current) -> Iterator[Place]:
-    for topic_id, partitions in current.held():
-        for partition in partitions:
-            yield topic_id, partition
+def _before(notes: Notes, consumer: ConsumerGroup, event: Event) -> dict[str, Had]:
+    """The members before the event. What the journal says of each is worked out when the rebalance ends."""
+    principal = notes.principals.get
+    found: dict[str, Had] = {one: (*was, principal(one)) for one, was in event.left.items()}
+    found |= _now(notes, consumer)
+    for name in (*event.was, *event.replaced):
+        known = event.was.get(event.replaced.get(name, name))
+        if known is not None and name in consumer.members:
+            found[name] = (*known, principal(name))
+    for name in event.joined:
+        found.pop(name, None)
+    return found
+
+
+def _now(notes: Notes, consumer: ConsumerGroup) -> dict[str, Had]:
+    principal = notes.principals.get
+    return {name: (one.subscription, one.current, principal(name)) for name, one in consumer.members.items()}
+
+
+def _beyond(some: Current, other: Current) -> list[Place]:
+    """The partitions that one has, and the other has not."""
+    return [
+        (topic_id, one)
+        for topic_id, partitions in some.held()
+        for one in partitions
+        if other.assignment_epoch(topic_id, one) is None
+    ]
 
 
 def _is_at(member: ConsumerMember, epoch: int) -> bool:

@@ -307,12 +307,13 @@ class Connection(asyncio.Protocol):
             answers.append(pack(correlation_id, code))
             position = stop
         if out is None:
-            self._run(data, position, answers or [], now)
+            self._run(data, position, answers or [], now, looked_at=position)
         return position
 
-    def _run(self, data: bytes, position: int, out: list[bytes], now: int) -> None:
+    def _run(self, data: bytes, position: int, out: list[bytes], now: int, *, looked_at: int = -1) -> None:
         """Work on the frames in `data` from `position` on, until its end, a stop or a bad frame; or until it
-        takes too long. `out`: answers to the frames before."""
+        takes too long. `out`: answers to the frames before. `looked_at`: where there is no heartbeat that
+        `_heartbeats` answers."""
         if self.session.login is not None:
             self._run_login(self.session.login, data, position, now)
             return
@@ -331,7 +332,7 @@ class Connection(asyncio.Protocol):
             frame = data[position + 4 : stop]
             account = self.account
             if now <= self._open_until_ms and kind_of(api_key, version) in KINDS:
-                if account is None or not account.over:
+                if position != looked_at and (account is None or not account.over):
                     after = self._heartbeats(data, position, out, now)
                     if after > position:
                         position = after

@@ -100,6 +100,24 @@ def test_a_heartbeat_that_brings_nothing_is_answered_alike_on_both_ways(
     assert both[0] == both[1]
 
 
+def test_what_a_member_reports_counts_alike_on_both_ways(monkeypatch: pytest.MonkeyPatch) -> None:
+    said, short, taken = [], ConsumerHandler._step, list[bool]()
+    for is_short in (True, False):
+
+        def step(self: ConsumerHandler, request: ConsumerGroupHeartbeatRequest, *more: Any) -> Any:
+            found = short(self, request, *more) if is_short else None  # noqa: B023
+            taken.append(found is not None and request.topic_partitions is not None)
+            return found
+
+        monkeypatch.setattr(ConsumerHandler, "_step", step)
+        desk = Desk(GroupSettings())
+        _at_rest(desk, [*THERE])  # the first one gives partitions up to the others
+        sessions = desk.shard._groups["g"].consumer_deadlines
+        said.append((desk.log, [(one, timers.session.due_ms) for one, timers in sessions.items()]))
+    assert said[0] == said[1]
+    assert any(taken)
+
+
 class SlowDesk(Desk):
     """A shard whose log has what was appended when it is told to."""
 
