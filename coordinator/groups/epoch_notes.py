@@ -88,3 +88,33 @@ def is_step(notes: Notes, consumer: ConsumerGroup, event: Event) -> bool:
         if member is None or was is None or member.is_away:
             return False
     return bool(consumer.members)
+
+
+def had_before(notes: Notes, consumer: ConsumerGroup, event: Event) -> dict[str, Had]:
+    """The members before the event. The journal works out the rest when the rebalance is over."""
+    principal = notes.principals.get
+    found: dict[str, Had] = {one: (*was, principal(one)) for one, was in event.left.items()}
+    found |= had_now(notes, consumer)
+    for name in (*event.was, *event.replaced):
+        known = event.was.get(event.replaced.get(name, name))
+        if known is not None and name in consumer.members:
+            found[name] = (*known, principal(name))
+    for name in event.joined:
+        found.pop(name, None)
+    return found
+
+
+def had_now(notes: Notes, consumer: ConsumerGroup) -> dict[str, Had]:
+    """The members as they are."""
+    principal = notes.principals.get
+    return {name: (one.subscription, one.current, principal(name)) for name, one in consumer.members.items()}
+
+
+def beyond(some: Current, other: Current) -> list[Place]:
+    """The partitions that one has, and the other has not."""
+    return [
+        (topic_id, one)
+        for topic_id, partitions in some.held()
+        for one in partitions
+        if other.assignment_epoch(topic_id, one) is None
+    ]

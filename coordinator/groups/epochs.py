@@ -23,7 +23,17 @@ from ringleader.coordinator.consumer_groups.records import CURRENT, SUBSCRIPTION
 from ringleader.coordinator.consumer_groups.topics import Topics
 from ringleader.coordinator.deadlines import NEVER, DeadlineHeap
 from ringleader.coordinator.groups.deadlines import GroupDeadline
-from ringleader.coordinator.groups.epoch_notes import EpochProgress, Event, Had, Notes, Place, is_step
+from ringleader.coordinator.groups.epoch_notes import (
+    EpochProgress,
+    Event,
+    Had,
+    Notes,
+    Place,
+    beyond,
+    had_before,
+    had_now,
+    is_step,
+)
 from ringleader.coordinator.groups.group import Group
 from ringleader.coordinator.groups.reports import FINISH_TIMEOUT_MS, Reports
 from ringleader.coordinator.journal.entries import (
@@ -209,7 +219,7 @@ class Epochs:
         event.joined = [one for one in notes.unplaced if one in consumer.members] + event.joined
         notes.unplaced = []
         if notes.open is None or notes.open.leader_synced_ms >= 0:  # each join of a thousand goes past this
-            before = _before(notes, consumer, event)
+            before = had_before(notes, consumer, event)
             if notes.open is not None:
                 self._end(group, notes, self._seated(group.group_id, before), now_ms)
             cause, trigger = _cause(event, consumer)
@@ -272,11 +282,11 @@ class Epochs:
             since_ms = unix_ms
             if event.going.get(member_id, (None, 0))[0] is Departure.SESSION_EXPIRED:
                 since_ms = self._unix_time.now_ms(event.going[member_id][1])
-            for place in _beyond(before, after):
+            for place in beyond(before, after):
                 notes.free[place] = member_id, since_ms
                 if notes.open is not None:
                     notes.open.moves[place] = member_id, None, None
-            taken += [(place, member_id) for place in _beyond(after, before)]
+            taken += [(place, member_id) for place in beyond(after, before)]
         for place, member_id in taken:
             giver, free_ms = notes.free.pop(place, (None, None))
             if notes.open is None:
@@ -405,7 +415,7 @@ class Epochs:
             self._finish(group, notes, Outcome.SUPERSEDED, members, now_ms)
 
     def _members(self, notes: Notes, consumer: ConsumerGroup) -> tuple[Seated, ...]:
-        return self._seated(consumer.group_id, _now(notes, consumer))
+        return self._seated(consumer.group_id, had_now(notes, consumer))
 
     def _finish(
         self, group: Group, notes: Notes, outcome: Outcome, members: tuple[Seated, ...], now_ms: int
@@ -461,35 +471,6 @@ class Epochs:
             },
             last_commit_ms=running.last_commit_ms,
         )
-
-
-def _before(notes: Notes, consumer: ConsumerGroup, event: Event) -> dict[str, Had]:
-    """The members before the event. What the journal says of each is worked out when the rebalance ends."""
-    principal = notes.principals.get
-    found: dict[str, Had] = {one: (*was, principal(one)) for one, was in event.left.items()}
-    found |= _now(notes, consumer)
-    for name in (*event.was, *event.replaced):
-        known = event.was.get(event.replaced.get(name, name))
-        if known is not None and name in consumer.members:
-            found[name] = (*known, principal(name))
-    for name in event.joined:
-        found.pop(name, None)
-    return found
-
-
-def _now(notes: Notes, consumer: ConsumerGroup) -> dict[str, Had]:
-    principal = notes.principals.get
-    return {name: (one.subscription, one.current, principal(name)) for name, one in consumer.members.items()}
-
-
-def _beyond(some: Current, other: Current) -> list[Place]:
-    """The partitions that one has, and the other has not."""
-    return [
-        (topic_id, one)
-        for topic_id, partitions in some.held()
-        for one in partitions
-        if other.assignment_epoch(topic_id, one) is None
-    ]
 
 
 def _is_at(member: ConsumerMember, epoch: int) -> bool:
