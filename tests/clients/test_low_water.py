@@ -53,7 +53,7 @@ class Watched(Connection):
 
 
 @asynccontextmanager
-async def asked(
+async def fetching(
     answer: Callable[[Send, bytes], Awaitable[Any]],
     *,
     server_tls: ssl.SSLContext | None = None,
@@ -87,7 +87,7 @@ async def test_a_large_answer_wakes_the_loop_seldom() -> None:
             for _ in range(3):  # turns in which the other side could receive it
                 await asyncio.sleep(0)
 
-    async with asked(in_pieces) as connection:
+    async with fetching(in_pieces) as connection:
         before = connection.receives
         answer = await connection.ask(RAW, 5)
         assert len(answer.frame) == SIZE - 4
@@ -108,7 +108,7 @@ async def test_the_mark_is_there_for_the_answer_only(encrypted: bool, certificat
 
     server_tls = certificates.server_tls() if encrypted else None
     tls = certificates.client_tls() if encrypted else None
-    async with asked(half, server_tls=server_tls, tls=tls) as connection:
+    async with fetching(half, server_tls=server_tls, tls=tls) as connection:
         assert connection.mark == 1
         connection.received.clear()
         answer = asyncio.create_task(connection.ask(RAW, 5))
@@ -127,7 +127,7 @@ async def test_a_broker_that_hangs_up_in_the_middle_of_an_answer() -> None:
         await send(data[: SIZE // 2])
         return CLOSE
 
-    async with asked(half) as connection:
+    async with fetching(half) as connection:
         with pytest.raises(ConnectionLostError, match="closed by"):
             await connection.ask(RAW, 5)
 
@@ -136,7 +136,7 @@ async def test_a_broker_that_stops_in_the_middle_of_an_answer() -> None:
     async def half(send: Send, data: bytes) -> None:
         await send(data[: SIZE // 2])
 
-    async with asked(half) as connection:
+    async with fetching(half) as connection:
         with pytest.raises(RequestTimedOutError, match=r"0.1 s"):
             await connection.ask(RAW, 5, request_timeout_s=0.1)
         assert connection.ended.is_set()
@@ -148,7 +148,7 @@ async def test_an_answer_that_fills_the_kernels_room() -> None:
     async def whole(send: Send, data: bytes) -> None:
         await send(data)
 
-    async with asked(whole) as connection:
+    async with fetching(whole) as connection:
         assert connection._transport is not None
         sock: socket.socket = connection._transport.get_extra_info("socket")
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, LEAST_BYTES)

@@ -101,7 +101,7 @@ def test_a_heartbeat_that_brings_nothing_is_answered_alike_on_both_ways(
 
 
 def test_what_a_member_reports_counts_alike_on_both_ways(monkeypatch: pytest.MonkeyPatch) -> None:
-    said, short, taken = [], ConsumerHandler._step, list[bool]()
+    ways, short, taken = [], ConsumerHandler._step, list[bool]()
     for is_short in (True, False):
 
         def step(self: ConsumerHandler, request: ConsumerGroupHeartbeatRequest, *more: Any) -> Any:
@@ -113,8 +113,8 @@ def test_what_a_member_reports_counts_alike_on_both_ways(monkeypatch: pytest.Mon
         desk = Desk(GroupSettings())
         _at_rest(desk, [*THERE])  # the first one gives partitions up to the others
         sessions = desk.shard._groups["g"].consumer_deadlines
-        said.append((desk.log, [(one, timers.session.due_ms) for one, timers in sessions.items()]))
-    assert said[0] == said[1]
+        ways.append((desk.log, [(one, timers.session.due_ms) for one, timers in sessions.items()]))
+    assert ways[0] == ways[1]
     assert any(taken)
 
 
