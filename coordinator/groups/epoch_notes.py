@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from ringleader.coordinator.consumer_groups.group import ConsumerGroup
 from ringleader.coordinator.consumer_groups.member import Current, Subscription
@@ -15,8 +16,13 @@ Place = tuple[bytes, int]
 Was = tuple[Subscription, Current]
 """A member before an event."""
 
-Had = tuple[Subscription, Current, str | None]
-"""A member before a rebalance, and its principal."""
+
+class Had(NamedTuple):
+    """A member before a rebalance."""
+
+    subscription: Subscription
+    current: Current
+    principal: str | None
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -29,7 +35,8 @@ class EpochProgress(GroupDeadline):
     generation: int
     """The group epoch."""
     started_ms: int
-    before: dict[str, Had]
+    had: dict[str, Had]
+    """The members before it."""
     last_commit_ms: int
     joined: dict[str, None] = field(default_factory=dict)
     left: dict[str, DepartedMember] = field(default_factory=dict)
@@ -93,12 +100,12 @@ def is_step(notes: Notes, consumer: ConsumerGroup, event: Event) -> bool:
 def had_before(notes: Notes, consumer: ConsumerGroup, event: Event) -> dict[str, Had]:
     """The members before the event. The journal works out the rest when the rebalance is over."""
     principal = notes.principals.get
-    found: dict[str, Had] = {one: (*was, principal(one)) for one, was in event.left.items()}
+    found = {one: Had(*was, principal(one)) for one, was in event.left.items()}
     found |= had_now(notes, consumer)
     for name in (*event.was, *event.replaced):
         known = event.was.get(event.replaced.get(name, name))
         if known is not None and name in consumer.members:
-            found[name] = (*known, principal(name))
+            found[name] = Had(*known, principal(name))
     for name in event.joined:
         found.pop(name, None)
     return found
@@ -107,7 +114,8 @@ def had_before(notes: Notes, consumer: ConsumerGroup, event: Event) -> dict[str,
 def had_now(notes: Notes, consumer: ConsumerGroup) -> dict[str, Had]:
     """The members as they are."""
     principal = notes.principals.get
-    return {name: (one.subscription, one.current, principal(name)) for name, one in consumer.members.items()}
+    members = consumer.members.items()
+    return {name: Had(one.subscription, one.current, principal(name)) for name, one in members}
 
 
 def beyond(some: Current, other: Current) -> list[Place]:

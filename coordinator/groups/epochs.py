@@ -209,8 +209,8 @@ class Epochs:
                 last_heard_ms=notes.away.get(old_id, -1),
             )
             running = notes.open
-            if running is not None and old_id in running.before:
-                running.before[fresh] = running.before.pop(old_id)
+            if running is not None and old_id in running.had:
+                running.had[fresh] = running.had.pop(old_id)
             if running is not None:
                 running.unsettled.discard(old_id)
 
@@ -439,7 +439,7 @@ class Epochs:
         preferred = None if group.consumer is None else group.consumer.preferred_assignor()
         unix_ms = self._unix_time.now_ms(now_ms)
         # There may be tens of thousands of partitions: a thread of the journal does more with them.
-        before = self._seated(group.group_id, running.before)
+        before = self._seated(group.group_id, running.had)
         named = set(map(itemgetter(0), running.moves))
         named.update(*(one.assigned for one in (*members, *before)))
         named.update(*(map(itemgetter(0), one.places) for one in running.waits.values()))

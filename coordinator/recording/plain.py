@@ -47,7 +47,7 @@ def _classes() -> Iterator[type[Any]]:
     yield from (group.Group, member.Member, member.GivenOutId, deadlines.GroupDeadline, progress.Progress)
     yield from (journal.DepartedMember, journal.Present, journal.JournalEntry, journal.FirstCommit)
     yield from (journal.Seated, journal.Wait, journal.EpochEntry, epoch_notes.EpochProgress)
-    yield epoch_notes.Notes
+    yield from (epoch_notes.Had, epoch_notes.Notes)
     yield from (journal.Incident, Notice, Uncommitted)
     yield from (deadlines.MemberDeadline, deadlines.MemberDeadlines, consumer.ConsumerGroup, consumer.Regex)
     yield consumer.Dealt
