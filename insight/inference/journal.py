@@ -101,7 +101,7 @@ def decode(
             left_ms = {member_id: one["at_ms"] for member_id, one in left.items()}
             return Journalled(source, at_ms, found, topic, tuple(reports), left_ms)
         return Journalled(source, at_ms, found, topic)
-    except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
+    except (ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:
         raise MalformedError("journal record", FORMAT, "value", 0, repr(error)) from error
 
 
