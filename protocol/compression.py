@@ -44,7 +44,7 @@ _ZSTD_UNREADABLE, _ZSTD_SINGLE, _ZSTD_SUM = 0x0B, 32, 4
 _ZSTD_MOST_WINDOW = 13 << 3 | 7
 """The code of a window of less than 16 MB, which a thread's context keeps."""
 _ZSTD_BLOCK_BYTES = 128 * 1024
-_ZSTD_RAW, _ZSTD_RUN, _ZSTD_COMPRESSED = 0, 1, 2
+_ZSTD_RUN, _ZSTD_COMPRESSED = 1, 2
 _FRAMES = {"lz4": {_LZ4_MAGIC} | _SKIPPABLE, "zstd": {_ZSTD_MAGIC} | _SKIPPABLE}
 _FIRST_GUESS_BYTES = 64 * 1024
 _FIRST_GZIP_BYTES = 1_024

@@ -45,6 +45,8 @@ def transactions(draw: Random) -> tuple[list[list[tuple[int, int, list[Record]]]
 class Store(Scenario):
     """Transactions with deletions among them, over checkpoints, closings and new starts."""
 
+    count = TRANSACTIONS
+
     async def live(self, tell: Tell) -> None:
         """Each append is reported when it has returned."""
         sqlite.CHECKPOINT_PAGES = 6
@@ -56,7 +58,7 @@ class Store(Scenario):
         tell(0)
         for partition in range(PARTITIONS):
             await store.open(partition, 1)
-        for number, batches in enumerate(appends, 1):
+        for number, batches in enumerate(appends[: self.count], 1):
             await store.append(batches)
             tell(number)
             if number == TRANSACTIONS // 2:
@@ -85,19 +87,9 @@ class Store(Scenario):
 
 
 class Beginning(Store):
-    """The first transaction of a new store, which is then opened again."""
+    """The first transaction of a new store."""
 
-    async def live(self, tell: Tell) -> None:
-        """The append is reported when it has returned."""
-        make_directory(self.directory)
-        store = SqliteStorage(self.directory / "groups.db")
-        await store.start()
-        tell(0)
-        for partition in range(PARTITIONS):
-            await store.open(partition, 1)
-        await store.append(transactions(self.draw)[0][0])
-        tell(1)
-        await store.close()
+    count = 1
 
 
 class WithoutSync(Store):
