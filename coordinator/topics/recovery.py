@@ -51,14 +51,27 @@ class Recovered:
         lost = end - self.next_offset
         if lost <= 0:
             return
-        if self.segments:
+        if any(segment.size_bytes for segment in self.segments):
             self.missing_at_end = lost
         else:
-            # Offsets at least do not start again at 0; from here on this is the start, if the disk takes it.
-            self.missing, self.start_offset = lost, end
-            with contextlib.suppress(OSError):
-                directory.mkdir(0o700, parents=True, exist_ok=True)
-                write_number(directory / START_FILE, end)
+            # Offsets at least do not start again at 0.
+            self.missing = lost
+            self.begin_at(end, directory)
+
+    def begin_at(self, offset: int, directory: Path) -> None:
+        """No records are left: from here on this is the start, if the disk takes it. An index keeps what is
+        known of producers when the files go that it is from."""
+        behind, self.segments, self.start_offset = self.segments, [], offset
+        with contextlib.suppress(OSError):
+            directory.mkdir(0o700, parents=True, exist_ok=True)
+            write_number(directory / START_FILE, offset)
+            if self.producers.dump() or self.transactions.open:
+                segment = Segment(directory, offset)
+                _write_index(segment, self)
+                segment.path.touch(0o600)
+                self.segments.append(segment)
+        for segment in behind:
+            segment.remove()
 
 
 def recover_all(
@@ -129,9 +142,7 @@ def recover(directory: Path, now_ms: int) -> Recovered:
             (directory / name).unlink(missing_ok=True)
     if found.segments:
         if found.next_offset < start:
-            for segment in found.segments:
-                segment.remove()
-            found.segments.clear()
+            found.begin_at(start, directory)
         else:
             found.missing = max(0, found.segments[0].base_offset - start)
             start += found.missing
@@ -152,6 +163,12 @@ def _end_of_indexed(index: Path) -> int:
     return segment.next_offset
 
 
+def _write_index(segment: Segment, found: Recovered) -> None:
+    """As at the beginning of every file, for when those before it go. Raises OSError."""
+    snapshot = Snapshot(found.producers.dump(), [*found.transactions.open.items()], [])
+    write_whole(segment.index_path, segment.dump_index(snapshot), sync=False)
+
+
 def _recover_segment(directory: Path, base: int, found: Recovered, now_ms: int) -> Segment:
     segment = Segment(directory, base)
     size = segment.path.stat().st_size
@@ -163,10 +180,9 @@ def _recover_segment(directory: Path, base: int, found: Recovered, now_ms: int) 
         found.transactions.follow(known)
     except (IndexUnusableError, FileNotFoundError):
         segment.index_path.unlink(missing_ok=True)
-        # As at the beginning of every file, for when those before it go. A full disk does not stop a start.
-        snapshot = Snapshot(found.producers.dump(), [*found.transactions.open.items()], [])
+        # A full disk does not stop a start.
         with contextlib.suppress(OSError):
-            write_whole(segment.index_path, segment.dump_index(snapshot), sync=False)
+            _write_index(segment, found)
     if segment.size_bytes == size:
         return segment
     descriptor = os.open(segment.path, os.O_RDWR | os.O_CLOEXEC)

@@ -151,6 +151,8 @@ class Segment:
             raise IndexUnusableError("cut off") from None
         if crc != crc32c(body) or (magic, version, base) != (_INDEX_MAGIC, _INDEX_VERSION, base_offset):
             raise IndexUnusableError("checksum, version or file is another one")
+        if end < base or size < 0:
+            raise IndexUnusableError("the end lies before the beginning")
         segment = cls(directory, base_offset)
         segment.next_offset, segment.size_bytes = end, size
         segment.max_timestamp, segment.first_timestamp = newest, first

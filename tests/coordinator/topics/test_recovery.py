@@ -330,6 +330,34 @@ async def test_a_second_start_finds_what_the_first_one_left_of_damaged_files(tmp
     assert not starts[1].dropped
 
 
+async def test_each_start_knows_whose_files_before_the_start_of_the_log_went(tmp_path: Path) -> None:
+    await filled(tmp_path)
+    first, *others = files(tmp_path)
+    for path in others:
+        path.unlink()
+        path.with_suffix(".index").unlink()
+    (first.parent / "log-start").write_text("300\n")
+    for _ in range(3):
+        found = recover(first.parent, START_MS)
+        assert (found.start_offset, found.next_offset, found.missing) == (300, 300, 0)
+        assert [row[0] for row in found.producers.dump()] == [7]
+        assert not first.exists()
+
+
+async def test_offsets_behind_a_file_without_records_are_given_once(tmp_path: Path) -> None:
+    """The end is known from the file of ends alone."""
+    await filled(tmp_path)
+    first, *others = files(tmp_path)
+    for path in others:
+        path.unlink()
+        path.with_suffix(".index").unlink()
+    first.write_bytes(b"")
+    first.with_suffix(".index").unlink()
+    async with topic_log(tmp_path, **TINY) as topics:
+        assert bounds(topics) == (300, 300)
+        assert (await topics.append("orders", 0, batch())).base_offset == 300
+
+
 async def test_what_delete_records_left_outlives_a_kill(tmp_path: Path) -> None:
     async with topic_log(tmp_path / "live", **TINY) as topics:
         await topics.create("orders", 1)
