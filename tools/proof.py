@@ -110,11 +110,16 @@ JUDGES: Mapping[str, tuple[str, str, str]] = {
         "Processes are killed, stopped and stand still; the clients' own histories are checked afterwards.",
         "PROOF=1 make chaos",
     ),
-    "soak": (
-        "Hours of work",
+    "soak-daemon": (
+        "Hours of work on the daemon",
         "Memory, descriptors and latencies over time, under mixed clients that come, go and are killed. The"
         " page of a run is proof/soak-daemon.html.",
         "PROOF=1 make soak MINUTES=60",
+    ),
+    "soak-nodes": (
+        "Hours of work on several nodes",
+        "The same on nodes and Apache Kafka. The page of a run is proof/soak-nodes.html.",
+        "PROOF=1 make soak MINUTES=60 ARGS=nodes",
     ),
     "fuzz": (
         "Input that nobody meant to send",

@@ -145,7 +145,7 @@ def write(directory: Path, about: str, seen: Seen, found: Account, grown: dict[s
 
 
 def _leave(minutes: float, what: str, seen: Seen, grown: dict[str, list[Growth]], good: bool) -> None:
-    figures: dict[str, proof.Figure] = {"minutes": minutes, "faults": len(seen.faults), "of": what}
+    figures: dict[str, proof.Figure] = {"minutes": minutes, "faults": len(seen.faults)}
     for process, some in grown.items():
         for one in some[:2]:
             figures[f"{one.name} of {process}, typical{one.unit}"] = round(one.typical, 1)
@@ -154,7 +154,7 @@ def _leave(minutes: float, what: str, seen: Seen, grown: dict[str, list[Growth]]
         if one_kind is not None:
             figures[f"{name}"] = one_kind.calls
             figures[f"{name}, 99 of 100 within ms"] = one_kind.most_ms
-    proof.leave("soak", figures, good=good)
+    proof.leave(f"soak-{what}", figures, good=good)
 
 
 def main(arguments: list[str] | None = None) -> int:
