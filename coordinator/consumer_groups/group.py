@@ -252,6 +252,20 @@ class ConsumerGroup:
         """The member that has a partition, or has not given it up yet."""
         return self._holders.get(topic_id, {}).get(partition)
 
+    def keeps(self, member: ConsumerMember) -> bool:
+        """Whether the member's next step moves no partition: it has none to give up, and others have those
+        that it is to get."""
+        if member.has_target:
+            return True
+        current, target = member.current, member.target
+        if current.pending_revocation or not current.assigned.keys() <= target.keys():
+            return False
+        for topic_id, wanted in target.items():
+            had, held = current.assigned.get(topic_id, {}), self._holders.get(topic_id, {})
+            if not had.keys() <= wanted or not wanted <= held.keys():
+                return False
+        return True
+
     def index(self) -> None:
         """Derive the holders from the members again: at the end of a load, when records that were compacted
         away no longer stand between two holders. Raises `TwoHoldersError`."""

@@ -329,8 +329,7 @@ class ConsumerHandler(Membership):
         consumer, before = changes.consumer, member.current
         if before.is_stable_at(consumer.assignment_epoch) and not subscription_changed:
             return  # most heartbeats: no set of topics is made for them
-        may_wait = may_wait and group.target_position > self.core.out.durable
-        if may_wait and member.has_target:
+        if may_wait and group.target_position > self.core.out.durable and consumer.keeps(member):
             return
 
         def holder_is_other(topic_id: bytes, partition: int) -> bool:
@@ -345,7 +344,7 @@ class ConsumerHandler(Membership):
             owned,
             subscription_changed=subscription_changed,
         )
-        if after == before or (may_wait and after.holds_as(before)):
+        if after == before:
             return
         changes.move(member.member_id, after)
         if member.subscription.classic is None:  # classic ones have to join and to sync in time instead

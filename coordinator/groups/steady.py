@@ -81,7 +81,7 @@ def is_put_off(core: Core, group: Group, consumer: ConsumerGroup, member: Consum
     in the log (see `ConsumerHandler.reconcile`): until then it goes on as it did."""
     if member.current.epoch == consumer.assignment_epoch:
         return False
-    return group.moved_before_target <= core.out.durable < group.target_position and member.has_target
+    return group.moved_before_target <= core.out.durable < group.target_position and consumer.keeps(member)
 
 
 def is_calm(

@@ -191,13 +191,25 @@ def test_a_member_whose_partitions_are_not_free_comes_when_the_target_is_in_the_
         desk.beat(member, 0)
     desk.wait(1_000)
     assert desk.send("a", 2) is None  # the target is made, and it has to give partitions up
-    assert desk.send("b", 2) is None  # it would only wait
-    assert desk.land() == ["a", "b"]
+    assert desk.stays("b", 2)  # it would only wait
+    assert desk.send("b", 2).member_epoch == 2
+    assert desk.land() == ["a"]
     assert desk.answers["a"].assignment is not None
-    assert desk.answers["b"].member_epoch == 2
     assert desk.send("b", 2) is None
     assert desk.land() == ["b"]
     assert (desk.answers["b"].member_epoch, desk.answers["b"].assignment) == (3, None)
+
+
+def test_a_member_that_gives_partitions_up_does_not_wait_for_the_target() -> None:
+    desk = SlowDesk(GroupSettings())
+    for member in ("a", "b"):
+        desk.beat(member, 0)
+    desk.wait(1_000)
+    assert desk.send("b", 2) is None  # the target is made, and it waits for what the other has
+    assert not desk.stays("a", 2)
+    assert desk.send("a", 2) is None
+    assert desk.land() == ["b", "a"]
+    assert desk.answers["a"].assignment is not None
 
 
 def test_nobody_goes_on_in_an_epoch_that_the_log_may_lose() -> None:
