@@ -22,6 +22,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Protocol
 
+from ringleader.coordinator.enums import at_hand
+
 Records = list[tuple[bytes, bytes | None]]
 """Key and value of records of one partition; a None value is a tombstone."""
 
@@ -29,6 +31,7 @@ NOTHING = 0
 """The position of an answer that depends on no append."""
 
 
+@at_hand
 class Phase(Enum):
     """The phase of a shard's life."""
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TypeAlias
+
+from ringleader.coordinator.enums import at_hand
 
 Target: TypeAlias = Mapping[bytes, frozenset[int]]
 """Topic id -> partitions that the assignor wants a member to have. No topic without partitions."""
@@ -20,6 +22,7 @@ AWAY_EPOCH = -2
 """The epoch of a request by which a static member leaves for a while, and its epoch until it is back."""
 
 
+@at_hand
 class MemberState(IntEnum):
     """How far a member is on its way to its target. The numbers are those of Kafka's records."""
 
@@ -69,10 +72,9 @@ class Current:
     assigned: Owned = field(default_factory=dict)
     pending_revocation: Owned = field(default_factory=dict)
 
-    def held(self) -> Iterator[tuple[bytes, Mapping[int, int]]]:
+    def held(self) -> tuple[tuple[bytes, Mapping[int, int]], ...]:
         """By topic id, the partitions that it has or still has to give up: no other member may have them."""
-        yield from self.assigned.items()
-        yield from self.pending_revocation.items()
+        return (*self.assigned.items(), *self.pending_revocation.items())
 
     def holds_as(self, other: Current) -> bool:
         """Whether no partition is to be given up here or there, and the others are the same."""
@@ -83,6 +85,13 @@ class Current:
     def is_stable_at(self, epoch: int) -> bool:
         """Whether it has reached the target of that epoch."""
         return self.state is MemberState.STABLE and self.epoch == epoch
+
+    def has_same(self, other: Owned) -> bool:
+        """Whether the partitions that it has are these, whatever their epochs."""
+        own = self.assigned
+        return own is other or (
+            own.keys() == other.keys() and all(own[one].keys() == some.keys() for one, some in other.items())
+        )
 
     def assignment_epoch(self, topic_id: bytes, partition: int) -> int | None:
         """The epoch in which it got a partition that it has or still has to give up; None: neither."""
@@ -117,11 +126,6 @@ class ConsumerMember:
     def is_away(self) -> bool:
         """Whether it is static and left for a while (epoch -2)."""
         return self.current.epoch == AWAY_EPOCH
-
-
-def partitions_of(some: Owned | Target) -> dict[bytes, frozenset[int]]:
-    """The partitions without their epochs."""
-    return {topic_id: frozenset(partitions) for topic_id, partitions in some.items()}
 
 
 def contains(owned: Owned, topics: Iterable[tuple[bytes, Iterable[int]]]) -> bool:

@@ -53,6 +53,7 @@ OF_GROUP = frozenset((GROUP_EPOCH, TARGET_EPOCH))
 KINDS = frozenset((GROUP_EPOCH, SUBSCRIPTION, TARGET_EPOCH, TARGET, CURRENT, REGEX))
 
 _SHORT = struct.Struct(">h")
+_TWO_SHORTS = struct.Struct(">hh").pack
 _VERSION = b"\0\0"
 _START = 2
 _NUMBERS = struct.Struct(">iib")
@@ -61,13 +62,12 @@ _NUMBERS = struct.Struct(">iib")
 
 def key(kind: int, group_id: str, second: str = "") -> bytes:
     """A record's key. `second`: the member id or the regular expression, where the type has one."""
-    raw = _SHORT.pack(kind) + _string(group_id)
-    return raw if kind in OF_GROUP else raw + _string(second)
-
-
-def _string(text: str) -> bytes:
-    raw = text.encode()
-    return _SHORT.pack(len(raw)) + raw
+    raw = group_id.encode()
+    first = _TWO_SHORTS(kind, len(raw)) + raw
+    if kind in OF_GROUP:
+        return first
+    raw = second.encode()
+    return first + _SHORT.pack(len(raw)) + raw
 
 
 # ---- values ----

@@ -14,7 +14,6 @@ from ringleader.coordinator.consumer_groups.member import (
     Subscription,
     Target,
     contains,
-    partitions_of,
 )
 from ringleader.coordinator.consumer_groups.names import is_delegated
 from ringleader.coordinator.consumer_groups.topics import Topics
@@ -206,8 +205,7 @@ def answer(
     """The answer to a heartbeat that succeeded. `before`: the partitions that the member had before it. The
     assignment is in it if it changed, or the member cannot know it. `task`: what the member is to compute."""
     assigned = member.current.assigned
-    changed = assigned is not before and partitions_of(assigned) != partitions_of(before)
-    news = request.member_epoch == 0 or is_full(request) or changed
+    news = request.member_epoch == 0 or is_full(request) or not member.current.has_same(before)
     return ConsumerGroupHeartbeatResponse(
         member_id=member.member_id,
         member_epoch=member.current.epoch,

@@ -26,15 +26,16 @@ class GroupConfigs:
     def __init__(self) -> None:
         self.version = 0
         """Grows with every change."""
-        self._of: dict[str, dict[str, int]] = {}
+        self.of_groups: dict[str, dict[str, int]] = {}
+        """By group, those that are set."""
 
     def of(self, group_id: str) -> Values:
         """Those that are set for a group."""
-        return self._of.get(group_id, _NONE)
+        return self.of_groups.get(group_id, _NONE)
 
     def all(self) -> Mapping[str, Values]:
         """Of all groups for which anything is set."""
-        return dict(self._of)
+        return dict(self.of_groups)
 
     def apply(self, changed: Mapping[str, Any]) -> None:
         """Group id -> all that is set for it now; None: nothing. Raises ValueError, TypeError, AttributeError
@@ -42,14 +43,14 @@ class GroupConfigs:
         for group_id, values in changed.items():
             fresh = {name: int(value) for name, value in (values or {}).items() if name in KEYS}
             if fresh:
-                self._of[group_id] = fresh
+                self.of_groups[group_id] = fresh
             else:
-                self._of.pop(group_id, None)
+                self.of_groups.pop(group_id, None)
         self.version += 1
 
     def value(self, settings: GroupSettings, group_id: str, name: str) -> int:
         """The value for a group, the broker's if it has none of its own. `name`: of `KEYS`' values."""
-        found = self._of.get(group_id)
+        found = self.of_groups.get(group_id)
         own = None if found is None else found.get(_OF_SETTINGS[name])
         return broker_value(settings, name) if own is None else own
 

@@ -131,8 +131,10 @@ class ConsumerHandler(Membership):
             return None
         if instance_id is not None and consumer.static_members.get(instance_id) != member_id:
             return None
-        client = ticket.client_id or "", ticket.client_host
-        if not is_calm(core, group, consumer, member.subscription, *client, now_ms):
+        described, client = member.subscription, (ticket.client_id or "", ticket.client_host)
+        if described.classic is not None or (described.client_id, described.client_host) != client:
+            return None
+        if not is_calm(core, group, consumer, now_ms):
             return None
         before, changes = member.current.assigned, Changes(core, group)
         self.arm_session(group, member, now_ms)

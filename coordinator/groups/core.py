@@ -72,6 +72,8 @@ class Core:
         self.settings = settings
         self.configs = configs if configs is not None else GroupConfigs()
         """Of single groups; they change between calls only."""
+        self.default_assignor = settings.group_consumer_assignors[0]
+        """Of groups whose members ask for none."""
         self._beats = broker_value(settings, SESSION), broker_value(settings, HEARTBEAT)
         self.memory = MemoryShare(memory or MemoryTotal())
         self.ids = ids
@@ -108,7 +110,7 @@ class Core:
             self.unix_time,
             self.topics,
             self.session_ms,
-            settings.group_consumer_assignors[0],
+            self.default_assignor,
         )
         self._order = 0
         # Start of offset keys -> partitions of that group and topic; not of groups with open transactions.
@@ -233,7 +235,7 @@ class Core:
 
     def beats(self, group_id: str) -> tuple[int, int]:
         """Session timeout and heartbeat interval of the members of a group of the consumer protocol."""
-        if not self.configs.of(group_id):
+        if group_id not in self.configs.of_groups:
             return self._beats
         return self.config(group_id, SESSION), self.config(group_id, HEARTBEAT)
 

@@ -120,9 +120,10 @@ def had_now(notes: Notes, consumer: ConsumerGroup) -> dict[str, Had]:
 
 def beyond(some: Current, other: Current) -> list[Place]:
     """The partitions that one has, and the other has not."""
+    had, pending = other.assigned, other.pending_revocation
     return [
         (topic_id, one)
         for topic_id, partitions in some.held()
         for one in partitions
-        if other.assignment_epoch(topic_id, one) is None
+        if one not in had.get(topic_id, ()) and one not in pending.get(topic_id, ())
     ]

@@ -6,10 +6,10 @@ and would answer as it did the last time; everything else goes there.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ringleader.coordinator.consumer_groups.group import ConsumerGroup
-from ringleader.coordinator.consumer_groups.member import ConsumerMember, MemberState, Subscription
+from ringleader.coordinator.consumer_groups.member import ConsumerMember, MemberState
 from ringleader.coordinator.consumer_groups.requests import is_plain
 from ringleader.coordinator.groups.core import Core
 from ringleader.coordinator.groups.group import Group
@@ -17,6 +17,8 @@ from ringleader.coordinator.groups.rates import INTERVAL_MS, WEIGHTED
 from ringleader.coordinator.groups.states import NOT_YET
 from ringleader.coordinator.groups.targets import is_due
 from ringleader.protocol.messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
+
+_STABLE: Final = MemberState.STABLE
 
 
 class Last(NamedTuple):
@@ -43,26 +45,30 @@ def last_of(
     return Last(request.instance_id, client_id or "", client_host, response.heartbeat_interval_ms)
 
 
-def stay(core: Core, group_id: str, epoch: int, member_id: str, last: Last, now_ms: int) -> int:
+def stay(
+    core: Core, group_id: str, epoch: int, member_id: str, last: tuple[str | None, str, str, int], now_ms: int
+) -> int:
     """0 if the member's heartbeat is answered as the last one: its session has begun afresh. Else `NOT_YET`:
-    `handle` the request."""
+    `handle` the request. `last`: a `Last`, or what is in it, as a plain tuple is taken apart faster."""
     instance_id, client_id, client_host, interval_ms = last
     group = core.groups.get(group_id)
-    consumer = None if group is None else group.consumer
-    if group is None or consumer is None:
+    if group is None or (consumer := group.consumer) is None:
         return NOT_YET
     member = consumer.members.get(member_id)
     if member is None or (instance_id is not None and consumer.static_members.get(instance_id) != member_id):
         return NOT_YET
-    current = member.current
+    current, described = member.current, member.subscription
     if (
         current.epoch != epoch
         or (
             (epoch != consumer.assignment_epoch or group.position > core.out.durable)
             and not is_put_off(core, group, consumer, member)
         )
-        or current.state is not MemberState.STABLE
-        or not is_calm(core, group, consumer, member.subscription, client_id, client_host, now_ms)
+        or current.state is not _STABLE
+        or described.client_host != client_host
+        or described.client_id != client_id
+        or described.classic is not None
+        or not is_calm(core, group, consumer, now_ms)
     ):
         return NOT_YET
     timers = group.consumer_deadlines.get(member_id)
@@ -84,25 +90,14 @@ def is_put_off(core: Core, group: Group, consumer: ConsumerGroup, member: Consum
     return group.moved_before_target <= core.out.durable < group.target_position and consumer.keeps(member)
 
 
-def is_calm(
-    core: Core,
-    group: Group,
-    consumer: ConsumerGroup,
-    described: Subscription,
-    client_id: str,
-    client_host: str,
-    now_ms: int,
-) -> bool:
-    """Whether a member that says only that it is there, as `described`, makes nothing begin in its group: it
-    has its session afresh, and takes its own step towards the target if there is one."""
+def is_calm(core: Core, group: Group, consumer: ConsumerGroup, now_ms: int) -> bool:
+    """Whether a member that says only that it is there, as the one that it was, makes nothing begin in its
+    group: it has its session afresh, and takes its own step towards the target if there is one."""
     topics = core.topics
     if (
         consumer.checked_version != topics.version
         or not topics.complete
         or consumer.readers  # their expressions are looked at
-        or described.client_host != client_host
-        or described.client_id != client_id
-        or described.classic is not None
         or (
             consumer.assignment_epoch != consumer.epoch
             and (group.computing is not None or is_due(core, consumer, now_ms))
@@ -111,7 +106,5 @@ def is_calm(
     ):
         return False
     # One that left may have made `weighted` the assignor of the others: their offsets are looked at then.
-    maybe = group.looked_ms < 0 and (
-        consumer.assignors or core.settings.group_consumer_assignors[0] == WEIGHTED
-    )
+    maybe = group.looked_ms < 0 and (consumer.assignors or core.default_assignor == WEIGHTED)
     return not (maybe and core.assignor(consumer) == WEIGHTED)

@@ -13,6 +13,7 @@ from enum import IntEnum
 from itertools import chain
 from typing import Final, NamedTuple
 
+from ringleader.coordinator.enums import at_hand
 from ringleader.coordinator.security.principal import Principal
 from ringleader.protocol import json_text
 from ringleader.protocol.errors import ErrorCode, KafkaError
@@ -33,6 +34,7 @@ REMEMBERED_NAME_CHARACTERS = 1_024
 """A decision about a longer name is not remembered: callers may make up names of any length."""
 
 
+@at_hand
 class ResourceType(IntEnum):
     """The kind of a resource."""
 
@@ -60,6 +62,7 @@ class PatternType(IntEnum):
     __hash__ = int.__hash__
 
 
+@at_hand
 class Operation(IntEnum):
     """The operation on a resource."""
 

@@ -18,7 +18,7 @@ from ringleader.coordinator.groups.states import NOT_YET
 from ringleader.coordinator.run_queue import TURN_S
 from ringleader.coordinator.server.call import Call
 from ringleader.coordinator.server.heartbeats import API_KEY as HEARTBEAT_KEY
-from ringleader.coordinator.server.heartbeats import FIRST_STAY, KINDS, STAY_KEY, kind_of
+from ringleader.coordinator.server.heartbeats import FIRST_STAY, KINDS, STAY_KEY, kind_of, refused
 from ringleader.coordinator.server.peers import guess_protocol, java_address
 from ringleader.coordinator.server.phases import Phase
 from ringleader.coordinator.server.strangers import HANDSHAKE_BYTES, LONG_READ_BYTES
@@ -78,8 +78,8 @@ FOR_EVER: Final = 2**63
 
 read_head = struct.Struct(">ihhi").unpack_from
 """Size, API key, version, correlation id of the frame at an offset."""
-read_kind = struct.Struct(">iii").unpack_from
-"""The same with API key and version as one number; see `kind_of`."""
+read_kind = struct.Struct(">ii").unpack_from
+"""The size, and API key and version as one number; see `kind_of`."""
 
 
 class Connection(asyncio.Protocol):
@@ -278,14 +278,14 @@ class Connection(asyncio.Protocol):
         sends them, and works on what follows."""
         end, answers = len(data), out
         while end - position >= HEAD_BYTES:
-            size, kind, correlation_id = read_kind(data, position)
+            size, kind = read_kind(data, position)
             stop = position + 4 + size
             if kind not in KINDS or stop > end:
                 break
             heartbeat = self._known.get(data[position + HEAD_BYTES : stop])
             if heartbeat is None:
                 break
-            seen, pack, partition, group_id, generation, member_id, more = heartbeat
+            seen, before, behind, partition, group_id, generation, member_id, more = heartbeat
             if seen != kind:
                 break
             is_stay = kind >= FIRST_STAY
@@ -299,12 +299,15 @@ class Connection(asyncio.Protocol):
                     break
                 self._server.runtime.touch(partition)
             self._routes[is_stay].requests += 1
+            answer = before + data[position + 8 : position + HEAD_BYTES] + behind
+            if code:
+                answer = refused(kind, read_head(data, position)[-1], code)
             if answers is None:
                 if stop == end:
-                    self._transport.write(pack(correlation_id, code))
+                    self._transport.write(answer)
                     return end
                 answers = []
-            answers.append(pack(correlation_id, code))
+            answers.append(answer)
             position = stop
         if out is None:
             self._run(data, position, answers or [], now, looked_at=position)

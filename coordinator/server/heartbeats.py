@@ -1,7 +1,7 @@
 """Heartbeats: the requests that a coordinator gets most of, and the only ones that get a path of their own.
 
 A member sends the same bytes again and again, but for the correlation id. So the decoded request is
-remembered by its bytes, and a heartbeat costs a slice, a lookup, the group machine's own work and one `pack`.
+remembered by its bytes, and a heartbeat costs two slices, a lookup and the group machine's own work.
 One of the consumer protocol is remembered with its answer, as long as both bring no news.
 """
 
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ringleader.coordinator.bounded import BoundedCache
@@ -75,15 +74,30 @@ PACK: tuple[Callable[[int, int], bytes], ...] = (_pack_v0, _pack_v1, _pack_v1, _
 _FLEXIBLE = struct.Struct(">iix").pack
 
 
-def _pack_stay(version: int, body: bytes, correlation_id: int, error: int) -> bytes:
-    if error:
-        body = encoder(ConsumerGroupHeartbeatResponse, version)(ConsumerGroupHeartbeatResponse(0, error))
+def _pack_stay(correlation_id: int, body: bytes) -> bytes:
     return _FLEXIBLE(len(body) + 5, correlation_id) + body
 
 
-Heartbeat = tuple[int, Callable[[int, int], bytes], int, str, int, str, Any]
-"""Kind, what packs the response, partition of the group's shard, group id, generation or epoch, member id;
-then the instance id, or in the consumer protocol a `Last`."""
+def _around(frame: bytes) -> tuple[bytes, bytes]:
+    """Before and behind the correlation id."""
+    return frame[:4], frame[8:]
+
+
+_SUCCESS = tuple(_around(pack(0, 0)) for pack in PACK)
+
+
+def refused(kind: int, correlation_id: int, error: int) -> bytes:
+    """The whole response frame of a heartbeat of that kind that is answered with an error code."""
+    version = kind & 0xFFFF
+    if kind < FIRST_STAY:
+        return PACK[version](correlation_id, error)
+    response = ConsumerGroupHeartbeatResponse(0, error)
+    return _pack_stay(correlation_id, encoder(ConsumerGroupHeartbeatResponse, version)(response))
+
+
+Heartbeat = tuple[int, bytes, bytes, int, str, int, str, Any]
+"""Kind, the response frame before and behind the correlation id, partition of the group's shard, group id,
+generation or epoch, member id; then the instance id, or in the consumer protocol what is in a `Last`."""
 
 Known = BoundedCache[bytes, Heartbeat]
 """The bytes behind the correlation id -> the decoded request. Its kind is part of it, since two kinds may
@@ -123,7 +137,7 @@ class HeartbeatCache:
             return self._own.get(session, NOTHING)
         known = self.known if self._authorizer.is_open and session not in self._own else self._own_of(session)
         kind, shard = kind_of(API_KEY, version), self._partition_of(group_id)
-        heartbeat = (kind, PACK[version], shard, group_id, generation, member_id, instance_id)
+        heartbeat = (kind, *_SUCCESS[version], shard, group_id, generation, member_id, instance_id)
         known.remember(frame[8:], heartbeat, group_id, generation, member_id, instance_id)
         return known
 
@@ -135,8 +149,8 @@ class HeartbeatCache:
         found = self._own.get(session, NOTHING).get(frame[8:])
         if found is None or found[0] != kind_of(STAY_KEY, version):
             return None
-        _, _, _, group_id, epoch, member_id, last = found
-        return ConsumerGroupHeartbeatRequest(group_id, member_id, epoch, last.instance_id)
+        *_, group_id, epoch, member_id, last = found
+        return ConsumerGroupHeartbeatRequest(group_id, member_id, epoch, Last(*last).instance_id)
 
     def learn_stay(self, call: Call, frame: bytes, response: ConsumerGroupHeartbeatResponse) -> Known | None:
         """Remember a heartbeat of the consumer protocol that was allowed, with its answer. Returns what the
@@ -149,15 +163,15 @@ class HeartbeatCache:
             return None
         known, key = self._own.get(call.connection, NOTHING), frame[8:]
         before = known.get(key)
-        if before is not None and before[6] == last:  # it goes the long way again and again
+        if before is not None and before[-1] == last:  # it goes the long way again and again
             return None
         known = self._own_of(call.connection)
         body = encoder(ConsumerGroupHeartbeatResponse, version)(response)
         group_id, epoch, member_id = request.group_id, request.member_epoch, request.member_id
         kind, shard = kind_of(STAY_KEY, version), self._partition_of(group_id)
-        pack = partial(_pack_stay, version, body)
-        heartbeat = (kind, pack, shard, group_id, epoch, member_id, last)
-        known.remember(key, heartbeat, pack, body, group_id, epoch, member_id, last, *last)
+        frames = _around(_pack_stay(0, body))
+        heartbeat = (kind, *frames, shard, group_id, epoch, member_id, (*last,))
+        known.remember(key, heartbeat, *frames, group_id, epoch, member_id, last, *last)
         return known
 
     def _allowed(self, session: Answerable, host: str, group_id: str) -> bool:
