@@ -164,9 +164,11 @@ def downgraded(
     unix_ms: int,
     leader: str | None,
 ) -> tuple[GroupMetadataValue, list[Member]] | None:
-    """The record and the members of the group as a classic one without the members `departed`, with the
-    targets as their assignments; None: it stays one of the consumer protocol. `unix_ms`: now. `leader`: None
-    if a rebalance follows, also if the shard is loaded before that."""
+    """The record and the members of the group as a classic one without the members `departed`, with what each
+    has, or has to give up, as its assignment: if an upgrade comes before the rebalance, a member that has not
+    heard of either may still own that. (In Kafka it is the target.) None: it stays one of the consumer
+    protocol. `unix_ms`: now. `leader`: None if a rebalance follows, also if the shard is loaded before that.
+    """
     if not consumer.classic_members:
         return None
     staying = [one for one in consumer.members.values() if one.member_id not in departed]
@@ -185,7 +187,7 @@ def downgraded(
     try:
         draft.protocol = draft.elect_protocol()
         assignments = [
-            classic.assignment(one.target, topics, member.metadata(draft.protocol))
+            classic.assignment(_held(one), topics, member.metadata(draft.protocol))
             for one, member in zip(staying, members, strict=True)
         ]
     except ValueError:  # no common protocol, or one that is malformed, in a log that others wrote
@@ -197,6 +199,13 @@ def downgraded(
     if _bytes_of(written) > settings.group_max_record_bytes:
         return None
     return value, members
+
+
+def _held(one: ConsumerMember) -> Target:
+    held: dict[bytes, frozenset[int]] = {}
+    for topic_id, partitions in one.current.held():
+        held[topic_id] = held.get(topic_id, frozenset()).union(partitions)
+    return held
 
 
 def _member(group_id: str, one: ConsumerMember) -> Member | None:

@@ -72,6 +72,20 @@ def test_a_group_that_was_downgraded_before_a_restart_rebalances_after_it(
     assert desk.listed()[0][2] == "consumer"
 
 
+def test_what_a_member_had_before_an_upgrade_is_its_own_after_a_downgrade_and_another_upgrade(
+    desk: MixedDesk,
+) -> None:
+    """It has sent nothing in between, so it still reads all."""
+    member_id = desk.classic_group("a")["a"]
+    assert partitions(desk.beat("new", 0)) == []
+    assert desk.beat("new", -1).error_code == 0
+    joined = desk.beat("newer", 0)
+    assert partitions(joined) == []
+    assert desk.beats(member_id, 1) == ErrorCode.ILLEGAL_GENERATION
+    assert desk.joins(member_id).error_code == 0
+    assert len(partitions(desk.beat("newer", joined.member_epoch)) or []) == 2
+
+
 def test_a_downgraded_group_keeps_all_that_its_members_offer(desk: MixedDesk) -> None:
     desk.beat("new", 0)
     for name, names in (("a", ("x", "range")), ("b", ("y", "range", "x")), ("c", ("range", "x"))):
