@@ -71,7 +71,8 @@ JUDGES: Mapping[str, tuple[str, str, str]] = {
     "spec": (
         "The specification of the consumer protocol",
         "docs/spec/ConsumerGroup.tla, whole state graphs by TLC: fail-over, lost and late answers, static"
-        " members, classic ones, commits, changes of topics; and that all settles once faults stop.",
+        " members, classic ones, upgrades and downgrades, commits, changes of topics; and that all settles"
+        " once faults stop.",
         "make spec ARGS=--proof",
     ),
     "traces": (

@@ -21,9 +21,15 @@
 
    Members of Classics speak the classic protocol (KIP-848, "Migration"): no member waits for others in JoinGroup,
    and none leads. JoinGroup is a step of the reconciliation, and reports what the member owns; SyncGroup gives it
-   what that came to; Heartbeat says whether it has to join again. Its generation is its epoch here. The group stays
-   one of the consumer protocol: the first JoinGroup of an empty group, which makes a classic one, is not handled
-   here, and when the last member of the consumer protocol goes, the migration policy keeps the group as it is.
+   what that came to; Heartbeat says whether it has to join again. Its generation is its epoch here.
+
+   With Migrates the group changes its protocol. It begins as a classic one; the first heartbeat of a member of the
+   consumer protocol upgrades it, in whatever phase it is; when the last such member is removed, it is downgraded.
+   `room` is what the memory has of a classic group: its members, its generation, what they reported last, and who
+   waits in JoinGroup. The log has less of it: each number of a generation before anybody hears it, and what was
+   synced last. The leader's assignor gives nobody a partition that another member reports. Static members of the
+   classic protocol are in no group that migrates; nor is the first request of the other protocol to an empty
+   group here, which makes a new one. Without Migrates the migration policy keeps the group as it is.
 
    The requests of one member are handled in the order in which it sent them. The protocol rests on that: with
    LateRequests a request that its sender has given up is handled after a later one, and TLC shows how the
@@ -31,22 +37,30 @@
 EXTENDS Naturals, Sequences, FiniteSets
 
 CONSTANTS Members, Statics, Classics, Partitions, AtFirst, MaxFaults, MaxOffset, LateRequests,
+          Migrates,     (* whether the group changes its protocol *)
           TargetsWait   (* whether a heartbeat may leave an old target as it is: there is a least time between two *)
 
-VARIABLES there, mem, lag, disk, client, net, late, acked, faults,
+VARIABLES there, mem, lag, disk, room, client, net, late, acked, faults,
           commit   (* the commit of each member that is on its way; at most one of its requests is not handled yet *)
-vars == <<there, mem, lag, disk, client, net, late, acked, faults, commit>>
+vars == <<there, mem, lag, disk, room, client, net, late, acked, faults, commit>>
 
 Nothing == [p \in Partitions |-> 0]
 Of(some) == {p \in Partitions : some[p] # 0}
 
-Empty == [epoch |-> 1, aim |-> 0, in |-> {}, away |-> {}, seen |-> {},
+Silent == [at |-> 0, owned |-> {}]
+
+Empty == [protocol |-> "consumer", epoch |-> 1, aim |-> 0, in |-> {}, away |-> {}, seen |-> {},
           target |-> [m \in Members |-> {}], at |-> [m \in Members |-> 0], prev |-> [m \in Members |-> 0],
           state |-> [m \in Members |-> "stable"],
           life |-> [m \in Members |-> 0],        (* which of the processes that were m has its place *)
           got |-> [m \in Members |-> Nothing],   (* partition -> the epoch in which the member got it; 0: not its *)
           due |-> [m \in Members |-> Nothing],   (* likewise, what it has to give up *)
+          reports |-> [m \in Members |-> Silent],   (* what a classic member reported last, in which generation *)
+          led |-> FALSE,                            (* of a classic group: whether a leader made its assignment *)
           off |-> [p \in Partitions |-> 0]]
+
+NoRoom == [phase |-> "none", in |-> {}, gen |-> 0, joined |-> {}, lead |-> {},
+           reports |-> Empty.reports, life |-> Empty.life]
 
 (* `blind`: partitions that it owns, and has not fetched the offset of. `does`: what a classic member asks next,
    to "join", to "sync" or to "stay". *)
@@ -54,7 +68,15 @@ Born(life) == [epoch |-> 0, owned |-> {}, wanted |-> {}, told |-> {}, full |-> T
                pos |-> Nothing, blind |-> {}, does |-> "join"]
 Idle == [phase |-> "idle"]
 
-Start == /\ mem = Empty /\ disk = Empty /\ lag = <<>>
+Beginning == IF Migrates THEN [Empty EXCEPT !.protocol = "classic", !.epoch = 0, !.led = TRUE] ELSE Empty
+
+(* What a classic group is after a load, and after the downgrade that its record says: without a leader's assignment
+   it rebalances. *)
+Loaded(s) == IF s.protocol = "consumer" THEN NoRoom
+             ELSE [phase |-> IF s.in = {} THEN "empty" ELSE IF s.led THEN "stable" ELSE "preparing",
+                   in |-> s.in, gen |-> s.aim, joined |-> {}, lead |-> {}, reports |-> s.reports, life |-> s.life]
+
+Start == /\ mem = Beginning /\ disk = Beginning /\ lag = <<>> /\ room = Loaded(Beginning)
         /\ client = [m \in Members |-> Born(0)]
         /\ net = [m \in Members |-> Idle]
         /\ late = [m \in Members |-> {}]
@@ -71,7 +93,8 @@ Held(s, m) == Of(s.got[m]) \cup Of(s.due[m])
 Without(s, m) ==
     [s EXCEPT !.in = @ \ {m}, !.away = @ \ {m}, !.epoch = @ + 1, !.target[m] = {}, !.at[m] = 0,
               !.seen = IF s.in = {m} THEN {} ELSE there,
-              !.prev[m] = 0, !.state[m] = "stable", !.life[m] = 0, !.got[m] = Nothing, !.due[m] = Nothing]
+              !.prev[m] = 0, !.state[m] = "stable", !.life[m] = 0, !.got[m] = Nothing, !.due[m] = Nothing,
+              !.reports[m] = Silent]
 
 (* A classic member that was removed is not taken in with partitions, which may be others' by now. A static one
    takes the place of another process at once. *)
@@ -123,11 +146,16 @@ Reconciled(s, m, r) ==
                       !.prev[m] = s.at[m], !.at[m] = s.aim, !.due[m] = Nothing,
                       !.got[m] = [p \in Partitions |-> IF p \in free THEN s.aim ELSE only(kept)[p]]]
 
+MayDowngrade == Migrates
+
+Report(r) == [at |-> r.epoch, owned |-> r.owned]
+
 (* All states that a request may make of a state: a heartbeat, or JoinGroup. *)
 Beaten(s, m, r) ==
     IF m \in Classics /\ r.does # "join" THEN {s}
     ELSE LET joined == IF r.epoch = 0 \/ m \in Classics THEN Joined(s, m, r) ELSE s
-         IN {Reconciled(t, m, r) : t \in Aimed(Noticed(joined))}
+             heard == IF MayDowngrade /\ m \in Classics THEN [joined EXCEPT !.reports[m] = Report(r)] ELSE joined
+         IN {Reconciled(t, m, r) : t \in Aimed(Noticed(heard))}
 
 (* Whether a classic member has news that it gets when it joins again. Where there are only such members, none of
    their heartbeats makes a target: one has to join for that. *)
@@ -152,8 +180,153 @@ Last(some) == IF some = {} THEN 0 ELSE CHOOSE i \in some : \A j \in some : j <= 
 ToTheGroups(events) ==
     Last({i \in 1..Len(events) : Ours(events[i]) # Ours(IF i = 1 THEN disk ELSE events[i - 1])})
 
-Quiet == UNCHANGED <<there, mem, lag, disk, acked>>
+Quiet == UNCHANGED <<there, mem, lag, disk, room, acked>>
 Fault == faults < MaxFaults /\ faults' = faults + 1
+
+(* ---- a classic group, "Old" in the names of its steps ---- *)
+
+Only(some, epoch) == [p \in Partitions |-> IF p \in some THEN epoch ELSE 0]
+
+(* The record of a classic group. What a member was assigned it got in this generation. *)
+Classic(s, members, gen, target, reports, life, led) ==
+    LET of(m, is, none) == IF m \in members THEN is ELSE none
+        given == [m \in Members |-> of(m, target[m], {})]
+    IN [Empty EXCEPT !.protocol = "classic", !.epoch = Last({s.epoch, gen}), !.aim = gen, !.in = members,
+                     !.target = given, !.led = led, !.off = s.off,
+                     !.at = [m \in Members |-> of(m, gen, 0)], !.prev = [m \in Members |-> of(m, gen, 0)],
+                     !.life = [m \in Members |-> of(m, life[m], 0)],
+                     !.got = [m \in Members |-> Only(given[m], gen)],
+                     !.reports = [m \in Members |-> of(m, reports[m], Silent)]]
+
+(* Its generation is the group's epoch, and the next one follows at once. Until then each member is assigned what it
+   has or owes, for it may own that: an upgrade that comes first must not give it away. *)
+Downgraded(s, m) ==
+    Classic(s, s.in \ {m}, s.epoch, [n \in Members |-> Held(s, n) \cap there], s.reports, s.life, FALSE)
+
+(* The members that reported a partition last. *)
+Latest(p) ==
+    LET those == {m \in room.in : p \in room.reports[m].owned}
+    IN {m \in those : \A n \in those : room.reports[n].at <= room.reports[m].at}
+
+(* Each member has what was synced last, but for what another one reports, and owes what it reports besides: it may
+   own that still. The latest report counts; a member that reports what it was assigned has it. *)
+Upgraded(s) ==
+    LET given(m) == IF m \in room.in THEN s.target[m] \cap there ELSE {}
+        says(m) == IF m \in room.in THEN room.reports[m].owned \cap there ELSE {}
+        both(p) == {m \in room.in : p \in given(m) \cap says(m)}
+        claims(p) == IF both(p) = {} THEN Latest(p) ELSE both(p)
+        has(m) == {p \in given(m) : claims(p) \subseteq {m}}
+        owes(m) == {p \in says(m) \ given(m) : m \in claims(p)}
+        at == [m \in Members |-> IF m \in room.in THEN room.gen ELSE 0]
+    IN [Empty EXCEPT !.epoch = s.epoch, !.aim = room.gen, !.in = room.in, !.seen = there, !.off = s.off,
+                     !.target = [m \in Members |-> given(m)], !.at = at, !.prev = at, !.life = room.life,
+                     !.state = [m \in Members |-> IF owes(m) # {} THEN "unrevoked"
+                                                  ELSE IF has(m) = given(m) THEN "stable" ELSE "unreleased"],
+                     !.got = [m \in Members |-> Only(has(m), room.gen)],
+                     !.due = [m \in Members |-> Only(owes(m), room.gen)], !.reports = room.reports]
+
+IsClassic == mem.protocol = "classic"
+Waits(m) == net[m].phase = "waits"
+
+(* The answer to a member of a classic group: `again`, it has to join again; `news`, its assignment. *)
+Reply(epoch, again, news, all, events) ==
+    [phase |-> "answered", ok |-> TRUE, epoch |-> epoch, again |-> again, news |-> news, all |-> all,
+     after |-> ToTheGroups(events)]
+Again(m) == Reply(net[m].ask.epoch, TRUE, FALSE, {}, lag)
+Refused(r) == [phase |-> "answered", ok |-> FALSE, ask |-> r, after |-> ToTheGroups(lag)]
+
+(* A rebalance begins, or goes on. Those that wait for an assignment have to join again. *)
+Preparing ==
+    IF room.phase = "preparing" THEN room ELSE [room EXCEPT !.phase = "preparing", !.joined = {}, !.lead = {}]
+Called == [m \in Members |-> IF Waits(m) /\ room.phase = "completing" THEN Again(m) ELSE net[m]]
+
+(* Who is not in the group has no partitions when it joins. *)
+PassesOld(m, r) ==
+    /\ m \in Classics
+    /\ IF r.does = "join" THEN m \in room.in \/ (r.epoch = 0 /\ r.owned = {})
+       ELSE m \in room.in /\ r.epoch = room.gen
+
+(* A member that says what it said before may get the present generation once more. *)
+JoinOld(m, r) ==
+    LET report == Report(r)
+    IN \/ /\ room.phase \in {"completing", "stable"} /\ m \in room.in /\ room.reports[m] = report
+          /\ net' = [net EXCEPT ![m] = Reply(room.gen, FALSE, FALSE, {}, lag)]
+          /\ UNCHANGED room
+       \/ /\ room' = [Preparing EXCEPT !.in = @ \cup {m}, !.joined = @ \cup {m}, !.reports[m] = report,
+                                        !.life[m] = r.life]
+          /\ net' = [Called EXCEPT ![m] = [phase |-> "waits", ask |-> r]]
+
+(* What a leader may make of the reports: a partition that a member reports is that member's, or nobody's as yet. *)
+TakesNothingAway(target) ==
+    \A m \in Members : \A p \in target[m] :
+        /\ p \in there /\ m \in room.in /\ Latest(p) \subseteq {m}
+        /\ \A n \in Members \ {m} : p \notin target[n]
+(* Which of these it makes: all that nobody reports is somebody's, and a member loses what is more than its share. *)
+Plans ==
+    {target \in {[m \in Members |-> {p \in there : f[p] = {m}}] :
+                  f \in [there -> {{m} : m \in room.in} \cup {{}}]} :
+     /\ TakesNothingAway(target)
+     /\ \A p \in there : Latest(p) = {} => \E m \in room.in : p \in target[m]
+     /\ \A m \in room.in :
+        LET had == {p \in there : m \in Latest(p)}
+            least == Cardinality(there) \div Cardinality(room.in)
+        IN had \subseteq target[m] \/ (target[m] \subseteq had /\ Cardinality(target[m]) >= least)}
+
+SyncOld(m, r) ==
+    IF room.phase = "preparing"
+    THEN net' = [net EXCEPT ![m] = Again(m)] /\ UNCHANGED <<mem, lag, room>>
+    ELSE IF room.phase = "stable"
+    THEN /\ net' = [net EXCEPT ![m] = Reply(room.gen, FALSE, TRUE, mem.target[m] \cap there, lag)]
+         /\ UNCHANGED <<mem, lag, room>>
+    ELSE IF m \notin room.lead
+    THEN net' = [net EXCEPT ![m] = [phase |-> "waits", ask |-> r]] /\ UNCHANGED <<mem, lag, room>>
+    ELSE \E target \in Plans :
+         /\ Emit(Classic(mem, room.in, room.gen, target, room.reports, room.life, TRUE))
+         /\ room' = [room EXCEPT !.phase = "stable", !.lead = {}]
+         /\ net' = [n \in Members |-> IF n = m \/ Waits(n)
+                                      THEN Reply(room.gen, FALSE, TRUE, target[n], lag') ELSE net[n]]
+
+(* An id that a member was given, and did not use yet, may be forgotten: it comes again. *)
+HandleOld(m) ==
+    /\ net[m].phase = "sent" /\ IsClassic
+    /\ LET r == net[m].ask
+       IN \/ /\ ~PassesOld(m, r) /\ (m \in Classics \/ r.epoch > 0)
+             /\ net' = [net EXCEPT ![m] = Refused(r)] /\ UNCHANGED <<mem, lag, room, faults>>
+          \/ /\ PassesOld(m, r) /\ m \notin room.in /\ Fault
+             /\ net' = [net EXCEPT ![m] = Refused(r)] /\ UNCHANGED <<mem, lag, room>>
+          \/ /\ PassesOld(m, r) /\ UNCHANGED faults
+             /\ \/ r.does = "join" /\ JoinOld(m, r) /\ UNCHANGED <<mem, lag>>
+                \/ r.does = "sync" /\ SyncOld(m, r)
+                \/ /\ r.does = "stay" /\ UNCHANGED <<mem, lag, room>>
+                   /\ LET called == room.phase = "preparing"
+                      IN net' = [net EXCEPT ![m] = Reply(room.gen, called, FALSE, {}, lag)]
+    /\ UNCHANGED <<there, disk, client, late, acked, commit>>
+
+(* All wait in JoinGroup: the next generation, or an empty group. Who is late was removed before. *)
+EndJoins ==
+    /\ room.phase = "preparing" /\ room.in = room.joined
+    /\ LET gen == mem.epoch + 1
+       IN IF room.in = {}
+          THEN /\ Emit(Classic(mem, {}, gen, Empty.target, Empty.reports, Empty.life, TRUE))
+               /\ room' = Loaded(mem') /\ UNCHANGED net
+          ELSE /\ Emit([mem EXCEPT !.epoch = gen])
+               /\ \E m \in room.in :
+                  room' = [room EXCEPT !.phase = "completing", !.gen = gen, !.joined = {}, !.lead = {m}]
+               /\ net' = [m \in Members |->
+                          IF Waits(m) THEN Reply(gen, FALSE, FALSE, {}, lag') ELSE net[m]]
+    /\ UNCHANGED <<there, disk, client, late, acked, faults, commit>>
+
+Removed(s, m) ==
+    IF MayDowngrade /\ s.in \ {m} # {} /\ s.in \ {m} \subseteq Classics THEN Downgraded(s, m) ELSE Without(s, m)
+
+(* A member leaves the group, or is removed from it. *)
+Remove(m) ==
+    IF IsClassic
+    THEN /\ m \in room.in
+         /\ room' = [Preparing EXCEPT !.in = @ \ {m}, !.joined = @ \ {m}, !.reports[m] = Silent, !.life[m] = 0]
+         /\ net' = IF Waits(m) THEN [Called EXCEPT ![m] = Refused(net[m].ask)] ELSE Called
+         /\ UNCHANGED <<mem, lag>>
+    ELSE m \in mem.in /\ Emit(Removed(mem, m)) /\ room' = Loaded(mem') /\ UNCHANGED net
 
 (* ---- members ---- *)
 
@@ -168,15 +341,16 @@ Owning(c, owned) == [c EXCEPT !.owned = owned, !.wanted = owned, !.pos = Known(c
 
 (* A classic member that joins keeps its partitions, or gives all of them up before (an eager one). It names
    topics, so it reports, and gets, partitions that there are. *)
-Keeps(c) == IF c.does = "join" THEN {c.owned, {}} ELSE {c.owned}
+Keeps(c, does) == IF does = "join" THEN {c.owned, {}} ELSE {c.owned}
+Asks(c) == {c.does}
 
 SendClassic(m) ==
-    /\ \E owned \in Keeps(client[m]) :
+    /\ \E does \in Asks(client[m]) : \E owned \in Keeps(client[m], does) :
        LET c == client[m]
            r == [epoch |-> c.epoch, owned |-> owned \cap there, says |-> TRUE, full |-> FALSE, life |-> c.life,
-                 does |-> c.does]
+                 does |-> does]
        IN /\ net' = [net EXCEPT ![m] = [phase |-> "sent", ask |-> r]]
-          /\ client' = [client EXCEPT ![m] = Owning(c, owned)]
+          /\ client' = [client EXCEPT ![m] = [Owning(c, owned) EXCEPT !.does = does]]
     /\ Quiet /\ UNCHANGED <<late, faults, commit>>
 
 SendNew(m) ==
@@ -193,22 +367,36 @@ Send(m) == /\ net[m].phase = "idle" /\ commit[m].phase # "sent"
 
 Given(s, m) == IF m \in Classics THEN Of(s.got[m]) \cap there ELSE Of(s.got[m])
 
-Handle(m) ==
-    /\ net[m].phase = "sent"
+(* The answer to a heartbeat, or to a request of a classic member, that makes `s` of `before`. *)
+Answer(before, s, m, r) ==
+    LET again == JoinsAgain(s, m, r)
+        news == IF m \in Classics THEN r.does = "sync" /\ ~again
+                ELSE r.epoch = 0 \/ r.full \/ Of(s.got[m]) # Of(before.got[m])
+    IN [phase |-> "answered", ok |-> TRUE, epoch |-> s.at[m], again |-> again, news |-> news,
+        all |-> Given(s, m), after |-> ToTheGroups(lag')]
+
+HandleNew(m) ==
+    /\ net[m].phase = "sent" /\ ~IsClassic
     /\ m \in Classics /\ net[m].ask.does = "join" => mem.in # {}
     /\ LET r == net[m].ask
        IN IF Passes(mem, m, r)
-          THEN \E s \in Beaten(mem, m, r) :
-               /\ Emit(s)
-               /\ LET again == JoinsAgain(s, m, r)
-                      news == IF m \in Classics THEN r.does = "sync" /\ ~again
-                              ELSE r.epoch = 0 \/ r.full \/ Of(s.got[m]) # Of(mem.got[m])
-                  IN net' = [net EXCEPT ![m] = [phase |-> "answered", ok |-> TRUE, epoch |-> s.at[m], again |-> again,
-                                                news |-> news, all |-> Given(s, m), after |-> ToTheGroups(lag')]]
-          ELSE /\ net' = [net EXCEPT ![m] = [phase |-> "answered", ok |-> FALSE, ask |-> r,
-                                             after |-> ToTheGroups(lag)]]
-               /\ UNCHANGED <<mem, lag>>
+          THEN \E s \in Beaten(mem, m, r) : Emit(s) /\ net' = [net EXCEPT ![m] = Answer(mem, s, m, r)]
+          ELSE net' = [net EXCEPT ![m] = Refused(r)] /\ UNCHANGED <<mem, lag>>
+    /\ UNCHANGED <<there, disk, room, client, late, acked, faults, commit>>
+
+(* The first heartbeat of the consumer protocol. Members that wait have to join again. *)
+Upgrade(m) ==
+    /\ net[m].phase = "sent" /\ IsClassic /\ m \notin Classics /\ net[m].ask.epoch = 0 /\ room.in # {}
+    /\ LET r == net[m].ask
+           before == Upgraded(mem)
+       IN \E s \in Beaten(before, m, r) :
+          /\ Emit(s)
+          /\ net' = [n \in Members |-> IF n = m THEN Answer(before, s, m, r)
+                                       ELSE IF Waits(n) THEN Again(n) ELSE net[n]]
+    /\ room' = NoRoom
     /\ UNCHANGED <<there, disk, client, late, acked, faults, commit>>
+
+Handle(m) == HandleNew(m) \/ HandleOld(m) \/ Upgrade(m)
 
 (* While a target is on its way to the log, a member that says only that it is there, and whose step towards the
    target would move no partition, may go on in its epoch. It is answered at once if what it has is durable, or
@@ -275,6 +463,10 @@ MayCommit(s, m, p, e) ==
           /\ \/ s.got[m][p] # 0 /\ s.got[m][p] <= e
              \/ s.due[m][p] # 0 /\ s.due[m][p] <= e
 
+(* In a classic group: while its leader assigns, what the member had may be another's. *)
+Counts(m, r) == IF IsClassic THEN m \in room.in /\ r.epoch = room.gen /\ room.phase # "completing"
+                ELSE MayCommit(mem, m, r.p, r.epoch)
+
 (* It has read one more record. *)
 SendCommit(m, p) ==
     /\ commit[m].phase = "idle" /\ net[m].phase # "sent"
@@ -289,18 +481,18 @@ HandleCommit(m) ==
     /\ LET r == commit[m]
            answered(ok, after) == [phase |-> "answered", ok |-> ok, p |-> r.p, to |-> r.to, epoch |-> r.epoch,
                                    after |-> after]
-       IN IF MayCommit(mem, m, r.p, r.epoch)
+       IN IF Counts(m, r)
           THEN /\ Emit([mem EXCEPT !.off[r.p] = r.to])
                /\ commit' = [commit EXCEPT ![m] = answered(TRUE, Len(lag'))]
           ELSE /\ commit' = [commit EXCEPT ![m] = answered(FALSE, ToTheGroups(lag))]
                /\ UNCHANGED <<mem, lag>>
-    /\ UNCHANGED <<there, disk, client, net, late, acked, faults>>
+    /\ UNCHANGED <<there, disk, room, client, net, late, acked, faults>>
 
 Acknowledged(m) ==
     /\ commit[m].phase = "answered" /\ commit[m].after = 0
     /\ acked' = IF commit[m].ok THEN [acked EXCEPT ![commit[m].p] = Last({@, commit[m].to})] ELSE acked
     /\ commit' = [commit EXCEPT ![m] = Idle]
-    /\ UNCHANGED <<there, mem, lag, disk, client, net, late, faults>>
+    /\ UNCHANGED <<there, mem, lag, disk, room, client, net, late, faults>>
 
 (* ---- the log, and what goes wrong ---- *)
 
@@ -310,7 +502,7 @@ Flush ==
     /\ LET nearer(a) == IF a.phase = "answered" /\ a.after > 0 THEN [a EXCEPT !.after = @ - 1] ELSE a
        IN /\ net' = [m \in Members |-> nearer(net[m])]
           /\ commit' = [m \in Members |-> nearer(commit[m])]
-    /\ UNCHANGED <<there, mem, client, late, acked, faults>>
+    /\ UNCHANGED <<there, mem, room, client, late, acked, faults>>
 
 Failed(m) == [client[m] EXCEPT !.full = TRUE, !.does = IF @ = "sync" THEN "join" ELSE @]
 
@@ -329,26 +521,30 @@ LoseCommit(m) ==
     /\ Quiet /\ UNCHANGED <<client, net, late>>
 
 HandleLate(m) ==
+    /\ ~IsClassic
     /\ \E r \in late[m] :
         /\ IF Passes(mem, m, r) THEN \E s \in Beaten(mem, m, r) : Emit(s) ELSE UNCHANGED <<mem, lag>>
         /\ late' = [late EXCEPT ![m] = {}]
-    /\ UNCHANGED <<there, disk, client, net, acked, faults, commit>>
+    /\ UNCHANGED <<there, disk, room, client, net, acked, faults, commit>>
 
 FailOver ==
     /\ Fault
     /\ \E n \in 0..Len(lag) :
         /\ disk' = IF n = 0 THEN disk ELSE lag[n]
         /\ mem' = disk'
-    /\ lag' = <<>>
-    /\ client' = [m \in Members |-> IF net[m].phase = "answered" THEN Failed(m) ELSE client[m]]
-    /\ net' = [m \in Members |-> IF net[m].phase = "answered" THEN Idle ELSE net[m]]
+    /\ lag' = <<>> /\ room' = Loaded(mem')
+    /\ client' = [m \in Members |-> IF net[m].phase \in {"answered", "waits"} THEN Failed(m) ELSE client[m]]
+    /\ net' = [m \in Members |-> IF net[m].phase \in {"answered", "waits"} THEN Idle ELSE net[m]]
     /\ commit' = [m \in Members |-> IF commit[m].phase = "answered" THEN Idle ELSE commit[m]]
     /\ UNCHANGED <<there, late, acked>>
+
+(* If a fail-over takes back that a static member went, another process is to find its place taken. *)
+Successor(m) == Born(IF m \in Statics THEN client[m].life + 1 ELSE client[m].life)
 
 (* A static member's process dies without a word, and another one comes in its stead. *)
 Crash(m) ==
     /\ Fault /\ m \in Statics
-    /\ client' = [client EXCEPT ![m] = Born(client[m].life + 1)]
+    /\ client' = [client EXCEPT ![m] = Successor(m)]
     /\ net' = [net EXCEPT ![m] = Idle] /\ commit' = [commit EXCEPT ![m] = Idle]
     /\ Quiet /\ UNCHANGED late
 
@@ -356,16 +552,14 @@ IsDead(m) == m \in mem.in \ mem.away /\ mem.life[m] # client[m].life
 
 (* Its session, or its time to give up, is over. *)
 Expire(m) ==
-    /\ m \in mem.in
+    /\ Remove(m)
     /\ IF IsDead(m) THEN UNCHANGED faults ELSE Fault
-    /\ Emit(Without(mem, m))
-    /\ UNCHANGED <<there, disk, client, net, late, acked, commit>>
+    /\ UNCHANGED <<there, disk, client, late, acked, commit>>
 
 Leave(m) ==
-    /\ Fault /\ m \in mem.in /\ net[m].phase = "idle" /\ commit[m].phase # "sent"
-    /\ Emit(Without(mem, m))
-    /\ client' = [client EXCEPT ![m] = Born(client[m].life)]
-    /\ UNCHANGED <<there, disk, net, late, acked, commit>>
+    /\ Fault /\ Remove(m) /\ net[m].phase = "idle" /\ commit[m].phase # "sent"
+    /\ client' = [client EXCEPT ![m] = Successor(m)]
+    /\ UNCHANGED <<there, disk, late, acked, commit>>
 
 (* It keeps what it has, and its successor may commit what it has read in whatever epoch (KIP-1251). *)
 Ever == 1
@@ -374,24 +568,24 @@ GoAway(m) ==
     /\ net[m].phase = "idle" /\ commit[m].phase # "sent"
     /\ Emit([mem EXCEPT !.away = @ \cup {m}, !.at[m] = 0, !.due[m] = Nothing,
                         !.got[m] = [p \in Partitions |-> IF @[p] = 0 THEN 0 ELSE Ever]])
-    /\ client' = [client EXCEPT ![m] = Born(client[m].life)]
-    /\ UNCHANGED <<there, disk, net, late, acked, commit>>
+    /\ client' = [client EXCEPT ![m] = Successor(m)]
+    /\ UNCHANGED <<there, disk, room, net, late, acked, commit>>
 
 (* A topic is made, grows, is deleted. *)
 Become(new) ==
     /\ Fault /\ there' = new
-    /\ UNCHANGED <<mem, lag, disk, client, net, late, acked, commit>>
+    /\ UNCHANGED <<mem, lag, disk, room, client, net, late, acked, commit>>
 
 Next ==
     \/ \E m \in Members : \/ Send(m) \/ Handle(m) \/ GoOn(m) \/ Receive(m) \/ Revoke(m) \/ Lose(m) \/ HandleLate(m)
                           \/ Expire(m) \/ Crash(m) \/ Leave(m) \/ GoAway(m)
                           \/ HandleCommit(m) \/ Acknowledged(m) \/ LoseCommit(m)
                           \/ \E p \in Partitions : Fetch(m, p) \/ SendCommit(m, p)
-    \/ Flush \/ FailOver
+    \/ Flush \/ FailOver \/ EndJoins
     \/ \E p \in Partitions : \/ p \in there /\ Become(there \ {p})
                              \/ p \notin there \cup AtFirst /\ Become(there \cup {p})
 
-Fairness == /\ WF_vars(Flush)
+Fairness == /\ WF_vars(Flush) /\ WF_vars(EndJoins)
             /\ \A m \in Members : /\ WF_vars(Send(m)) /\ WF_vars(Handle(m)) /\ WF_vars(Receive(m))
                                  /\ WF_vars(Revoke(m)) /\ WF_vars(IsDead(m) /\ Expire(m))
                                  /\ WF_vars(HandleCommit(m))
@@ -404,12 +598,17 @@ NoPartitionHasTwoHolders == \A s \in {mem, disk} : \A p \in Partitions :
     Cardinality({m \in s.in : p \in Held(s, m)}) <= 1
 
 (* A member whose epoch the coordinator would accept. One that was removed hears of it at its next heartbeat. *)
-Present(m) == m \in mem.in /\ m \notin mem.away /\ 0 < client[m].epoch /\ client[m].epoch <= mem.at[m]
+Present(m) ==
+    IF IsClassic THEN m \in room.in /\ 0 < client[m].epoch /\ client[m].epoch = room.gen
+    ELSE m \in mem.in /\ m \notin mem.away /\ 0 < client[m].epoch /\ client[m].epoch <= mem.at[m]
 
 (* A classic member hears when it joins that a topic is deleted. *)
 Owns(m) == IF m \in Classics THEN client[m].owned \cap there ELSE client[m].owned
 
-OwnersHoldWhatTheyOwn == \A m \in Members : Present(m) => Owns(m) \subseteq Held(mem, m)
+(* In a classic group it has what it was assigned, or what it reported since. *)
+Holds(m) == Held(mem, m) \cup (IF IsClassic THEN room.reports[m].owned ELSE {})
+
+OwnersHoldWhatTheyOwn == \A m \in Members : Present(m) => Owns(m) \subseteq Holds(m)
 
 NoPartitionHasTwoOwners == \A m, n \in Members :
     m # n /\ Present(m) /\ Present(n) => Owns(m) \cap Owns(n) = {}
@@ -417,12 +616,16 @@ NoPartitionHasTwoOwners == \A m, n \in Members :
 AtTheTargetAMemberHasItsOwn == \A m \in mem.in \ mem.away :
     mem.state[m] = "stable" /\ mem.at[m] = mem.aim => Of(mem.got[m]) \cap there = mem.target[m] \cap there
 
-EpochsAreInOrder == mem.aim <= mem.epoch /\ \A m \in mem.in : mem.at[m] <= mem.aim
+EpochsAreInOrder == mem.aim <= mem.epoch /\ room.gen <= mem.epoch /\ \A m \in mem.in : mem.at[m] <= mem.aim
 
 Leaves(a) == a.phase = "answered" /\ a.after = 0
 ShowsAll(s, m, all) == IF m \in Classics THEN all \subseteq Of(s.got[m]) ELSE all = Of(s.got[m])
-Shows(s, m, a) == IF a.ok THEN a.epoch = s.at[m] /\ ShowsAll(s, m, a.all) ELSE ~Passes(s, m, a.ask)
-ShowsCommit(s, m, a) == IF a.ok THEN a.to = s.off[a.p] ELSE ~MayCommit(s, m, a.p, a.epoch)
+ShowsOld(s, m, a) ==
+    a.ok /\ ~a.again => a.epoch <= s.epoch /\ (a.news => a.epoch = s.aim /\ a.all \subseteq s.target[m])
+Shows(s, m, a) == IF s.protocol = "classic" THEN ShowsOld(s, m, a)
+                  ELSE IF a.ok THEN a.epoch = s.at[m] /\ ShowsAll(s, m, a.all) ELSE ~Passes(s, m, a.ask)
+ShowsCommit(s, m, a) == IF a.ok THEN a.to = s.off[a.p] 
+                        ELSE s.protocol = "consumer" => ~MayCommit(s, m, a.p, a.epoch)
 
 (* When an answer may leave, what it says is what the log says. *)
 AnswersShowWhatIsDurable == [][\A m \in Members :
@@ -445,7 +648,7 @@ CommitsGoOn == [][\A m \in Members, p \in Partitions :
                     mem'.off[p] < mem.off[p] => lag' = <<>> /\ mem' = disk']_vars
 
 (* A target that is up to date gives each partition that there is to one member. *)
-TargetsAreWhole == mem.aim = mem.epoch /\ mem.in # {} =>
+TargetsAreWhole == ~IsClassic /\ mem.aim = mem.epoch /\ mem.in # {} =>
     \A p \in mem.seen : Cardinality({m \in mem.in : p \in mem.target[m]}) = 1
 
 Settled == /\ mem.in = Members /\ mem.away = {} /\ mem.aim = mem.epoch /\ mem.seen = there

@@ -2,7 +2,8 @@
 (* What was seen of groups is what ConsumerGroup.tla allows: each line of a trace has to be one step of it.
 
    TraceData is written for each check (tests/spec/traces.py): Runs is a sequence of traces, a trace one of
-   lines, and There[run] are the partitions of its topics at first. A line says the kind of its step, the member, and what was seen of it: the request, what the client
+   lines; There[run] are the partitions of its topics at first, and Changes[run] says whether the group may be
+   downgraded. A line says the kind of its step, the member, and what was seen of it: the request, what the client
    knows after an answer, the records of the log. Of a state of the coordinator a line has the epochs, who is
    there, and of the members those whose records changed. Where nobody but the members was watched (Open), it
    has nothing of it, and TLC looks for a target by which the answers are what they were.
@@ -19,14 +20,16 @@ Wide(some) == [p \in Partitions |-> IF p \in DOMAIN some THEN some[p] ELSE 0]
 Seen(s, e) ==
     IF "rows" \notin DOMAIN e THEN s
     ELSE LET of(m, was, is) == IF m \in DOMAIN e.rows THEN is ELSE was
-         IN [s EXCEPT !.epoch = e.epoch, !.aim = e.aim, !.in = e.in, !.away = e.away, !.seen = e.seen,
+         IN [s EXCEPT !.protocol = e.protocol, !.led = e.led, !.epoch = e.epoch, !.aim = e.aim,
+                      !.in = e.in, !.away = e.away, !.seen = e.seen,
                       !.target = [m \in Members |-> of(m, @[m], e.rows[m].target)],
                       !.at = [m \in Members |-> of(m, @[m], e.rows[m].at)],
                       !.prev = [m \in Members |-> of(m, @[m], e.rows[m].prev)],
                       !.state = [m \in Members |-> of(m, @[m], e.rows[m].state)],
                       !.life = [m \in Members |-> of(m, @[m], e.rows[m].life)],
                       !.got = [m \in Members |-> of(m, @[m], Wide(e.rows[m].got))],
-                      !.due = [m \in Members |-> of(m, @[m], Wide(e.rows[m].due))]]
+                      !.due = [m \in Members |-> of(m, @[m], Wide(e.rows[m].due))],
+                      !.reports = [m \in Members |-> of(m, @[m], e.rows[m].reports)]]
 
 (* In ConsumerGroup's place: the shares that were seen, if they are ones. There are too many to try all. *)
 SharesSeen(s) ==
@@ -42,7 +45,16 @@ SharesSeen(s) ==
 (* Likewise: a member may say all again at any time, as it does when it subscribes. *)
 SaysAllAtTimes(c) == {c.full, TRUE}
 
-Part(s, m) == [epoch |-> s.epoch, aim |-> s.aim, in |-> s.in, away |-> s.away, seen |-> s.seen, target |-> s.target,
+(* Likewise: a classic member may join again at any time, as a leader does that sees other topics. *)
+JoinsAtTimes(c) == IF c.does = "stay" THEN {"stay", "join"} ELSE {c.does}
+
+ChangesNow == Changes[run]
+
+(* Likewise: what the leader was seen to give, if it may give that. *)
+PlanSeen == LET seen == Seen(mem, Line).target IN IF TakesNothingAway(seen) THEN {seen} ELSE {}
+
+Part(s, m) == [protocol |-> s.protocol, led |-> s.led, epoch |-> s.epoch, aim |-> s.aim, in |-> s.in,
+               away |-> s.away, seen |-> s.seen, target |-> s.target, reports |-> s.reports[m],
                at |-> s.at[m], prev |-> s.prev[m], state |-> s.state[m], life |-> s.life[m],
                got |-> [p \in Of(s.got[m]) |-> s.got[m][p]], due |-> [p \in Of(s.due[m]) |-> s.due[m][p]]]
 
@@ -54,19 +66,23 @@ Heard(m) ==
     LET c == client'[m]
     IN IF m \in Classics THEN [epoch |-> c.epoch, owned |-> c.owned, does |-> c.does]
        ELSE [epoch |-> c.epoch, owned |-> c.owned, wanted |-> c.wanted, full |-> c.full]
-Answer(m) == IF net[m].ok THEN [ok |-> TRUE, epoch |-> net[m].epoch, again |-> net[m].again, news |-> net[m].news,
-                                all |-> IF net[m].news THEN net[m].all ELSE {}]
-             ELSE [ok |-> FALSE]
-Asks(m) == [epoch |-> commit'[m].epoch, to |-> commit'[m].to]
+Got(m) == IF net[m].ok THEN [ok |-> TRUE, epoch |-> net[m].epoch, again |-> net[m].again, news |-> net[m].news,
+                             all |-> IF net[m].news THEN net[m].all ELSE {}]
+          ELSE [ok |-> FALSE]
+Commits(m) == [epoch |-> commit'[m].epoch, to |-> commit'[m].to]
+
+Begun == [in |-> room'.in, gen |-> room'.gen, lead |-> room'.lead]
+Begins(e) == room'.lead = e.lead /\ Agrees(Begun, [in |-> e.members, gen |-> e.gen, lead |-> e.lead], Begun)
 
 Step(e) ==
     \/ e.kind = "send" /\ Send(e.m) /\ Agrees(net'[e.m].ask, e.ask, net'[e.m].ask)
     \/ e.kind = "handle" /\ (Handle(e.m) \/ GoOn(e.m)) /\ Follows(e)
-    \/ e.kind = "receive" /\ Receive(e.m) /\ Agrees(Answer(e.m), e.answer, Answer(e.m))
+    \/ e.kind = "generation" /\ EndJoins /\ Begins(e) /\ Follows(e)
+    \/ e.kind = "receive" /\ Receive(e.m) /\ Agrees(Got(e.m), e.answer, Got(e.m))
                                           /\ Agrees(Heard(e.m), e.client, Heard(e.m))
     \/ e.kind = "revoke" /\ Revoke(e.m) /\ Agrees(client'[e.m].owned, e.owned, client'[e.m].owned)
     \/ e.kind = "fetch" /\ Fetch(e.m, e.p) /\ Agrees(disk.off[e.p], e.shows, disk.off[e.p])
-    \/ e.kind = "commit" /\ SendCommit(e.m, e.p) /\ Agrees(Asks(e.m), e.ask, Asks(e.m))
+    \/ e.kind = "commit" /\ SendCommit(e.m, e.p) /\ Agrees(Commits(e.m), e.ask, Commits(e.m))
     \/ e.kind = "committed" /\ HandleCommit(e.m) /\ Agrees(commit'[e.m].ok, e.ok, Part(mem, e.m))
                           /\ IF Open[run] THEN TRUE ELSE Agrees(mem'.off[commit[e.m].p], e.to, mem'.off)
     \/ e.kind = "acknowledged" /\ Acknowledged(e.m)

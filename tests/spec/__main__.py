@@ -10,7 +10,7 @@ import sys
 from tests.spec.tlc import check
 from tools import proof
 
-CONFIGURATIONS = ("small", "topics", "classic", "converges")
+CONFIGURATIONS = ("small", "topics", "classic", "migrate", "upgrade", "converges")
 
 
 def main() -> int:

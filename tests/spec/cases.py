@@ -19,7 +19,7 @@ from tests.spec.tlc import POM, SPEC, Checked, check
 from tests.support.shares import WHOLE
 
 KEPT = Path(__file__).with_name("checked.json")
-HOLDS = ("small", "topics", "classic")
+HOLDS = ("small", "topics", "classic", "migrate", "upgrade")
 """Configurations in which every property holds."""
 
 PLANTED = {
@@ -30,8 +30,8 @@ PLANTED = {
         "small",
     ),
     "a heartbeat's answer waits for nothing": (
-        "all |-> Given(s, m), after |-> ToTheGroups(lag')]]",
-        "all |-> Given(s, m), after |-> 0]]",
+        "all |-> Given(s, m), after |-> ToTheGroups(lag')]",
+        "all |-> Given(s, m), after |-> 0]",
         "AnswersShowWhatIsDurable",
         "small",
     ),
@@ -42,7 +42,7 @@ PLANTED = {
         "small",
     ),
     "commits of former owners count": (
-        "IF MayCommit(mem, m, r.p, r.epoch)",
+        "IF Counts(m, r)",
         "IF TRUE",
         "CommitsGoOn",
         "small",
@@ -82,6 +82,24 @@ PLANTED = {
         "\\/ FALSE /\\ \\A p",
         "a temporal property",
         "classic",
+    ),
+    "an upgrade takes what was synced for all that members own": (
+        "owes(m) == {p \\in says(m) \\ given(m) : m \\in claims(p)}",
+        "owes(m) == {}",
+        "OwnersHoldWhatTheyOwn",
+        "upgrade",
+    ),
+    "a downgrade forgets what is to be given up": (
+        "Held(s, n) \\cap there]",
+        "s.target[n] \\cap there]",
+        "OwnersHoldWhatTheyOwn",
+        "migrate",
+    ),
+    "a generation is known before its number is durable": (
+        "Reply(gen, FALSE, FALSE, {}, lag')",
+        "Reply(gen, FALSE, FALSE, {}, <<>>)",
+        "AnswersShowWhatIsDurable",
+        "migrate",
     ),
 }
 """Text of the specification, the text in its place, the property that breaks, and the configuration."""

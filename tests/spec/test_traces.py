@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import secrets
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from copy import deepcopy
 from dataclasses import replace
 from itertools import chain
@@ -118,6 +118,47 @@ def _never_called_to_rejoin(lines: list[Line]) -> int:
     raise AssertionError("no classic member was told")
 
 
+def _conversions(lines: list[Line], protocol: str) -> Iterator[tuple[int, Line]]:
+    """The lines by which the group comes to speak another protocol."""
+    before = "consumer"
+    for place, line in enumerate(lines):
+        if line["kind"] != "failover" and before != line.get("protocol", before) == protocol:
+            yield place, line
+        before = line.get("protocol", before)
+
+
+def _upgraded_with_two_holders(lines: list[Line]) -> int:
+    """The member that upgrades the group gets a partition that a classic one has, or has to give up."""
+    for place, line in _conversions(lines, "consumer"):
+        rows = line["rows"]
+        held = {one for name, row in rows.items() if name != line["m"] for one in (*row["got"], *row["due"])}
+        if held:
+            rows[line["m"]]["got"][min(held)] = line["aim"]
+            return place
+    raise AssertionError("no group was upgraded")
+
+
+def _downgraded_in_a_former_epoch(lines: list[Line]) -> int:
+    for place, line in _conversions(lines, "classic"):
+        for name in ("epoch", "aim"):
+            line[name] -= 1
+        for row in line["rows"].values():
+            for name in ("at", "prev"):
+                row[name] = max(0, row[name] - 1)
+            row["got"] = dict.fromkeys(row["got"], line["aim"])
+        return place
+    raise AssertionError("no group was downgraded")
+
+
+def _same_generation_again(lines: list[Line]) -> int:
+    """After the downgrade the group goes on in the epoch that it had."""
+    for place, line in enumerate(lines):
+        if line["kind"] == "generation":
+            line["gen"], line["epoch"] = line["gen"] - 1, line["epoch"] - 1
+            return place
+    raise AssertionError("no classic group began a generation")
+
+
 def _has(trace: Trace, change: Callable[[list[Line]], int]) -> bool:
     try:
         change(deepcopy(trace.lines))
@@ -131,6 +172,7 @@ PLANTED = (
     *(_refused_commit_counts, _another_offset, _commit_answered_before_it_is_durable),
     _topics_not_noticed,
     *(_synced_with_anothers, _never_called_to_rejoin),
+    *(_upgraded_with_two_holders, _downgraded_in_a_former_epoch, _same_generation_again),
 )
 
 
@@ -182,8 +224,8 @@ def test_a_trace_is_read_as_it_was_written(tmp_path: Path) -> None:
 def test_an_answer_that_waits_for_commits_would_not_be_what_the_coordinator_does(tmp_path: Path) -> None:
     for one in SPEC.glob("*.tla"):
         shutil.copy(one, tmp_path)
-    spec, narrow = tmp_path / "ConsumerGroup.tla", "all |-> Given(s, m), after |-> Len(lag')]]"
-    text, wide = spec.read_text(), "all |-> Given(s, m), after |-> ToTheGroups(lag')]]"
+    spec, narrow = tmp_path / "ConsumerGroup.tla", "all |-> Given(s, m), after |-> Len(lag')]"
+    text, wide = spec.read_text(), "all |-> Given(s, m), after |-> ToTheGroups(lag')]"
     assert text.count(wide) == 1
     spec.write_text(text.replace(wide, narrow))
     traces = [record(secrets.randbits(48)) for _ in range(5)]

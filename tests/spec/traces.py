@@ -14,6 +14,7 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ Line = dict[str, Any]
 AT_ONCE = 25
 """Traces of one start of TLC: their text is the larger part of its memory."""
 
+_CHANGES = {"classic": "(downgraded)", "consumer": "(upgraded)"}
 _REACHED = re.compile(r'<<"reached", (\d+), (\d+)>>')
 _REFUSES = re.compile(r'<<\s*"refuses",\s*(\d+),\s*(\d+),(.*?)>>(?=\n(?:<<|[A-Z]|$))', re.S)
 _BROKEN = re.compile(r"(?:Invariant|Action property) (\w+) is violated")
@@ -44,6 +46,8 @@ class Trace:
     """The partitions that there were at first; None: all."""
     classics: set[str] = field(default_factory=set)
     """Those of the members that speak the classic protocol."""
+    changes: bool = False
+    """Whether the group is a classic one when only such members are left."""
 
     @property
     def there(self) -> set[str]:
@@ -54,7 +58,7 @@ class Trace:
         """As JSON; a set is {"set": [...]}."""
         with path.open("w") as file:
             head = {"title": self.title, "members": self.members, "open": self.open, "there": self.there}
-            more = {"partitions": self.partitions, "classics": self.classics}
+            more = {"partitions": self.partitions, "classics": self.classics, "changes": self.changes}
             for one in ({**head, **more}, *self.lines):
                 file.write(json.dumps(one, default=lambda some: {"set": sorted(some)}) + "\n")
 
@@ -65,7 +69,7 @@ class Trace:
         head = found[0]
         again = f"python -m tests.spec.traces {path}"
         whole = head["title"], head["members"], head["partitions"], found[1:], again
-        return cls(*whole, head["open"], head["there"], head["classics"])
+        return cls(*whole, head["open"], head["there"], head["classics"], head["changes"])
 
 
 def _set(some: dict[str, Any]) -> Any:
@@ -102,6 +106,8 @@ def _check(traces: Sequence[Trace], spec: Path, result: Result) -> None:
         done = reached[number] - 1
         result.steps += done
         result.kinds.update(one["kind"] for one in trace.lines[:done])
+        protocols = [one["protocol"] for one in trace.lines[:done] if "protocol" in one]
+        result.kinds.update(_CHANGES[two] for one, two in pairwise(protocols) if one != two)
         if done < len(trace.lines) and broken is None:
             of = wanted.get((number, done + 1), "it is none of its steps")
             _refuse(result, trace, done, f"the specification says: {of}")
@@ -131,6 +137,7 @@ def _module(traces: Sequence[Trace]) -> str:
         f"TheClassics == {all_of('classics')}\n"
         f"ThePartitions == {all_of('partitions')}\n"
         f"There == <<{', '.join(_tla(one.there) for one in traces)}>>\n"
+        f"Changes == <<{', '.join(_tla(one.changes) for one in traces)}>>\n"
         f"Open == <<{', '.join(_tla(one.open) for one in traces)}>>\n"
         f"Runs == <<{runs}>>\n====\n"
     )

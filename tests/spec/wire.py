@@ -34,7 +34,7 @@ from tests.simulation.consumer.member import FENCED, ModelMember, Owned
 from tests.simulation.consumer.world import VERSIONS as CLASSIC_VERSIONS
 from tests.simulation.consumer.world import AnyMember
 from tests.spec.commits import Reader
-from tests.spec.recorder import heard, heard_by_classic, request_by_classic, request_line
+from tests.spec.exchanges import heard, heard_by_classic, request_by_classic, request_line
 from tests.spec.traces import Line, Trace, check
 from tests.support.rawclient import RawConnection
 
@@ -67,6 +67,7 @@ class WireWorld:
         self._ids = {topic: found.topic_id}
         self._members: dict[str, AnyMember] = {}
         self._readers: dict[str, Reader] = {}
+        self._lives = dict.fromkeys(NAMES, -1)
 
     def record(self, path: Path) -> Trace:
         """The trace, which is left in a file, too: members come, beat, lose requests and answers, leave, and
@@ -94,6 +95,7 @@ class WireWorld:
 
     def _come(self, name: str) -> None:
         self._serial += 1
+        self._lives[name] += 1
         world: Any = self
         self._readers[name] = Reader()
         if name == CLASSIC:
@@ -136,7 +138,12 @@ class WireWorld:
         if member.instance_id is not None and not member.epoch:
             fate = 0.5  # Kafka would refuse its next join: `static-rejoin` of docs/kafka-differences.md
         request = member.request()
-        self._line("send", name, id=member.member_id, ask=request_line(member, request, 0, self._places))
+        self._line(
+            "send",
+            name,
+            id=member.member_id,
+            ask=request_line(member, request, self._lives[name], self._places),
+        )
         response = None
         if fate > 0.05:
             response = self._ask(request)
@@ -160,7 +167,7 @@ class WireWorld:
         if not member.member_id:  # it is told one, and asks again
             member.answered(self._call(request), self._ids)
             request = member.request()
-        ask = request_by_classic(member, 0, self._places(member.owned))
+        ask = request_by_classic(member, self._lives[name], self._places(member.owned))
         self._line("send", name, id=member.member_id, ask=ask)
         response = None
         if fate > 0.05:
