@@ -107,6 +107,17 @@ async def test_waiting_commits_are_merged_and_the_newest_counts() -> None:
     await asyncio.wait([task])
 
 
+async def test_commits_from_before_and_after_a_loss_of_partitions_are_two() -> None:
+    """Each has its own outcome, whatever becomes of the other."""
+    ends, queue = Ends(), CommitQueue(Counters(), lambda: 0, lambda: "over")
+    queue.open()
+    before, after = commit({PLACE: 1}, ends), commit({PLACE: 2}, ends)
+    after.shrinks = before.shrinks + 1
+    for one in (before, after, commit({PLACE: 3}, ends)):
+        queue.add(one)
+    assert len(queue) == 3
+
+
 async def test_a_commit_that_fails_does_not_stop_the_next() -> None:
     maker, ends, queue = Maker(), Ends(), CommitQueue(Counters(), lambda: 0, lambda: "over")
     queue.open()

@@ -183,6 +183,35 @@ async def test_an_abandoned_request_still_has_its_slot(monkeypatch: pytest.Monke
         connection.close()
 
 
+async def test_who_gives_up_before_its_turn_leaves_its_slot_to_the_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("ringleader.clients.connection.connection.MAX_IN_FLIGHT", 1)
+    async with ScriptedBroker({12: lambda *_: HeartbeatResponse()}) as broker:
+        connection = await connected(broker)
+        async with connection.alone():
+            with pytest.raises(RequestTimedOutError):
+                await connection.ask(BEAT, 0.02)
+        await connection.ask(BEAT, 5)
+        assert broker.names() == ["Heartbeat"]
+        connection.close()
+
+
+async def test_who_waits_for_a_slot_hears_at_once_that_the_broker_has_hung_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("ringleader.clients.connection.connection.MAX_IN_FLIGHT", 1)
+    async with ScriptedBroker({12: lambda *_: None}) as broker:
+        connection = await connected(broker)
+        asking = [asyncio.create_task(connection.ask(BEAT, 60)) for _ in range(3)]
+        await broker.until("Heartbeat")
+        for writer in broker.writers:
+            writer.close()
+        done, _ = await asyncio.wait(asking, timeout=20)
+        assert [type(one.exception()) for one in done] == [ConnectionLostError] * 3
+        connection.close()
+
+
 async def test_a_broker_that_hangs_up() -> None:
     async with ScriptedBroker({12: lambda *_: CLOSE}) as broker:
         connection = await connected(broker)

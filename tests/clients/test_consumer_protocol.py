@@ -266,6 +266,12 @@ def test_a_topic_without_a_name_waits_and_is_asked_for_again() -> None:
     assert script.assigned() == [("t", 0)]
     script.wait(20_000)
     assert script.wanted == ["ConsumerGroupHeartbeat"]
+    script.beaten(2, {"t": [0], "u": [0]})  # the next one is asked for as often as the first
+    for wait_ms in (100, 200):
+        script.name(unknown=["u"])
+        assert "Metadata" not in script.wanted
+        script.wait(wait_ms)
+    assert "Metadata" in script.wanted
 
 
 def test_nothing_is_taken_while_a_heartbeat_may_say_that_it_is_not_here() -> None:

@@ -1,4 +1,5 @@
-"""How a member of the consumer protocol (KIP-848) ends, by script: errors without a cure, and leaving."""
+"""How a member of the consumer protocol (KIP-848) ends, by script: errors without a cure, leaving, and the
+end of its time."""
 
 from __future__ import annotations
 
@@ -190,3 +191,17 @@ def test_no_progress_leaves_and_progress_joins_again(instance: str | None, epoch
     assert script.machine.next_deadline() is None
     script.polled()
     assert (script.heartbeat().member_epoch, script.heartbeat().member_id) == (0, "me")
+
+
+def test_the_time_to_give_up_runs_from_the_request_whose_answer_is_late() -> None:
+    """The coordinator's own time runs since it answered: nobody knows when that was, but it was later."""
+    script = ConsumerProtocolScript(rebalance_timeout_ms=20_000).settled({"t": [0, 1]})
+    script.wait(INTERVAL_MS)
+    sent_ms = script.now_ms
+    script.wait(5_000)
+    script.beaten(1, {"t": [0]})
+    while script.phase() is Phase.REVOKING:
+        script.wait(script.due_ms() - script.now_ms)
+        if script.phase() is Phase.REVOKING:
+            script.beaten(1)
+    assert 18_000 <= script.now_ms - sent_ms < 20_000

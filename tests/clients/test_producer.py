@@ -36,6 +36,7 @@ from ringleader import (
 from ringleader.protocol.errors import ErrorCode
 from ringleader.testing.coordinator import Coordinator
 from tests.support.consuming import PATIENCE_S, until
+from tests.support.tables import turns
 
 SOON: dict[str, Any] = {"retry_backoff_ms": 5, "retry_backoff_max_ms": 20}
 
@@ -140,6 +141,23 @@ async def test_small_records_go_together_and_full_batches_at_once(coordinator: C
         assert [found.result().offset for found in sent] == list(range(100))
         assert 2 <= producer.metrics().requests <= 6
     assert [int(record.value) for record in await written(coordinator, 100)] == list(range(100))
+
+
+async def test_a_flush_waits_for_what_an_earlier_one_was_not_awaited_for(coordinator: Coordinator) -> None:
+    patience: dict[str, Any] = {"request_timeout_ms": 60_000, "delivery_timeout_ms": 120_000}
+    async with Producer(coordinator.bootstrap, linger_ms=0, **patience) as producer:
+        await producer.partitions("t")
+        coordinator.faults.delay("Produce", 3_600)
+        sent = await producer.send("t", b"a", partition=0)
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(producer.flush(), 0.05)
+        flushing = asyncio.create_task(producer.flush())
+        await turns()
+        assert not flushing.done()
+        coordinator.faults.clear()
+        coordinator.faults.disconnect()
+        await flushing
+        assert sent.done()
 
 
 @pytest.mark.parametrize("idempotent", [True, False])

@@ -95,7 +95,7 @@ def test_leaders_of_the_logs_cause_no_more_moves(
     unable: set[tuple[int, int]],
     leaders: dict[int, int],
 ) -> None:
-    unfit = Unfit(unable, {node for node, _ in unable})
+    unfit = Unfit(unable, {node for _, node in unable})
     without, goal = place(owners, able, unfit=unfit), place(owners, able, unfit=unfit, leaders=leaders)
     assert Counter(goal) == Counter(without), "nodes own as many"
     assert moved(owners, goal) <= moved(owners, without)

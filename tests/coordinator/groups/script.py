@@ -12,12 +12,14 @@ from typing import Any
 from ringleader.coordinator.groups.records import READ_BARRIER_RECORD
 from ringleader.coordinator.groups.settings import GroupSettings
 from ringleader.coordinator.groups.shard import Shard
+from ringleader.coordinator.groups.states import NOT_YET
 from ringleader.coordinator.journal.entries import JournalEntry
 from ringleader.coordinator.machine import Notice
 from ringleader.protocol.embedded import Subscription
 from ringleader.protocol.errors import ErrorCode, KafkaError, error_name
 from ringleader.protocol.messages import (
     HeartbeatRequest,
+    HeartbeatResponse,
     JoinGroupRequest,
     JoinGroupRequestProtocol,
     LeaveGroupRequest,
@@ -365,7 +367,11 @@ class Script:
             group_instance_id=named.get("instance"),
         )
         call = Call(name, "heartbeat", 3, name)
-        self._send(call, self.shard.handle(request, call, self.now_ms))
+        member = request.generation_id, request.member_id, request.group_instance_id
+        code = self.shard.heartbeat(request.group_id, *member, self.now_ms)
+        waits = code == NOT_YET
+        response = self.shard.handle(request, call, self.now_ms) if waits else HeartbeatResponse(0, code)
+        self._send(call, response)
 
     def do_leave(self, names: str, **named: str) -> None:
         """One actor, or several in one batch (`a,b`; v3 and up); id names another member id, `-` is none."""

@@ -64,6 +64,35 @@ async def test_what_is_on_its_way_stays(tmp_path: Path) -> None:
         assert (await everything(topics, "orders")).offsets == list(range(15))
 
 
+async def test_a_file_that_more_is_on_its_way_to_stays_behind_the_next_one_too(tmp_path: Path) -> None:
+    clock = WallClock()
+    async with topic_log(tmp_path, clock, log_retention_ms=HOUR_MS) as topics:
+        await topics.create("orders", 1, {"segment.bytes": str(2 * SIZE)})
+        await topics.append("orders", 0, batch(10))
+        clock.now_ms = START_MS + 100 * HOUR_MS
+        appending = [
+            asyncio.create_task(topics.append("orders", 0, batch(10, at_ms=clock.now_ms))) for _ in range(2)
+        ]
+        # One into the first file, which is full then, and one into the next.
+        await asyncio.sleep(0)
+        assert await topics.enforce_retention() == 0
+        assert [(await one).base_offset for one in appending] == [10, 20]
+        assert (await everything(topics, "orders")).offsets == list(range(30))
+
+
+async def test_a_file_is_complete_before_it_goes(tmp_path: Path) -> None:
+    """Its index is made of it when the next one has its first record."""
+    async with topic_log(tmp_path) as topics:
+        await topics.create("orders", 1, {"segment.bytes": str(SIZE)})
+        await topics.append("orders", 0, batch(10))
+        appending = asyncio.create_task(topics.append("orders", 0, batch(10)))
+        await asyncio.sleep(0)
+        partition = topics.partition("orders", 0)
+        assert partition.truncate(10) == []
+        await appending
+        assert [one.base_offset for one in partition.truncate(10)] == [0]
+
+
 async def test_when_everything_is_too_old_the_end_stays(tmp_path: Path) -> None:
     clock = WallClock()
     async with topic_log(tmp_path, clock, log_retention_ms=HOUR_MS) as topics:
