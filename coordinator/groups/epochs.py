@@ -198,6 +198,7 @@ class Epochs:
             event.joined.remove(fresh)
             del event.left[old_id]
             event.replaced[fresh] = old_id
+            notes.unplaced = [fresh if one == old_id else one for one in notes.unplaced]
             member = consumer.members[fresh]
             self._tell(
                 group,
@@ -216,7 +217,7 @@ class Epochs:
 
     def _begin(self, group: Group, notes: Notes, consumer: ConsumerGroup, event: Event, now_ms: int) -> None:
         """There is another group epoch: the next rebalance, or still the one whose target is to come."""
-        event.joined = [one for one in notes.unplaced if one in consumer.members] + event.joined
+        event.joined = notes.unplaced + event.joined
         notes.unplaced = []
         if notes.open is None or notes.open.leader_synced_ms >= 0:  # each join of a thousand goes past this
             before = had_before(notes, consumer, event)

@@ -87,6 +87,25 @@ def test_a_rebalance_that_begins_while_it_prepares_bounds_it() -> None:
     assert "JoinGroup" in script.wanted
 
 
+def test_a_rebalance_that_is_over_bounds_nothing() -> None:
+    script = preparing(given_up=lambda _before, _after: None)
+    script.find()
+    script.prepared()
+    script.settle()
+    script.wait(FOLLOW_UP_MS)
+    script.beat(ErrorCode.REBALANCE_IN_PROGRESS)
+    script.prepared()
+    script.settle(2)
+    while script.now_ms < 10 * 60_000:
+        script.wait(script.due_ms() - script.now_ms)
+        script.beat()
+    script.wait(script.due_ms() - script.now_ms)
+    script.beat(ErrorCode.UNKNOWN_MEMBER_ID)
+    assert script.wanted == [], "it prepares, as ever"
+    script.prepared()
+    assert script.wanted == ["JoinGroup"]
+
+
 def test_removed_while_it_prepares() -> None:
     script = preparing(given_up=lambda _before, _after: None)
     script.find()

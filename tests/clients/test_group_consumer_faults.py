@@ -7,7 +7,10 @@ from typing import Any
 
 import pytest
 
+from ringleader import PartitionConsumer
+from ringleader.clients.connection.backoff import Backoff
 from ringleader.clients.errors import CommitFailedError
+from ringleader.clients.fetch import fetcher
 from ringleader.clients.fetch.errors import PartitionError
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.records import Compression
@@ -41,6 +44,29 @@ async def test_errors_of_fetch_that_pass(coordinator: Coordinator, source: Sourc
         assert one.metrics().failed_fetches > 0
     sink.exactly(source)
     assert rule.hits == 3
+
+
+async def test_a_fetch_that_works_ends_the_waits_of_those_before(
+    coordinator: Coordinator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    used = set()
+
+    class Used(Backoff):
+        def next_ms(self) -> int:
+            used.add(self)
+            return super().next_ms()
+
+    monkeypatch.setattr(fetcher, "Backoff", Used)
+    async with PartitionConsumer(
+        coordinator.bootstrap, [("t", 0)], auto_offset_reset="earliest", fetch_max_wait_ms=10
+    ) as one:
+        for count in (1, 2):
+            rule = coordinator.faults.drop("Fetch", times=3)
+            await until(lambda: rule.hits == 3)  # noqa: B023
+            coordinator.produce("t", b"there", partition=0)
+            async with asyncio.timeout(PATIENCE_S):
+                await anext(one)
+            assert len(used) == count
 
 
 @pytest.mark.parametrize(

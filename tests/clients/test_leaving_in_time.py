@@ -268,3 +268,16 @@ def test_the_goodbye_of_the_consumer_protocol_is_said_until_it_is_heard(code: Er
         assert script.heartbeat().member_epoch == -1
     script.beaten(-1)
     assert script.last_reported(Over).error is None
+
+
+def test_leaving_gives_a_rebalance_no_more_time() -> None:
+    script = MemberScript(rebalance_timeout_ms=20_000).start().settle()
+    script.wait(3_000)
+    script.beat(ErrorCode.REBALANCE_IN_PROGRESS)
+    until_ms = script.machine.state.hold_until_ms
+    script.leave(timeout_ms=60_000)
+    while script.phase() is Phase.REVOKING:
+        script.wait(script.due_ms() - script.now_ms)
+        if "Heartbeat" in script.wanted:
+            script.beat(ErrorCode.REBALANCE_IN_PROGRESS)
+    assert script.now_ms == until_ms

@@ -60,6 +60,18 @@ def test_a_position_at_the_very_end_is_none_that_is_lost() -> None:
     assert world.committed() == {0: 10}
 
 
+def test_a_topic_made_again_while_another_member_had_its_partition_is_no_loss() -> None:
+    world = World(10)
+    world.assign(0)
+    world.plan()
+    world.plan()
+    world.assign()
+    world.log.ids["t"], world.log.end["t", 0] = b"2" * 16, 5
+    world.reset(0, 3)
+    world.assign(0)
+    assert world.plan() == {0: (3, 5)}
+
+
 def test_a_topic_made_again_that_is_longer_than_the_former_one_is_noticed(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

@@ -261,6 +261,25 @@ def test_an_answer_of_no_use_is_asked_for_again(desk: RegexDesk) -> None:
     assert desk.reads("a") == {"orders", "orders-eu"}
 
 
+def test_what_was_matched_with_fewer_topics_than_another_expression_is_matched_again(desk: RegexDesk) -> None:
+    """A topic came while the question was worked on."""
+    desk.subscribes("a")
+    desk.subscribes("b", "pay.*")
+    [first] = desk.requests()
+    desk.tell(first)
+    desk.wait(LEAST_MS + 1)
+    desk.lives("a")
+    [request] = desk.requests()
+    early = whole(answer(request, desk.topics, None))
+    desk.create("orders-us")
+    late = whole(answer(request, desk.topics, None))
+    desk.tell(request, {"orders.*": early["orders.*"], "pay.*": late["pay.*"]})
+    desk.wait(LEAST_MS + 1)
+    desk.lives("a")
+    desk.resolve()
+    assert desk.reads("a") == {"orders", "orders-eu", "orders-us"}
+
+
 def test_an_expression_whose_answer_was_of_no_use_is_asked_for_again_beside_others(desk: RegexDesk) -> None:
     """That others are known does not make the new one wait until all is resolved again."""
     desk.subscribes("a")
@@ -509,3 +528,26 @@ def test_the_journal_names_the_cause(desk: RegexDesk) -> None:
         (one.cause, one.cause_member, list(one.joined)) for one in desk.events if isinstance(one, EpochEntry)
     ]
     assert causes == [(Cause.MEMBER_JOINED, "a", ["a"]), (Cause.TOPICS_CHANGED, "", [])]
+
+
+def test_the_journal_says_that_a_static_member_joined_under_the_id_that_it_has_by_then(
+    desk: RegexDesk,
+) -> None:
+    desk.subscribes("a", instance_id="i")
+    desk.says("a", -2, instance_id="i")
+    desk.subscribes("b", instance_id="i")
+    desk.resolve()
+    desk.reads("b")
+    [entry] = [one for one in desk.events if isinstance(one, EpochEntry)]
+    assert (entry.cause, entry.cause_member, list(entry.joined)) == (Cause.MEMBER_JOINED, "b", ["b"])
+
+
+def test_a_member_that_went_before_its_topics_were_known_has_not_joined(desk: RegexDesk) -> None:
+    desk.subscribes("a")
+    desk.resolve()
+    desk.reads("a")
+    desk.subscribes("b", "pay.*")
+    desk.says("b", -1)
+    desk.lives("a")
+    entry = [one for one in desk.events if isinstance(one, EpochEntry)][-1]
+    assert (entry.cause, list(entry.joined), list(entry.gone)) == (Cause.MEMBER_LEFT, [], ["b"])

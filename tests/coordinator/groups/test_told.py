@@ -68,6 +68,17 @@ def test_the_time_to_the_first_commit_counts_from_the_assignment() -> None:
     assert (first.after_ms, first.at_ms) == (1_000, WALL_START_MS + 6_000)
 
 
+def test_a_commit_that_takes_the_short_way_is_the_last_one_before_a_rebalance() -> None:
+    script = played(FORM, "tick 1s")
+    member = ("g", 1, "a-1", None)
+    assert script.shard.commit_one(*member, "t", 0, 6, -1, object(), script.now_ms)  # type: ignore[arg-type]
+    [append] = script.shard.drain().appends
+    script.shard.durable(append.position, script.now_ms)
+    script.shard.drain()
+    script.play("tick 1s; join a; sync a")
+    assert events_of(script, JournalEntry)[-1].last_commit_ms == WALL_START_MS + 4_000
+
+
 def test_of_a_group_made_again_nothing_is_shown_before_its_deletion_is_in_the_log() -> None:
     script = played(FORM, "commit a t/0@5; leave a; store hold")
     assert script.play("delete g") == ["3s  -: delete waits"]

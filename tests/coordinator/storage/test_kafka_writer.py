@@ -265,6 +265,19 @@ async def test_what_is_acknowledged_shows_that_the_cluster_knows_the_epoch(
             assert await append(sender, writers[0], b"1") == number
 
 
+async def test_after_an_acknowledgement_it_is_soon_tried_again() -> None:
+    writer = Writer(0, "partition 0", 7, 1, uptime_s())
+    for offset in (0, 1):
+        writer.add([(b"k", b"v")])
+        again_s = []
+        for _ in range(5):
+            assert writer.next(1e9) is not None
+            again_s.append(writer.refused("NOT_ENOUGH_REPLICAS", 0.0))
+        assert again_s[0] <= 1.2 * module.AGAIN_MS / 1000 < again_s[-1]
+        assert writer.next(1e9) is not None
+        writer.acknowledged(offset)
+
+
 async def test_sequence_numbers_begin_again_after_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "SEQUENCES", 5)
     log = Log()
