@@ -5,7 +5,8 @@ is applied to a copy of the tree. There the tests run that the rule names, and o
 that names none breaks the group machine, and a seed of the simulation must violate an invariant. Exit status:
 0 all were caught, 1 one survived, 2 a rule no longer fits the code, its judges could not run, or a test fails
 without any. A whole run takes an hour or more: `--kept FILE` keeps what was found out, and a later run over
-the same tree goes on there.
+the same tree goes on there. `--proof` leaves a whole run's figures; with names, how many of its survivors are
+caught now, by the judges that they got since.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import re
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -32,6 +34,9 @@ UNBROKEN_TIMEOUT_S = 3_600
 """For the judges of one worker together, before anything is broken."""
 OUTPUT_CHARS = 5_000
 """Of the output of a judge that fails anyway: its end names the seed."""
+SURVIVED, LATER = "not caught", "caught since, by judges made for them"
+"""Figures that are names of rules."""
+WHOLE = "commit of the whole run"
 RUNS_MAX = 300
 """Seeds after which a broken group machine has survived."""
 
@@ -127,21 +132,42 @@ def main() -> int:
         if not _pass(pool, kept, sorted(tests - kept.passed)):
             return 2
         print("all judges pass without mutants", flush=True)
-        worst, caught = 0, 0
+        worst, caught = 0, list[str]()
         hunts = pool.map(lambda rule: kept.hunts.get(rule.name) or _tried(rule, kept), wanted)
         for number, (rule, result) in enumerate(zip(wanted, hunts, strict=True), 1):
             if not isinstance(result, Hunt):
                 outcome, worst = str(result), 2
             elif result.caught_by:
-                outcome, caught = f"{result.seconds:3.0f} s, caught by {result.caught_by}", caught + 1
+                outcome = f"{result.seconds:3.0f} s, caught by {result.caught_by}"
+                caught.append(rule.name)
             else:
                 outcome, worst = f"{result.seconds:3.0f} s, SURVIVED: {rule.breaks}", max(worst, 1)
             print(f"[{number}/{len(wanted)}] {rule.name}: {outcome}", flush=True)
-    print(f"{caught} of {len(wanted)} mutants were caught")
+    print(f"{len(caught)} of {len(wanted)} mutants were caught")
     if given.proof:
-        figures = {"rules": len(wanted), "mutants caught": caught, "tests that judge": len(tests)}
-        proof.leave("mutants", figures, good=not worst)
+        figures = {"rules": len(wanted), "mutants caught": len(caught), "tests that judge": len(tests)}
+        leave(figures, [rule.name for rule in wanted], caught, whole=not names)
     return worst
+
+
+def leave(figures: proof.Figures, wanted: Sequence[str], caught: Sequence[str], *, whole: bool) -> None:
+    """The figures of a whole run, or of some of its survivors: then the others stay as they are."""
+    shown, survivors, later = dict(figures), [one for one in wanted if one not in caught], list[str]()
+    if not whole:
+        before = proof.results().get("mutants", {"figures": {}, "commit": "none"})
+        earlier = before["figures"]
+        shown = {name: figure for name, figure in earlier.items() if name not in (SURVIVED, LATER)}
+        shown.setdefault(WHOLE, before["commit"])
+        open_before, later = _names(earlier.get(SURVIVED)), _names(earlier.get(LATER))
+        survivors = [one for one in open_before if one not in caught]
+        later += [one for one in open_before if one in caught]
+    named = {SURVIVED: survivors, LATER: later}
+    shown.update((name, ", ".join(some)) for name, some in named.items() if some)
+    proof.leave("mutants", shown, good=not survivors)
+
+
+def _names(text: object) -> list[str]:
+    return str(text).split(", ") if text else []
 
 
 def _pass(pool: ThreadPoolExecutor, kept: Kept, tests: list[str]) -> bool:

@@ -7,10 +7,11 @@ import ast
 import shutil
 import textwrap
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.mutants.__main__ import Hunt, Kept, judge, simulate
+from tests.mutants.__main__ import LATER, SURVIVED, WHOLE, Hunt, Kept, judge, leave, simulate
 from tests.mutants.drawn import changes, explained
 from tests.mutants.rules import ROOT, Rule, StaleRuleError, read
 from tools import proof
@@ -122,3 +123,19 @@ def test_a_run_goes_on_where_one_over_the_same_tree_was_ended(
     other = Kept(file)
     assert (other.passed, other.hunts) == (set(), {})
     assert (Kept(None).passed, Kept(tmp_path / "none").hunts) == (set(), {})
+
+
+def test_survivors_of_a_whole_run_are_named_until_they_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    left: list[tuple[dict[str, Any], bool]] = []
+    monkeypatch.setattr(proof, "leave", lambda _, figures, *, good: left.append((dict(figures), good)))
+    monkeypatch.setattr(proof, "results", lambda: {"mutants": {"figures": left[-1][0], "commit": "c0"}})
+    leave({"rules": 4}, ["a", "b", "c", "d"], ["a"], whole=True)
+    leave({"rules": 2}, ["b", "c"], ["b"], whole=False)
+    leave({"rules": 2}, ["c", "d"], ["c", "d"], whole=False)
+    leave({"rules": 4}, ["a", "b", "c", "d"], ["a", "b", "c", "d"], whole=True)
+    assert left == [
+        ({"rules": 4, SURVIVED: "b, c, d"}, False),
+        ({"rules": 4, WHOLE: "c0", SURVIVED: "c, d", LATER: "b"}, False),
+        ({"rules": 4, WHOLE: "c0", LATER: "b, c, d"}, True),
+        ({"rules": 4}, True),
+    ]

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ringleader.coordinator.cluster.map import NOBODY
@@ -148,6 +148,7 @@ def test_what_differs_little_stays() -> None:
 
 
 @given(owners_before, able_nodes, st.dictionaries(st.integers(0, 59), st.integers(1, 7), max_size=60))
+@example([1, 1, 1, 1], {1, 2}, {0: 1, 1: 1})
 def test_pinned_partitions_are_where_they_were_pinned(
     owners: list[int], able: set[int], pinned: dict[int, int]
 ) -> None:
