@@ -25,6 +25,7 @@ from ringleader.protocol.compression import Compression
 from ringleader.protocol.records import Record, build_batch, parse_header
 from ringleader.testing.coordinator import Coordinator
 from tests.support.consuming import PATIENCE_S, QUICK, Source, consumer, fetched_offsets, until
+from tests.support.reader_world import World, reader, take
 
 COUNT = 500
 BAD = 5
@@ -351,3 +352,18 @@ async def test_other_partitions_are_read_on(coordinator: Coordinator) -> None:
                 refused += 1
         assert offsets == {0: list(range(BAD)), 1: list(range(10))}
         assert fetched_offsets(coordinator, ("t", 0))[0] == 0
+
+
+async def test_a_batch_that_was_refused_in_part_is_taken_back_as_a_whole_though_the_next_is_corrupt() -> None:
+    world = World()
+    world.append(3)
+    world.log[2] = wrong_checksum(2, 1)
+    async with reader(world) as one:
+        async with asyncio.timeout(PATIENCE_S):
+            while (batch := await one.pick(10)) is None:
+                one.something.clear()
+                await one.something.wait()
+        assert list(batch.offsets) == [0, 1]
+        one.put_off(batch, 1)
+        one.take_back()
+        assert await take(one, 2) == [0, 1]

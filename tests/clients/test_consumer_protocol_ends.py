@@ -205,3 +205,14 @@ def test_the_time_to_give_up_runs_from_the_request_whose_answer_is_late() -> Non
         if script.phase() is Phase.REVOKING:
             script.beaten(1)
     assert 18_000 <= script.now_ms - sent_ms < 20_000
+
+
+def test_the_session_goes_on_from_when_a_heartbeat_was_sent_though_its_answer_is_late() -> None:
+    script = ConsumerProtocolScript().settled({"t": [0]})
+    script.wait(INTERVAL_MS)
+    script.wait(2_000)
+    script.beaten()
+    script.wait(INTERVAL_MS)
+    script.beaten(code=ErrorCode.FENCED_MEMBER_EPOCH)
+    seconds = (2_000 + INTERVAL_MS) / 1_000
+    assert f"{seconds:.1f} s after the last contact" in script.last_reported(TellLost).lost.reason

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from ringleader.clients.connection.requests import Request
 from ringleader.clients.errors import ConnectionLostError
 from ringleader.clients.model import Node
 from ringleader.clients.offsets.commit_queue import Commit
 from ringleader.clients.offsets.group_offsets import GroupOffsets
+from ringleader.clients.offsets.member_offsets import MemberOffsets
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import (
     OffsetCommitResponse,
@@ -85,3 +88,14 @@ async def test_a_connection_to_a_former_coordinator_that_ends_says_nothing_of_th
     await commit(script, host)
     assert [node.port for node in host.nodes] == [9092, 9093]
     assert "FindCoordinator" not in script.wanted
+
+
+async def test_commits_before_a_revocation_leave_some_of_its_time(caplog: pytest.LogCaptureFixture) -> None:
+    """The rest of it has to end in time, too."""
+    script = ConsumerProtocolScript().settled({"t": [0]})
+    offsets = MemberOffsets(Played(script), "m", lambda _name, run: run())
+    offsets.queue.open()
+    offsets.commit_nowait({("t", 0): 1}, None, None)
+    await offsets.finish(script.now_ms + 1_000)
+    assert caplog.messages == ["m: commits have not ended within 0.9 s"]
+    offsets.queue.close()

@@ -6,6 +6,9 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 
+import pytest
+
+from ringleader.coordinator.cluster import pings as module
 from ringleader.coordinator.cluster.map import ClusterMap, NodeInfo
 from ringleader.coordinator.cluster.pings import Greeting, Pings
 from ringleader.coordinator.cluster.suspicion import MISSED_PINGS, Suspicion
@@ -83,6 +86,26 @@ async def test_a_node_that_hangs_is_missed_and_heard_when_it_goes_on() -> None:
         release.set()
         await until(lambda: seen.reported[-1] == "heard")
         assert seen.due(5_000) == []
+
+
+async def test_a_node_that_answers_and_hangs_up_now_and_then_is_asked_again_soon(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("PING_INTERVAL_S", "RECONNECT_S"):
+        monkeypatch.setattr(module, name, 0.001)
+    monkeypatch.setattr(module, "DISBELIEF_S", 3_600)
+    answers = 0
+
+    async def client(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal answers
+        frame = await reader.readexactly(int.from_bytes(await reader.readexactly(4)))
+        answers += 1
+        writer.write((4).to_bytes(4) + frame[4:8])
+        writer.close()
+
+    server = await asyncio.start_server(client, "127.0.0.1", 0)
+    async with server, pinging(server.sockets[0].getsockname()[1]):
+        await until(lambda: answers > 2 * module.HANG_UPS)
 
 
 async def test_an_answer_to_something_else_does_not_count() -> None:

@@ -211,8 +211,13 @@ async def _rebalances(client: Client, count: int) -> list[dict[str, Any]]:
 class _Lines(list[dict[str, Any]]):
     """A log."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.changed = asyncio.Event()
+
     def info(self, event: str, **fields: Any) -> None:
         self.append({"event": event, **fields})
+        self.changed.set()
 
 
 async def test_what_is_done_to_a_group_is_a_line_where_there_is_no_journal() -> None:
@@ -253,6 +258,20 @@ async def test_what_happens_over_and_over_is_told_again_and_again_where_there_is
             await asyncio.sleep(0)
     await writer.stop(cleanly=True)
     assert sum(line["count"] for line in lines) == reported, "none is left out"
+
+
+async def test_what_goes_on_in_the_next_time_is_one_line_at_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writing, "FOLD_S", 0.01)
+    lines = _Lines()
+    writer = JournalWriter(lambda: 1, lines, has_topic=False)  # type: ignore[arg-type]
+    for count in (2, 3):
+        for _ in range(count):
+            writer.add(Incident("g", IncidentKind.JOIN_REFUSED, 1, client_host="/127.0.0.1"))
+        while len(lines) < count:
+            lines.changed.clear()
+            await lines.changed.wait()
+    await writer.stop(cleanly=True)
+    assert [line["count"] for line in lines] == [1, 1, 3]
 
 
 async def test_it_is_for_reading(tmp_path: Path) -> None:
