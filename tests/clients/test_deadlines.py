@@ -210,6 +210,28 @@ async def test_leaders_that_cannot_be_looked_up_are_said_once_at_first(
     assert lines == [f"the topics' leaders cannot be looked up: cannot connect to {dead}: Connection refused"]
 
 
+async def test_looks_for_leaders_that_find_all_are_no_tries(monkeypatch: pytest.MonkeyPatch) -> None:
+    tries = []
+
+    class Counted(Backoff):
+        def next_ms(self) -> int:
+            tries.append(self._tries)
+            super().next_ms()
+            return 0
+
+    monkeypatch.setattr("ringleader.clients.fetch.leaders.Backoff", Counted)
+    async with ScriptedBroker() as broker, Cluster(broker.address) as cluster:
+        leaders = Leaders(cluster, lambda *_: None, lambda *_: None)
+        leaders.watch(["t"])
+        looking = asyncio.create_task(leaders.run())
+        for _ in range(5):
+            await leaders.looked()
+        looking.cancel()
+        await asyncio.wait([looking])
+    assert tries == [0] * len(tries)
+    assert len(tries) >= 4
+
+
 async def test_a_broker_that_is_taken_for_dead_is_said(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "ringleader.clients.connection")
     async with (

@@ -5,18 +5,22 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from ringleader.clients.connection.backoff import Backoff
 from ringleader.clients.connection.cluster import Cluster
 from ringleader.coordinator.group_transactions import markers as module
 from ringleader.coordinator.group_transactions.markers import Markers, end_transaction
 from ringleader.coordinator.groups import records
 from ringleader.coordinator.groups.settings import GroupSettings
 from ringleader.coordinator.logs import get_log
+from ringleader.coordinator.machine import Phase
 from ringleader.coordinator.relay.topology import Topology
 from ringleader.coordinator.runtime import GroupRuntime
-from ringleader.protocol.errors import KafkaError
+from ringleader.protocol.errors import ErrorCode, KafkaError
 from ringleader.protocol.records import build_pairs
 from ringleader.testing import Coordinator
 from tests.support.fenced_store import FencedLog, FencedStorage
@@ -165,3 +169,25 @@ async def test_waiting_calls_end_when_the_shard_goes_and_its_next_owner_finds_th
     async with owner(kafka_cluster, log) as (runtime, _):
         await until(lambda: runtime.shards[0].open_producers() == [OPEN])
         assert committed(runtime) == {0: 5}
+
+
+async def test_what_was_read_ends_the_waits_of_the_tries_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    tries, left = [], [False, False, True, False, True]
+
+    class Counted(Backoff):
+        def next_ms(self) -> int:
+            tries.append(self._tries)
+            super().next_ms()
+            return 0
+
+    async def read_on(markers: Markers, _position: int) -> None:
+        if not left.pop(0):
+            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+
+    monkeypatch.setattr(module, "Backoff", Counted)
+    monkeypatch.setattr(Markers, "_read_on", read_on)
+    shard = SimpleNamespace(phase=Phase.SERVING, open_producers=lambda: left)
+    runtime: Any = SimpleNamespace(shards=[shard])
+    topology: Any = None
+    await Markers(0, TOPIC, runtime, topology, get_log(), 0).run()
+    assert tries == [0, 1, 0]

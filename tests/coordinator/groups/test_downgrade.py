@@ -8,6 +8,7 @@ import pytest
 
 from ringleader.coordinator.consumer_groups.topics import Topic
 from ringleader.coordinator.groups import records
+from ringleader.coordinator.journal.entries import JournalEntry
 from ringleader.protocol.embedded import Assignment
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import (
@@ -270,3 +271,17 @@ def test_a_dynamic_member_that_becomes_a_classic_one_downgrades_nothing(desk: Mi
     desk.beat("m", 0)
     assert desk.joins("m", [0, 1, 2, 3]).error_code == 0
     assert desk.listed()[0][2] == "consumer"
+
+
+def test_who_left_before_the_group_was_upgraded_has_not_left_the_one_that_it_becomes_again(
+    desk: MixedDesk,
+) -> None:
+    ids = desk.classic_group("a", "b")
+    desk.leaves(ids["b"])
+    desk.beat("new", 0)
+    desk.events.clear()
+    desk.beat("new", -1)
+    joined = desk.joins(ids["a"])
+    assert desk.syncs(ids["a"], joined.generation_id).error_code == 0
+    [entry] = [one for one in desk.events if isinstance(one, JournalEntry)]
+    assert (entry.members_before, entry.left) == ((ids["a"],), {})

@@ -57,6 +57,13 @@ def test_a_long_tail_is_compacted() -> None:
     assert tail.read(4_994, 1_000) is None
 
 
+def test_what_is_evicted_takes_no_memory_before_the_tail_is_compacted() -> None:
+    cache, tail = TailCache(5 * (1_000 + BATCH_OVERHEAD_BYTES)), Tail()
+    for offset in range(100):
+        cache.add(tail, offset, offset + 1, bytes(1_000))
+    assert sum(map(len, tail._batches)) == 5_000
+
+
 async def test_writes_are_done_in_order_and_reported_in_order(tmp_path: Path) -> None:
     reported: list[FileWrite] = []
     reported_bugs: list[Exception] = []
