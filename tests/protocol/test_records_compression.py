@@ -261,3 +261,15 @@ def test_unknown_codecs() -> None:
             decompress(codec, b"abc")
         with pytest.raises(ValueError, match="unknown"):
             compress(codec, b"abc")
+
+
+def test_the_rooms_that_a_thread_keeps_are_bounded_together() -> None:
+    def kept_bytes() -> int:
+        size = 64 * 1024
+        while size <= compression._KEPT_BYTES:
+            compression._scratch(size)
+            size *= 2
+        return sum(map(len, compression._local.kept))
+
+    with ThreadPoolExecutor(1) as thread:
+        assert thread.submit(kept_bytes).result() <= compression._KEPT_BYTES

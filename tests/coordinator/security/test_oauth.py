@@ -389,6 +389,24 @@ async def test_a_key_that_is_named_just_after_a_look_is_not_forgotten(
         await keys.stop()
 
 
+async def test_keys_that_could_not_be_read_are_looked_for_again_soon(
+    endpoint: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jwks, "RETRY_S", 0.05)
+    url, answers = endpoint
+    newer = TokenService("newer")
+    answers += [(200, SERVICE.jwks()), (500, b""), (200, newer.jwks())]
+    keys = Keys(url, RULES, 3_600_000, get_log())
+    await keys.start()
+    try:
+        with pytest.raises(UnknownKeyError):
+            keys.check(newer.token())
+        known = {*keys._keys}
+        await until(lambda: {*keys._keys} != known)  # though no token names the key again
+    finally:
+        await keys.stop()
+
+
 def _good(keys: Keys, token: str) -> bool:
     try:
         return bool(keys.check(token))
