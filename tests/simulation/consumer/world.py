@@ -480,11 +480,6 @@ class World:
                 continue
             if known.current.epoch < one.epoch:
                 continue  # it was made again after a death that lost its epoch, and will be fenced
-            if isinstance(one, ClassicMember) and one.epoch not in (
-                known.current.epoch,
-                known.current.previous_epoch,
-            ):
-                continue  # a classic group went on without it
             for topic_id, partition in one.owned:
                 # Classic ones know topics by name only.
                 exists = isinstance(one, ModelMember) or self.topics.of_id(topic_id) is not None
