@@ -220,6 +220,29 @@ def test_a_length_that_leads_too_far_is_not_followed(compiled: ModuleType, lengt
         rows._read_rows(buffer, 0, 0, 1, True, True)
 
 
+def test_a_number_of_more_than_64_bits_is_left_to_python(compiled: ModuleType) -> None:
+    inner = b"\0" + b"\x80" * 9 + b"\2" + varint(0) + varint(-1) + varint(1) + b"v" + varint(0)
+    buffer = varint(len(inner)) + inner
+    assert compiled.read_rows(buffer, 0, 0, 1, True, True) is None
+    with pytest.raises(CorruptBatchError, match="longer than 64 bits"):
+        rows._read_rows(buffer, 0, 0, 1, True, True)
+
+
+def test_a_record_that_ends_behind_its_value_is_left_to_python(compiled: ModuleType) -> None:
+    """The number of its headers is missing; the next byte is another record's."""
+    inner = b"\0" + varint(0) + varint(0) + varint(-1) + varint(1) + b"v"
+    buffer = varint(len(inner)) + inner + b"\0"
+    assert compiled.read_values(buffer, 0, 0, 1) is None
+    with pytest.raises(CorruptBatchError, match="longer than its length"):
+        rows._read_values(buffer, 0, 0, 1)
+
+
+def test_a_time_that_comes_back_is_that_of_its_record(compiled: ModuleType) -> None:
+    buffer = build_batch([Record(at, time_ms) for at, time_ms in enumerate([70, 75, 70, 75])])[HEADER_BYTES:]
+    records, _ = compiled.read_records(buffer, 0, 0, 4, ConsumerRecord, "t", 0, None, 0, 70, False)
+    assert [record.timestamp_ms for record in records] == [70, 75, 70, 75]
+
+
 def test_times_and_offsets_beyond_64_bits_are_left_to_python(compiled: ModuleType) -> None:
     buffer = build_batch([Record(0, 0), Record(1, 2**62)])[HEADER_BYTES:]
 
@@ -232,6 +255,14 @@ def test_times_and_offsets_beyond_64_bits_are_left_to_python(compiled: ModuleTyp
     assert taken(0, 2**62) is None
     assert taken(2**63 - 1, 0) is None
     assert compiled.read_columns([(buffer, 0, len(buffer), 2, 0, 1, 0, False)], 0, 9, False) is None
+
+
+def test_the_last_of_nine_values_has_its_bit(compiled: ModuleType) -> None:
+    values = [None, *[b"v"] * 8]
+    data = build_batch([Record(at, 0, None, value) for at, value in enumerate(values)])[HEADER_BYTES:]
+    found = compiled.read_columns([(data, 0, len(data), 9, 0, 8, 0, False)], 0, 9, False)
+    keys, written = found[1], found[2]
+    assert (keys[0], written[0]) == (b"\0\0", b"\xfe\1")
 
 
 def test_columns_are_of_offsets_that_ascend_up_to_the_end_of_the_part(compiled: ModuleType) -> None:

@@ -46,6 +46,15 @@ def test_records_are_written_as_by_python(compiled: ModuleType, found: Any, limi
     assert (one.count, one.size_bytes, one.times_ms, one.taken()) == (0, 0, [], bytearray(HEADER_BYTES))
 
 
+@pytest.mark.parametrize("kind", ["compiled", "python"])
+def test_of_a_full_batch_nothing_is_left_in_the_next(compiled: ModuleType, kind: str) -> None:
+    one = writer(compiled.RecordWriter if kind == "compiled" else _InPython)
+    one.write(None, b"v", (), 0)
+    one.full, one.size_bytes = True, 2_000
+    one.taken()
+    assert (bool(one.full), one.size_bytes) == (False, 0)
+
+
 WRONG: list[Any] = [
     (("text", None, (), 0), TypeError),
     ((None, bytearray(b"v"), (), 0), TypeError),
@@ -186,6 +195,15 @@ def test_what_is_not_plain_goes_another_way(compiled: ModuleType, given: Any) ->
     assert found.accept(*given) is None
     assert (found.used_bytes, one.count) == (0, 1)
     assert found.accept("t", b"v", b"k", None, (), None) is not None
+
+
+def test_a_record_may_take_all_the_memory_that_is_left(compiled: ModuleType) -> None:
+    found, [one] = entrance(compiled, compiled.Place, 1, 2_000)
+    one.write(None, b"first", (), 3)
+    found.limit_bytes = AROUND_BYTES + len(b"k" + b"v")
+    assert found.accept("t", b"vv", b"k", None, (), None) is None
+    assert found.accept("t", b"v", b"k", None, (), None) is not None
+    assert found.used_bytes == found.limit_bytes
 
 
 def test_an_entrance_is_closed(compiled: ModuleType) -> None:
