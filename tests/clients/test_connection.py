@@ -212,6 +212,98 @@ async def test_who_waits_for_a_slot_hears_at_once_that_the_broker_has_hung_up(
         connection.close()
 
 
+async def test_a_caller_behind_the_end_of_the_session_hears_at_once_that_the_broker_has_hung_up() -> None:
+    async with ScriptedBroker({12: lambda *_: None}) as broker:
+        connection = await connected(broker)
+        connection._session_ends_s = asyncio.get_running_loop().time()
+        asking = asyncio.create_task(connection.ask(BEAT, 60))
+        await asyncio.sleep(0)
+        for writer in broker.writers:
+            writer.close()
+        done, _ = await asyncio.wait([asking], timeout=20)
+        assert [type(one.exception()) for one in done] == [ConnectionLostError]
+
+
+async def test_a_broker_that_has_answered_an_abandoned_request_is_not_taken_for_silent() -> None:
+    """It is not connected to again to find out why it has hung up."""
+    answered = asyncio.Event()
+
+    async def answer(request: Any, _version: int, _id: int) -> Any:
+        await answered.wait()
+        return HeartbeatResponse() if request.generation_id == 1 else CLOSE
+
+    async with ScriptedBroker({12: answer}) as broker:
+        connection = await connected(broker)
+        with pytest.raises(RequestTimedOutError):
+            await connection.ask(plain(HeartbeatRequest(generation_id=1)), 0.02)
+        answered.set()
+        with pytest.raises(ConnectionLostError):
+            await connection.ask(plain(HeartbeatRequest(generation_id=2)), 60)
+        assert broker.connections == 1
+
+
+async def test_the_time_of_a_request_never_ends_before_that_of_the_one_before_it() -> None:
+    async with ScriptedBroker({12: lambda *_: None}) as broker:
+        connection = await connected(broker)
+        asking = [asyncio.create_task(connection.ask(BEAT, 60, request_timeout_s=s)) for s in (50, 1, 40)]
+        await asyncio.sleep(0)
+        ends_s = [one.until_s for one in connection._in_flight.values()]
+        assert len(set(ends_s)) == 1
+        connection.close()
+        await asyncio.gather(*asking, return_exceptions=True)
+
+
+async def test_an_authentication_that_is_given_up_leaves_the_connection_to_the_others() -> None:
+    """While it waits for what is on its way."""
+    answered = asyncio.Event()
+
+    async def late(*_: Any) -> Any:
+        await answered.wait()
+        return HeartbeatResponse()
+
+    async with ScriptedBroker({12: late}) as broker:
+        connection = await connected(broker)
+        first = asyncio.create_task(connection.ask(BEAT, 60))
+        await broker.until("Heartbeat")
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.01), connection.alone():
+                raise AssertionError("a request is on its way")
+        answered.set()
+        await first
+        assert (await connection.ask(BEAT, 20)).error_code == 0
+        connection.close()
+
+
+async def test_a_request_behind_an_authentication_waits_for_room_to_write_too() -> None:
+    answered = asyncio.Event()
+
+    async def late(*_: Any) -> Any:
+        await answered.wait()
+        return HeartbeatResponse()
+
+    async with ScriptedBroker({12: late}) as broker:
+        connection = await connected(broker)
+        async with connection.alone():
+            asking = asyncio.create_task(connection.ask(BEAT, 60))
+            await asyncio.sleep(0)
+            connection.pause_writing()
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert connection.in_flight == 0
+        connection.resume_writing()
+        answered.set()
+        assert (await asking).error_code == 0
+        connection.close()
+
+
+async def test_answers_that_throttle_at_once_do_not_add_up() -> None:
+    async with ScriptedBroker({12: lambda *_: HeartbeatResponse(throttle_time_ms=50_000)}) as broker:
+        connection = await connected(broker)
+        await asyncio.gather(*(connection.ask(BEAT, 60) for _ in range(3)))
+        assert connection._throttled_until_s <= asyncio.get_running_loop().time() + 50
+        connection.close()
+
+
 async def test_a_broker_that_hangs_up() -> None:
     async with ScriptedBroker({12: lambda *_: CLOSE}) as broker:
         connection = await connected(broker)

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from functools import partial
 from types import FrameType
 from typing import Any
+from weakref import WeakSet
 
 import pytest
 
@@ -134,6 +135,24 @@ def test_wherever_a_blocking_application_is_interrupted_no_record_is_lost(
         assert one.getmany(timeout_s=0) == []
         one.commit()
         assert {at.offset for at in one.committed().values()} == {TOTAL // 4}
+
+
+def test_the_end_of_an_object_that_is_held_weakly_is_not_interrupted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Python would drop the exception, and no caller would get it."""
+    dropped: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", dropped.append)
+    held = [Ledger()]
+    kept = WeakSet(held)
+
+    def let_go() -> None:
+        with interrupts(random.Random(), 1, "clients/test_interrupted.py"):
+            held[:] = []
+
+    with pytest.raises(InterruptedByTestError):
+        let_go()
+    assert (dropped, list(kept)) == ([], [])
 
 
 @pytest.mark.parametrize("seed", range(2), indirect=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ringleader.clients.connection.authentication import stay_logged_in
+from ringleader.clients.connection.authentication import log_in, stay_logged_in
 from ringleader.clients.connection.requests import plain
 from ringleader.clients.connection.security import SaslOAuthBearer
 from ringleader.protocol.messages import (
@@ -96,6 +96,40 @@ async def test_a_token_is_asked_for_again_while_the_session_lasts(sleeps: list[f
     await stay_logged_in(stage, SaslOAuthBearer(later), 5, 60_000, lambda: 0.0)
     assert sleeps == [51.0, 1.0, 1.0]
     assert stage.closed == ""
+
+
+async def test_no_token_is_asked_for_again_behind_the_end_of_the_session(sleeps: list[float]) -> None:
+    calls: list[int] = []
+
+    async def away() -> str:
+        calls.append(1)
+        raise OSError("away")
+
+    stage = Stage([])
+    await stay_logged_in(stage, SaslOAuthBearer(away), 5, 6_000, lambda: 0.0)  # 0.9 s before its end
+    assert (sleeps, len(calls)) == ([5.1], 1)
+    assert "away" in stage.closed
+
+
+async def test_the_time_that_a_token_takes_is_a_part_of_the_time_to_log_in(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    loop, left_s = asyncio.get_running_loop(), list[float]()
+    real, late_s = loop.time, [0.0]
+    monkeypatch.setattr(loop, "time", lambda: real() + late_s[0])
+
+    async def slow() -> str:
+        late_s[0] = 40.0
+        return "token"
+
+    class Timed(Stage):
+        async def ask(self, request: Any, timeout_s: float, *, alone: bool = False) -> Any:
+            left_s.append(timeout_s)
+            return await super().ask(request, timeout_s, alone=alone)
+
+    await log_in(Timed([SaslAuthenticateResponse()]), SaslOAuthBearer(slow), 60)
+    assert len(left_s) == 2
+    assert max(left_s) <= 20
 
 
 async def test_nothing_gets_between_the_messages_of_a_renewal(monkeypatch: pytest.MonkeyPatch) -> None:

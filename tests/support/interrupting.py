@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import _weakrefset
 import random
 import sys
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
+
+CALLED_BY_PYTHON = (_weakrefset.__file__, weakref.__file__)
 
 
 class InterruptedByTestError(Exception):
@@ -30,9 +34,10 @@ def interrupts(chance: random.Random, rate: float, file: str) -> Iterator[None]:
 
 
 def _inside(frame: FrameType | None, file: str) -> bool:
-    if frame is not None and frame.f_code.co_name == "gc_callback":
-        return False  # of hypothesis: what a callback of the garbage collector raises goes nowhere
     while frame is not None:
+        # Callbacks of the garbage collector (as hypothesis') and of weak references cannot raise to anybody.
+        if frame.f_code.co_name == "gc_callback" or frame.f_code.co_filename in CALLED_BY_PYTHON:
+            return False
         if frame.f_code.co_filename.endswith(file):
             return True
         frame = frame.f_back
