@@ -107,6 +107,26 @@ async def test_waiting_commits_are_merged_and_the_newest_counts() -> None:
     await asyncio.wait([task])
 
 
+async def test_a_commit_without_a_callback_is_logged_though_it_was_merged_into_one_with_a_callback() -> None:
+    ends, warned, queue = Ends(), list[Exception | None](), CommitQueue(Counters(), lambda: 0, lambda: "over")
+    queue.open()
+    silent = [Commit({PLACE: at}, (1, "m"), 0, 30_000, False, warn=warned.append) for at in (2, 3)]
+    for one in (commit({PLACE: 1}, ends), *silent):
+        queue.add(one)
+    assert len(queue) == 1
+    queue.close()
+    assert [type(error) for error in warned] == [MembershipOverError]
+
+
+async def test_the_wait_of_a_commit_for_its_turn_counts_from_when_it_was_asked_for() -> None:
+    """The driver's loop may come to it late."""
+    ends, queue = Ends(), CommitQueue(Counters(), lambda: 30_000, lambda: "over")
+    queue.open()
+    queue.add(commit({PLACE: 1}, ends, repeats=True))
+    await ends.until(1)
+    assert len(queue) == 0
+
+
 async def test_commits_from_before_and_after_a_loss_of_partitions_are_two() -> None:
     """Each has its own outcome, whatever becomes of the other."""
     ends, queue = Ends(), CommitQueue(Counters(), lambda: 0, lambda: "over")

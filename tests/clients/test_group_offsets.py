@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from ringleader.clients.connection.requests import Request
-from ringleader.clients.errors import ConnectionLostError
-from ringleader.clients.model import Node
+from ringleader.clients.errors import ConnectionLostError, RequestTimedOutError
+from ringleader.clients.model import Node, TopicPartition
 from ringleader.clients.offsets.commit_queue import Commit
 from ringleader.clients.offsets.group_offsets import GroupOffsets
 from ringleader.clients.offsets.member_offsets import MemberOffsets
@@ -36,6 +36,7 @@ class Played:
         self._answers = [*answers]
         self.nodes: list[Node] = []
         """That were asked."""
+        self.requests: list[Request] = []
 
     def now_ms(self) -> int:
         return self._script.now_ms
@@ -45,6 +46,7 @@ class Played:
 
     async def ask(self, node: Node, request: Request, timeout_ms: int) -> Any:
         self.nodes.append(node)
+        self.requests.append(request)
         return self._answers.pop(0)()
 
     async def change(self) -> None:
@@ -88,6 +90,35 @@ async def test_a_connection_to_a_former_coordinator_that_ends_says_nothing_of_th
     await commit(script, host)
     assert [node.port for node in host.nodes] == [9092, 9093]
     assert "FindCoordinator" not in script.wanted
+
+
+async def test_offsets_that_the_group_has_taken_are_not_committed_again_with_those_it_has_not() -> None:
+    script = ConsumerProtocolScript(retry_backoff_ms=1, retry_backoff_max_ms=1).settled({"t": [0, 1]})
+    later = OffsetCommitResponsePartition(1, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+    in_part = OffsetCommitResponse(
+        topics=[OffsetCommitResponseTopic("t", partitions=[OffsetCommitResponsePartition(0), later])]
+    )
+    host = Played(script, lambda: in_part, lambda: COMMITTED)
+    offsets: dict[TopicPartition, Any] = {("t", 0): 1, ("t", 1): 2}
+    identity = script.machine.state.identity
+    await GroupOffsets(host).write(Commit(offsets, identity, script.now_ms, 30_000, repeats=True))
+    again = host.requests[1].build(9)
+    assert [part.partition_index for topic in again.topics for part in topic.partitions] == [1]
+
+
+async def test_a_caller_whose_time_is_over_says_nothing_of_the_coordinator() -> None:
+    script = ConsumerProtocolScript().settled({"t": [0]})
+
+    def late() -> Any:
+        script.wait(1_000)
+        raise RequestTimedOutError("the caller's time is over")
+
+    identity = script.machine.state.identity
+    with pytest.raises(RequestTimedOutError):
+        await GroupOffsets(Played(script, late)).write(
+            Commit({("t", 0): 1}, identity, script.now_ms, 1_000, repeats=True)
+        )
+    assert script.machine.state.link.coordinator is not None
 
 
 async def test_commits_before_a_revocation_leave_some_of_its_time(caplog: pytest.LogCaptureFixture) -> None:
