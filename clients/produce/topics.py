@@ -200,21 +200,21 @@ class Topics:
         """Look again when something is stale, and when what is known is old. Until cancelled."""
         backoff = Backoff(self._settings.retry_backoff_ms, self._settings.retry_backoff_max_ms, random.random)
         while True:
+            began_s = time.monotonic()
             try:
                 async with asyncio.timeout(self._settings.metadata_max_age_ms / 1000):
                     await self._stale.wait()
             except TimeoutError:
                 pass
             self._stale.clear()
-            requested_s = time.monotonic()
+            if time.monotonic() - began_s > self._settings.retry_backoff_max_ms / 1000:
+                backoff.reset()  # all was as it was thought to be for a while
             if self._known:
                 try:
                     await self._ask(set(self._known), asyncio.get_running_loop().time() + 30)
                 except ClientError as error:
                     logger.warning("topics cannot be looked at, trying again: %s", error)
                     self._stale.set()
-            if time.monotonic() - requested_s > self._settings.retry_backoff_max_ms / 1000:
-                backoff.reset()
             await asyncio.sleep(backoff.next_ms() / 1000)
 
     def sticky(self, topic: str) -> Sticky | None:

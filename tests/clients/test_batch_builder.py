@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from ringleader.clients.produce.arrow import ArrowRows
 from ringleader.clients.produce.batch_builder import FRAME_BYTES, BatchBuilder, RowTooLargeError
+from ringleader.clients.produce.lane import Parcel
+from ringleader.clients.produce.partition_queue import OutgoingBatch, PartitionQueue
 from ringleader.clients.produce.rows import Row as ListedRow
 from ringleader.clients.produce.rows import RowList
 from ringleader.protocol.compression import Compression
@@ -126,3 +128,24 @@ def test_a_row_larger_than_a_request_is_refused() -> None:
     with pytest.raises(RowTooLargeError) as caught:
         BatchBuilder(1_000, 4_000).fill(found, found.sizes(), 0)
     assert 5_000 < caught.value.size_bytes < 5_100
+
+
+def test_halves_of_a_batch_take_the_memory_that_the_whole_has_taken() -> None:
+    records = [Record(at, 0, None, b"v") for at in range(3)]
+    fate: Any = None
+    whole = Parcel("t", 0, 0, 3, build_batch(records), 0.0, fate, 0, 101, 0)
+    assert sum(half.size_bytes for half in whole.halves()) == 101
+
+
+def test_batches_go_ahead_of_answers_again_when_what_came_back_is_on_its_way() -> None:
+    queue = PartitionQueue("t", 0, BatchBuilder(100, 100), idempotent=True)
+    first, second, _ = queue.batches = [OutgoingBatch("t", 0, at, 1, b"", 0.0) for at in range(3)]
+    queue.sent(first, 1)
+    queue.in_flight -= 1
+    queue.taken(first, 0)
+    queue.sent(second, 1)
+    queue.back(second)
+    assert not queue.may_send(1), "before all others are answered"
+    queue.in_flight -= 1
+    queue.sent(second, 1)
+    assert queue.may_send(1)

@@ -8,6 +8,10 @@ from typing import Any
 import pytest
 
 from ringleader import AbortableTransactionError, DeliveryTimeoutError, ProduceError, Producer
+from ringleader.clients.produce.entrance import entrance
+from ringleader.clients.produce.memory import Memory
+from ringleader.clients.produce.model import ProducerSettings
+from ringleader.clients.produce.topics import Topics
 from ringleader.coordinator.server.handlers import versions
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import (
@@ -379,3 +383,46 @@ async def test_no_batch_goes_to_another_leader_before_the_former_has_answered() 
             moved.set()
             await asyncio.gather(*sent)
     assert order == [(1, 0), (1, 1), (2, 2)]
+
+
+async def test_a_record_whose_caller_is_cancelled_when_its_room_is_given_takes_none() -> None:
+    door = entrance(by_murmur2=True)
+    memory = Memory(100, door)
+    assert memory.take_now(100)
+    waiting = asyncio.create_task(memory.take(50))
+    await asyncio.sleep(0)
+    memory.give(100)
+    waiting.cancel()
+    await asyncio.wait([waiting])
+    assert (memory.used_bytes, memory.has_room(100)) == (0, True)
+
+
+async def test_looks_for_topics_begin_with_short_waits_when_all_was_well_for_a_while(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Else a leader that moves after many others is known later than the first."""
+    settings = ProducerSettings(retry_backoff_ms=1, retry_backoff_max_ms=64)
+    cluster: Any = None
+    topics = Topics(cluster, settings, lambda: None, lambda _place: None)
+    waits_s, sleep = list[float](), asyncio.sleep
+
+    async def note(wait_s: float) -> None:
+        waits_s.append(wait_s)
+        await sleep(0)
+
+    monkeypatch.setattr("ringleader.clients.produce.topics.asyncio.sleep", note)
+    running = asyncio.create_task(topics.run())
+
+    async def look() -> float:
+        count = len(waits_s)
+        topics.stale()
+        while len(waits_s) == count:
+            await sleep(0)
+        return waits_s[-1]
+
+    for _ in range(10):
+        await look()
+    await sleep(0.1)
+    assert await look() < 0.002
+    running.cancel()
+    await asyncio.wait([running])
