@@ -79,6 +79,17 @@ async def test_a_leader_that_dies() -> None:
         assert await take(one, 2) == [5, 6]
 
 
+async def test_a_broker_that_answers_has_no_failures_to_its_account() -> None:
+    """The next outage begins with short waits."""
+    world, answers = World(), iter([CLOSE] * 3)
+    world.append(1)
+    world.trick = lambda _node, _partition: next(answers, None)
+    async with reader(world) as one:
+        await take(one, 1)
+        assert one.fetcher.failed_fetches == 3
+        assert one.fetcher._backoffs == {}
+
+
 async def test_a_leader_that_dies_before_it_says_where_the_log_begins() -> None:
     """Nobody says that there is another one: it has to be looked for."""
     world = World()

@@ -253,3 +253,12 @@ def test_a_member_that_stops_makes_room_and_comes_back(seed: int) -> None:
     stopped.polls = True
     world.run(60_000)
     world.check_calm()
+
+
+def test_of_the_time_before_a_restart_nothing_is_counted() -> None:
+    clock = PollClock(10_000)
+    clock.let_run(True, 0)
+    clock.let_run(False, 6_000)
+    clock.restart(7_000)
+    clock.let_run(True, 8_000)
+    assert (clock.idle_ms(9_000), clock.due_ms()) == (1_000, 18_000)

@@ -79,6 +79,10 @@ def test_a_gate_that_is_closed_lets_nothing_in_and_tells_the_end() -> None:
     a.exit(gate, again)
     assert idle == ["idle"]
     assert gate.close(lambda: idle.append("never")) == 0
+    gate.open(share(3), gate.closings)
+    last = a.enter(gate)
+    assert last is not None
+    a.exit(gate, last)
     assert idle == ["idle"]
 
 

@@ -93,3 +93,14 @@ def test_a_topic_made_again_that_is_longer_than_the_former_one_is_noticed(
     world.log.end["t", 0] = 31
     assert world.plan() == {0: (30, 31)}
     assert caplog.text.count("was deleted and made again") == 1
+
+
+def test_a_loss_is_logged_once_though_the_log_stays_empty(caplog: pytest.LogCaptureFixture) -> None:
+    world = World(10, **KEPT)
+    world.assign(0)
+    world.plan()
+    world.plan()
+    world.log.start["t", 0] = world.log.end["t", 0] = 4
+    for _ in range(3):
+        assert world.plan() is None
+    assert caplog.text.count("t-0 should go on at offset 10") == 1

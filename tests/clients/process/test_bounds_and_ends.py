@@ -11,14 +11,18 @@ from typing import Any
 import pytest
 
 from ringleader import GroupConsumer, Producer, Record, dead_letters
+from ringleader.clients.connection.cluster import Cluster
 from ringleader.clients.fetch.errors import RecordDeserializationError
+from ringleader.clients.fetch.model import ConsumerSettings
 from ringleader.clients.fetch.partition_state import PartitionState
+from ringleader.clients.fetch.reader import Reader
 from ringleader.clients.metrics import ProcessMetrics
 from ringleader.clients.process.lanes import Lanes, Work
 from ringleader.clients.process.policies import RecordTimedOutError, Retry, Skip
 from ringleader.testing.coordinator import Coordinator
 from tests.clients.process.test_process import QUICK, Log, fill, idle, processing
 from tests.support.consuming import PATIENCE_S, consumer, until
+from tests.support.reader_world import World, from_the_start, reader
 from tests.support.tables import turns
 
 
@@ -212,6 +216,36 @@ def test_records_of_a_lane_that_come_again_wait_for_the_one_that_runs() -> None:
     assert lanes.next() is None
     lanes.end(running)
     assert lanes.next() is again
+
+
+async def test_a_revocation_waits_for_no_handler_of_an_earlier_time() -> None:
+    """A partition was lost while a handler ran, and came back."""
+    place = ("t", 0)
+    one = Reader(Cluster("127.0.0.1:1"), ConsumerSettings(), from_the_start)
+    one.add([place])
+    one.take_up(one.states[place])
+    one.drop([place])
+    one.add([place])
+    waiting = asyncio.create_task(one.until_processed([place]))
+    await asyncio.sleep(0)
+    assert waiting.done()
+    await one.close()
+
+
+async def test_a_revocation_goes_on_when_the_records_that_it_waits_for_are_put_off() -> None:
+    world, batch = World(), None
+    world.append(1)
+    async with reader(world) as one:
+        while batch is None:
+            one.something.clear()
+            if (batch := await one.pick(1)) is None:
+                await one.something.wait()
+        waiting = asyncio.create_task(one.until_processed([batch.topic_partition]))
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        one.put_off(batch, batch.offsets[0])
+        await asyncio.wait([waiting], timeout=PATIENCE_S)
+        assert waiting.done()
 
 
 async def test_a_dead_letter_that_fails_again_says_why_once(coordinator: Coordinator) -> None:
