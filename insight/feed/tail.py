@@ -224,11 +224,16 @@ class Tail:
 
     async def _go_on(self, tp: TopicPartition, state: PartitionState, error: ClientError) -> None:
         """The log is not as it was: go on where it has something, and say so."""
-        wanted = self._places[tp].next_offset
+        place = self._places[tp]
+        wanted, again = place.position
         if isinstance(error, CorruptRecordError):
-            found, why = error.next_offset, "they cannot be read"
-            self.unreadable += 1
-        elif isinstance(error, LogTruncatedError) and error.end_offset is not None:
+            self._reader.seek(tp, error.next_offset)
+            if error.next_offset > wanted:  # else it was passed before, and is read for what was open
+                self.unreadable += 1
+                self._on_gap(Gap(*tp, wanted, error.next_offset, "they cannot be read"))
+                place.next_offset = error.next_offset
+            return
+        if isinstance(error, LogTruncatedError) and error.end_offset is not None:
             found, why = error.end_offset, "a leader was elected that did not have them"
         elif isinstance(error, OffsetGoneError | NoOffsetError | LogTruncatedError):
             try:
@@ -237,6 +242,7 @@ class Tail:
             except RetriableError:
                 state.not_before_s = 0.0
                 return  # asked again when it is looked at next
+            again = max(again, start)
             if isinstance(error, OffsetGoneError) and error.created_again:
                 found, why = start, "the topic was deleted and made again"
             elif wanted < start:
@@ -246,8 +252,9 @@ class Tail:
         else:
             raise error
         self._on_gap(Gap(*tp, wanted, found, why))
+        # Transactions that were open before the gap are read again: they are open still.
         self._places[tp] = _Place(found, Transactions())
-        self._reader.seek(tp, found)
+        self._reader.seek(tp, min(again, found))
 
 
 async def _nothing_committed(_partitions: object) -> Mapping[TopicPartition, OffsetAndMetadata]:

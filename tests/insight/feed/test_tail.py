@@ -4,6 +4,7 @@ readers."""
 from __future__ import annotations
 
 import asyncio
+import struct
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 
@@ -15,7 +16,18 @@ from ringleader.clients.connection.cluster import Cluster
 from ringleader.clients.model import EARLIEST, LATEST, TopicPartition
 from ringleader.insight.feed.tail import Data, Gap, Tail
 from ringleader.insight.history import Position
+from ringleader.protocol.errors import ErrorCode
+from ringleader.protocol.messages import (
+    FetchRequest,
+    FetchResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsResponseListOffsetsPartitionResponse,
+    ListOffsetsResponseListOffsetsTopicResponse,
+)
+from ringleader.protocol.records import Record, build_batch
 from ringleader.testing.coordinator import Coordinator
+from tests.support.two_brokers import fetched, two_brokers
 
 PATIENCE_S = 60.0
 TOPIC = "facts"
@@ -64,6 +76,46 @@ async def telling(bootstrap: str, positions: Mapping[TopicPartition, Position]) 
         yield tailed
     finally:
         await tailed.tail.close()
+
+
+class Log:
+    """Batches of one record, by offset, at the leader of partition 0."""
+
+    def __init__(self) -> None:
+        self.batches: list[bytes] = []
+        self.more = asyncio.Event()
+
+    def append(self, value: bytes, *, end: bool = False, transactional: bool = True) -> None:
+        """`end`: the value is a marker's key."""
+        key = value if end else b"k" + value
+        record = Record(len(self.batches), 1_000, key, value)
+        ids = {"producer_id": 7, "producer_epoch": 0} if transactional else {}
+        self.batches.append(build_batch([record], transactional=transactional, control=end, **ids))
+        self.more.set()
+
+    def corrupt(self, offset: int) -> None:
+        good = self.batches[offset]
+        self.batches[offset] = good[:-1] + bytes([good[-1] ^ 1])
+
+    def lose(self, offset: int) -> None:
+        """All from there on."""
+        del self.batches[offset:]
+        self.more.set()
+
+    def ends(self, request: ListOffsetsRequest, _version: int, _id: int) -> ListOffsetsResponse:
+        [part] = request.topics[0].partitions
+        offset = 0 if part.timestamp == EARLIEST else len(self.batches)
+        found = ListOffsetsResponseListOffsetsPartitionResponse(0, offset=offset)
+        return ListOffsetsResponse(topics=[ListOffsetsResponseListOffsetsTopicResponse(TOPIC, [found])])
+
+    async def fetch(self, request: FetchRequest, _version: int, _id: int) -> FetchResponse:
+        [part] = request.topics[0].partitions
+        while part.fetch_offset == len(self.batches):
+            self.more.clear()
+            await self.more.wait()
+        if part.fetch_offset > len(self.batches):
+            return fetched(request, error_code=ErrorCode.OFFSET_OUT_OF_RANGE)
+        return fetched(request, b"".join(self.batches[part.fetch_offset :]))
 
 
 @pytest.fixture
@@ -166,3 +218,50 @@ async def test_a_topic_that_was_created_again_is_read_from_its_beginning(coordin
             while tailed.values[-1] != b"first of the new one":
                 await tailed.tail.read(0.2)
         assert tailed.gaps == [Gap(*tp, 5, 0, "the topic was deleted and made again")]
+
+
+async def test_a_transaction_goes_on_across_a_batch_that_cannot_be_read() -> None:
+    tp, log = (TOPIC, 0), Log()
+    log.append(b"first")
+    log.append(b"lost", transactional=False)
+    log.append(b"second")
+    log.append(b"plain", transactional=False)
+    log.corrupt(1)
+    gap = Gap(*tp, 1, 2, "they cannot be read")
+    async with two_brokers() as cluster:
+        cluster.leaders = {TOPIC: [1]}
+        cluster.on(1, log.fetch)
+        async with telling(cluster.bootstrap, {tp: Position(0, 0)}) as tailed:
+            await tailed.until(tp, 4)
+            assert (tailed.records, tailed.gaps) == ([(0, 3, b"plain")], [gap])
+            positions = tailed.tail.positions
+            assert positions == {tp: Position(4, 0)}
+            log.append(struct.pack(">hh", 0, 1), end=True)
+            await tailed.until(tp, 5)
+            assert tailed.records[1:] == [(0, 4, b"first"), (0, 4, b"second")]
+        # A reader that goes on in the middle passes the batch once more, and delivers nothing twice.
+        async with telling(cluster.bootstrap, positions) as again:
+            await again.until(tp, 5)
+            assert again.records == [(0, 4, b"first"), (0, 4, b"second")]
+            assert (again.gaps, again.tail.unreadable) == ([], 0)
+
+
+async def test_a_transaction_that_began_before_a_gap_is_open_behind_it() -> None:
+    tp, log = (TOPIC, 0), Log()
+    log.append(b"first")
+    for _ in range(3):
+        log.append(b"plain", transactional=False)
+    async with two_brokers() as cluster:
+        cluster.leaders = {TOPIC: [1]}
+        cluster.on(1, log.fetch)
+        cluster.on(2, log.ends)
+        async with telling(cluster.bootstrap, {tp: Position(0, 0)}) as tailed:
+            await tailed.until(tp, 4)
+            log.lose(2)
+            async with asyncio.timeout(PATIENCE_S):
+                while not tailed.gaps:
+                    await tailed.tail.read(1.0)
+            assert tailed.gaps == [Gap(*tp, 4, 2, "the log was truncated")]
+            log.append(struct.pack(">hh", 0, 1), end=True)
+            await tailed.until(tp, 3)
+            assert tailed.records == [*((0, one, b"plain") for one in (1, 2, 3)), (0, 2, b"first")]

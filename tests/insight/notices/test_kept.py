@@ -114,3 +114,19 @@ async def test_what_has_waited_for_too_long_or_for_another_target_is_not_sent(fi
         kept.close()
         assert hook.posted.empty()
     assert ["is given up (nobody watched for long): Storm 1: there." in one for one in notices] == [True]
+
+
+async def test_a_notice_stays_until_the_history_has_its_own_incident(file: Path) -> None:
+    one, other = incident(1, 1_000), incident(2, 2_000)
+    kept = Kept(file, pytest.fail)
+    kept.put([KeptNotice("gone", row, over=True) for row in (one, other)]).result()
+    kept.close()
+    with Webhook() as hook:
+        async with notifying(file, hook.url, [], []):
+            with History.open(file) as history:
+                history.record([one])
+            await until(lambda: len(kept_in(file)) == 1)
+            with History.open(file) as history:
+                history.record([other])
+            await until(lambda: not kept_in(file))
+        assert hook.posted.empty()

@@ -92,6 +92,7 @@ def test_a_group_that_is_deleted_takes_its_problems_along(made: Made) -> None:
     group.delete()
     made.write()
     assert out.look(made.now_ms, set()) == {}
+    assert out._looked == {}
     out.close()
 
 

@@ -16,7 +16,7 @@ from ringleader.insight.notices import notifier as module
 from ringleader.insight.notices.forms import Notice
 from ringleader.insight.notices.notifier import Queue
 from ringleader.insight.notices.settings import NoticeSettings
-from ringleader.insight.notices.targets import THREAD, targets_of
+from ringleader.insight.notices.targets import THREAD, NotSentError, targets_of
 from tests.support.certificates import Certificates
 from tests.support.ports import free_ports
 from tests.support.receivers import HANG, PATIENCE_S, Mailbox, Webhook, serving
@@ -151,6 +151,42 @@ async def test_a_pause_that_the_target_asks_for_counts_against_the_deadline() ->
         async with sending(webhook_url=hook.url) as one:
             one.queue.put(notice())
             assert "(tried for 10 min, HTTP status 429)" in await one.says()
+
+
+class Failing:
+    """A target that takes a notice at the last of some tries."""
+
+    name = "nobody"
+
+    def __init__(self, *after_s: float) -> None:
+        self._after_s = list(after_s)
+
+    def send(self, _notice: Notice) -> None:
+        if self._after_s:
+            raise NotSentError("not now", self._after_s.pop(0))
+
+
+async def test_pauses_grow_to_the_longest_and_a_target_may_ask_for_a_longer_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pauses: list[float] = []
+    real = asyncio.sleep
+
+    async def short(pause_s: float) -> None:
+        pauses.append(pause_s)
+        await real(0)
+
+    monkeypatch.setattr(module, "LONGEST_PAUSE_S", 0.04)
+    monkeypatch.setattr(asyncio, "sleep", short)
+    over = asyncio.Event()
+    target: Any = Failing(0.001, 0.0, 0.0, 0.0, 0.05)
+    queue = Queue(target, NoticeSettings(), pytest.fail, lambda *_: over.set())
+    task = asyncio.create_task(queue.run())
+    queue.put(notice())
+    await asyncio.wait_for(over.wait(), PATIENCE_S)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    assert pauses == [0.01, 0.02, 0.04, 0.04, 0.05]
 
 
 async def test_too_many_and_those_left_at_the_end_are_said() -> None:
