@@ -318,6 +318,43 @@ def test_a_departure_has_the_last_report_as_that_member_and_some_that_come_later
     ] * telemetry.LATER_REPORTS
 
 
+def test_of_a_client_that_is_forgotten_no_former_member_stays() -> None:
+    client = Client()
+    for number in range(4):
+        assert client.tells({POLLED: 100.0}, {**MEMBER, "group_member_id": f"m-{number}"}) == 0
+        client.now_ms += INTERVAL_MS
+    later_ms = client.now_ms + max(telemetry.LEAST_KEPT_MS, telemetry.KEPT_INTERVALS * INTERVAL_MS)
+    assert client.telemetry.count(later_ms) == 0
+    known = [client.telemetry.of_member("billing", f"m-{number}", later_ms) for number in range(4)]
+    assert known == [None] * 4
+
+
+def test_later_reports_are_of_the_last_departures(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(telemetry, "DEPARTED_MAX", 1)
+    client = Client()
+    entries = journal_of(client)
+    for member in ("m-1", "m-2"):
+        assert client.tells({POLLED: 100.0}, {**MEMBER, "group_member_id": member}) == 0
+        client.now_ms += INTERVAL_MS
+    client.telemetry.departed("billing", ["m-1", "m-2"])
+    entries.clear()
+    assert client.tells({POLLED: 100.0}, {**MEMBER, "group_member_id": "m-3"}) == 0
+    assert [one.old_member_id for one in entries] == ["m-2", ""]
+
+
+def test_the_departure_of_a_client_that_ended_has_no_later_reports() -> None:
+    client = Client()
+    entries = journal_of(client)
+    values = metrics_data(MEMBER, {POLLED: 100.0})
+    assert client.pushes(terminating=True, metrics=values) == 0
+    assert [*client.telemetry.departed("billing", ["m-1"])] == ["m-1"]
+    assert client.tells({POLLED: 100.0}) == ErrorCode.INVALID_REQUEST
+    client.now_ms += INTERVAL_MS
+    entries.clear()
+    assert client.tells({POLLED: 100.0}, {**MEMBER, "group_member_id": "m-2"}) == 0
+    assert [one.old_member_id for one in entries] == [""]
+
+
 def test_a_member_of_another_group_is_not_explained() -> None:
     client = Client()
     assert client.tells({POLLED: 100.0}) == 0

@@ -110,6 +110,47 @@ def test_what_could_not_be_taken_over_is_not_wanted_for_longer_each_time() -> No
     assert ability.unable == NONE
 
 
+def test_what_is_lost_is_said_as_soon_as_at_first_once_all_was_well() -> None:
+    ability = Ability()
+    for now_s in range(30):
+        look(ability, float(now_s), lost=frozenset({1}))
+    look(ability, 30.0)
+    reported_s = [now_s for now_s in range(31, 60) if look(ability, float(now_s), lost=frozenset({1}))]
+    assert reported_s == [31, 31 + AGAIN_S, 31 + AGAIN_S + 10]
+
+
+def test_a_partition_that_was_taken_over_after_all_is_refused_as_at_first() -> None:
+    ability, now_s = Ability(), 0.0
+    for wait_s in (REFUSED_S, 2 * REFUSED_S):
+        look(ability, now_s, late=frozenset({2}))
+        now_s += wait_s
+    look(ability, now_s)  # it has it
+    look(ability, now_s, late=frozenset({2}))
+    without = MINE - {2}
+    look(ability, now_s + REFUSED_S - 1, wanted=without)
+    assert ability.unable == {2}
+    look(ability, now_s + REFUSED_S, wanted=without)
+    assert ability.unable == NONE
+
+
+def test_trouble_counts_from_its_end_when_more_comes_soon() -> None:
+    ability, long_s = Ability(), 3 * CALM_MAX_S
+    for now_s in (0.0, long_s):
+        look(ability, now_s, lost=frozenset({1}))
+    again_s = long_s + CALM_S
+    assert look(ability, again_s) == AGAIN
+    look(ability, again_s + 1, lost=frozenset({1}))
+    assert look(ability, again_s + 1 + 2 * CALM_S - 1) == ""
+    assert look(ability, again_s + 1 + 2 * CALM_S) == AGAIN
+
+
+def test_that_all_is_well_is_said_once() -> None:
+    ability = Ability()
+    look(ability, 0.0, silent=frozenset({1}))
+    ability.report()
+    assert [ability.look(now_s, MINE, MINE, NONE, NONE, NONE) for now_s in (1.0, 2.0)] == [AGAIN, ""]
+
+
 def test_the_calm_begins_with_the_end_of_trouble_and_is_as_long_however_long_that_was() -> None:
     ability = Ability()
     for now_s in range(9):

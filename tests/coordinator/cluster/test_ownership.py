@@ -97,6 +97,10 @@ async def test_it_takes_over_and_gives_up_as_the_map_says(lines: Lines) -> None:
         moved = lines.of("partitions moved")
         assert [(line["taken"], line["given"]) for line in moved] == [("1, 2, 3", "none"), ("4", "1, 3")]
         assert one.settled == 2
+        one.follow(2, 4, 5)
+        await one.has(2, 4, 5)
+        last = lines.of("partitions moved")[-1]
+        assert (last["taken"], last["given"]) == ("5", "none"), "each move is told once"
 
 
 async def test_a_map_that_changes_nothing_is_settled_at_once(lines: Lines) -> None:
@@ -128,6 +132,33 @@ async def test_a_store_that_refuses_is_asked_again(lines: Lines, monkeypatch: An
         one.follow(5)
         await one.has(5)
         assert [line["partition"] for line in lines.of("partition not taken over")] == [5, 5]
+
+
+async def test_waits_for_a_store_begin_anew_with_another_map(lines: Lines, monkeypatch: Any) -> None:
+    monkeypatch.setattr(module, "RETRY_S", 2)
+    async with node(lines) as one:
+        for _ in range(2):
+            one.store.fail_open = [Failure.AWAY]
+            one.follow(5)
+            await until(lambda: not one.store.fail_open and one.waits_to_take())
+        assert [line["again_in_s"] for line in lines.of("partition not taken over")] == [4, 4]
+
+
+async def test_waits_for_a_store_begin_anew_once_it_gave_the_partition(
+    lines: Lines, monkeypatch: Any
+) -> None:
+    monkeypatch.setattr(module, "RETRY_S", 0.001)
+    async with node(lines) as one:
+        one.store.fail_open = [Failure.AWAY] * 3
+        one.follow(5)
+        await one.has(5)
+        one.store.fail_open = [Failure.AWAY]
+        one.store.fail_append[5] = Failure.AWAY
+        one.ownership.prove()
+        await until(lambda: len(lines.of("partition not taken over")) == 4)
+        await one.has(5)
+        waits_s = [line["again_in_s"] for line in lines.of("partition not taken over")]
+        assert waits_s == [0.002, 0.004, 0.008, 0.004], "the loss is the first trouble, and this the second"
 
 
 async def test_a_fenced_node_waits_for_another_map_before_it_takes_back(
