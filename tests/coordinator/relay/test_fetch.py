@@ -132,6 +132,23 @@ async def test_what_waits_at_one_broker_is_in_nobody_elses_way() -> None:
             assert by_partition(second)[2].records == b"second"
 
 
+async def test_what_a_client_asks_for_no_more_is_forgotten() -> None:
+    async with two_brokers() as cluster, relaying(cluster.bootstrap) as [node]:
+        waits_ms: list[int] = []
+
+        def fetch(request: FetchRequest, *_: int) -> FetchResponse:
+            waits_ms.append(request.max_wait_ms)
+            return fetched(request, b"r")
+
+        cluster.on(1, fetch)
+        async with connected("127.0.0.1", node.port) as client:
+            for partitions in ((0, 1), (0, 1), (2, 3), (0, 1)):
+                answer = await client.call(ask(*partitions), NEWEST)
+                assert by_partition(answer).keys() == set(partitions)
+        # A partition that is new is answered at once.
+        assert [any(waits_ms[start : start + 2]) for start in (0, 2, 4, 6)] == [False, True, False, False]
+
+
 async def test_a_client_that_hangs_up_leaves_nothing_at_the_brokers() -> None:
     async with two_brokers() as cluster, relaying(cluster.bootstrap) as [node]:
         held = Held()

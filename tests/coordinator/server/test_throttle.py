@@ -12,9 +12,9 @@ import pytest
 
 from ringleader.coordinator.config import Settings
 from ringleader.coordinator.node import Node
-from ringleader.coordinator.security.quotas import ClientQuotas, Quota, to_key
+from ringleader.coordinator.security.quotas import ClientQuotas, Quota, TokenBucket, Windows, to_key
 from ringleader.coordinator.server.connection import Connection
-from ringleader.coordinator.server.throttle import Account, Throttle
+from ringleader.coordinator.server.throttle import Account, Mutations, Throttle
 from ringleader.protocol import messages as kafka
 from ringleader.protocol.errors import ErrorCode
 from tests.support.principals import connected_as
@@ -440,6 +440,17 @@ async def test_changes_of_topics_are_refused_when_the_bucket_is_empty(tmp_path: 
         assert done.throttle_time_ms > 60_000
         assert of(node, older).is_muted
         assert node.topics.describe("new-3") is not None
+
+
+def test_a_request_that_was_refused_a_change_is_refused_all_that_follow() -> None:
+    now_ms = 0
+    bucket = TokenBucket(1.0, Windows(2, 1_000), now_ms)
+    found = Mutations(bucket, strict=True, now_ms=lambda: now_ms)
+    assert found.takes(12)
+    assert not found.takes(1)
+    now_ms = 60_000
+    assert not found.takes(1), "though there is room by now"
+    assert found.throttle_ms == 10_000
 
 
 async def test_partitions_are_changes_too_and_what_fails_anyhow_costs_nothing(tmp_path: Path) -> None:

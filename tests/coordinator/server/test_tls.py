@@ -312,6 +312,59 @@ async def test_a_handshake_counts_as_a_connection(certificates: Certificates) ->
             assert limit.replace("_", ".") in line["reason"]
 
 
+def begun(served: Served, certificates: Certificates) -> socket.socket:
+    """A peer that sends its whole ClientHello, and no more."""
+    sent = ssl.MemoryBIO()
+    context = certificates.client_tls()
+    peer = context.wrap_bio(ssl.MemoryBIO(), sent, server_hostname="127.0.0.1")
+    with contextlib.suppress(ssl.SSLWantReadError):
+        peer.do_handshake()
+    return knock(served, 1, sent.read())[0]
+
+
+async def test_a_turn_that_is_over_ends_once(
+    certificates: Certificates, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(handshakes, "TURN_S", 0.01)
+    async with serving(**tls(certificates, tls_handshake_timeout_ms=60_000)) as served:
+        found = served.server.handshakes
+        ended: list[int] = []
+        real = found._over
+
+        def over(arrival: Any) -> None:
+            real(arrival)
+            ended.append(found._busy)
+
+        monkeypatch.setattr(found, "_over", over)
+        peer = begun(served, certificates)
+        await until(lambda: len(ended) == 1)
+        peer.close()
+        await until(lambda: len(ended) == 2)
+        assert ended == [0, 0]
+        await until(lambda: not found._becoming)
+
+
+async def test_a_peer_that_gave_way_while_it_waited_has_no_turn(
+    certificates: Certificates, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(handshakes, "TURN_S", 600)
+    settings: dict[str, Any] = {"tls_max_handshakes": 1, "tls_handshake_timeout_ms": 60_000}
+    async with serving(**tls(certificates, **settings)) as served:
+        found = served.server.handshakes
+        peers = []
+        for _ in range(3):
+            peers.append(begun(served, certificates))
+            await until(lambda: found._busy + sum(map(len, found._waiting.values())) == len(peers))
+        [(waiting, _), _] = found._waiting["127.0.0.1"]
+        waiting.give_way()
+        await until(lambda: len(found) == 2)
+        peers[0].close()
+        await until(lambda: len(found) == 1 and found._busy == 1)
+        assert not found._waiting, "the last one has its turn"
+        for one in peers:
+            one.close()
+
+
 async def test_a_stop_ends_handshakes(certificates: Certificates) -> None:
     async with serving(**tls(certificates, tls_max_handshakes=1, tls_handshake_timeout_ms=60_000)) as served:
         knocked = knock(served, 3)

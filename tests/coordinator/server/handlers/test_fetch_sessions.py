@@ -128,6 +128,8 @@ async def test_an_error_is_new_every_time_and_so_is_its_end(filled: Ask) -> None
     assert outcomes(await filled(fetch((key, 4)))) == []
     await filled.topics.delete("b", forget)
     assert outcomes(await filled(fetch((key, 5)))) == [("b", 0, unknown, -1, [])]
+    await filled.topics.create("b", 1)
+    assert outcomes(await filled(fetch((key, 6)))) == [("b", 0, 0, 0, [])], "though its end is where it was"
 
 
 async def test_partitions_are_added_and_forgotten(filled: Ask) -> None:
