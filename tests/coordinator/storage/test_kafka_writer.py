@@ -11,6 +11,7 @@ import pytest
 
 from ringleader.clients.connection.cluster import Cluster
 from ringleader.coordinator.storage.base import Failure, StorageError
+from ringleader.coordinator.storage.kafka import leaders
 from ringleader.coordinator.storage.kafka import writer as module
 from ringleader.coordinator.storage.kafka.writer import Sender, Writer, uptime_s
 from ringleader.protocol.errors import ErrorCode
@@ -250,6 +251,45 @@ async def test_the_oldest_append_of_a_batch_says_when_it_is_overdue() -> None:
         async with asyncio.timeout(10):
             assert (await failure(first)).failure is Failure.AWAY
         log.gate.set()
+
+
+async def test_each_append_is_overdue_in_its_own_time() -> None:
+    log = Log()
+    async with sending(log) as (sender, writers):
+        assert await append(sender, writers[3], b"1") == 0  # who leads is known from here on
+        log.gate.clear()
+        later = append(sender, writers[0], b"1", timeout_s=600)
+        futures = [append(sender, writers[n], b"1", timeout_s=n * 0.3) for n in (1, 2)]
+        async with asyncio.timeout(20):
+            for future in futures:
+                assert (await failure(future)).failure is Failure.AWAY
+        assert not later.done()
+        log.gate.set()
+        assert await later == 0
+
+
+async def test_looks_for_leaders_come_less_and_less_often_until_there_is_calm(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Counted:
+        resets = 0
+
+        def reset(self) -> None:
+            self.resets += 1
+
+        def next_ms(self) -> float:
+            return 0.0
+
+    backoff: Any = Counted()
+    log = Log()
+    async with log.broker as broker, Cluster(broker.address) as cluster:
+        looking = leaders.Leaders(cluster, TOPIC, lambda: None)
+        looking._backoff = backoff
+        monkeypatch.setattr(leaders, "CALM_S", asyncio.get_running_loop().time() / 2)
+        for _ in range(3):
+            await looking.next_news()
+        assert backoff.resets == 1, "before the first look it was calm"
+        await looking.close()
 
 
 async def test_what_is_acknowledged_shows_that_the_cluster_knows_the_epoch(
