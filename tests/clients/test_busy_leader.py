@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import threading
 from collections.abc import Sequence
 from typing import Any
@@ -89,3 +90,12 @@ async def test_a_million_partitions(monkeypatch: pytest.MonkeyPatch) -> None:
             decoded = await asyncio.to_thread(partitions_of, share)
             assert (share.generation, len(decoded)) == (1, 1_000_000)
             assert diary.of(Lost) == []
+
+
+def test_of_two_claims_to_a_partition_the_one_of_the_newer_generation_counts() -> None:
+    members = [
+        AssignorMember(name, None, ("t",), {"t": [0]}, generation, None, b"")
+        for name, generation in (("a", 2), ("b", 3), ("c", 1))
+    ]
+    for before in (math.inf, 9):
+        assert leader._owned(members, before) == {"a": {}, "b": {"t": [0]}, "c": {}}

@@ -8,6 +8,7 @@ from typing import Any, cast
 import pytest
 
 from ringleader.clients.connection.cluster import Cluster
+from ringleader.clients.connection.requests import Request
 from ringleader.clients.errors import CommitFailedError, RequestTimedOutError
 from ringleader.clients.fetch.errors import CorruptRecordError, LogTruncatedError, PartitionError
 from ringleader.clients.fetch.model import ConsumerSettings
@@ -88,6 +89,32 @@ async def test_a_broker_that_answers_has_no_failures_to_its_account() -> None:
         await take(one, 1)
         assert one.fetcher.failed_fetches == 3
         assert one.fetcher._backoffs == {}
+
+
+async def test_a_broker_may_wait_for_records_and_has_its_request_timeout_beside(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world, given_ms, send = World(), set[int](), Cluster.send
+
+    async def note(one: Cluster, node: Any, request: Request, **options: Any) -> Any:
+        if request.message is FetchRequest:
+            given_ms.add(options["request_timeout_ms"])
+        return await send(one, node, request, **options)
+
+    monkeypatch.setattr(Cluster, "send", note)
+    world.append(1)
+    async with reader(world, request_timeout_ms=5_000, fetch_max_wait_ms=50) as one:
+        await take(one, 1)
+    assert given_ms == {5_050}
+
+
+async def test_a_batch_that_needed_much_room_leaves_the_next_none_of_it() -> None:
+    world = World()
+    async with reader(world) as one:
+        one.states[PLACE].floor_bytes = 10**7
+        world.append(1)
+        await take(one, 1)
+        assert one.states[PLACE].floor_bytes == 0
 
 
 async def test_a_leader_that_dies_before_it_says_where_the_log_begins() -> None:

@@ -10,11 +10,8 @@ from ringleader.clients.errors import (
     FencedInstanceIdError,
     MembershipError,
 )
-from ringleader.clients.group.machine.actions import Action, Say
-from ringleader.clients.group.machine.link import Link
 from ringleader.clients.group.machine.phases import Phase
-from ringleader.clients.group.settings import MemberSettings
-from ringleader.clients.model import MemberProtocol, Node
+from ringleader.clients.model import MemberProtocol
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import HeartbeatResponse, JoinGroupResponse
 from tests.support.member_script import (
@@ -73,37 +70,7 @@ def test_a_join_is_all_that_was_asked_for_before_it() -> None:
     script.rejoin("news")
     script.settle()
     script.wait(1)
-    assert script.phase() is Phase.STABLE
-    assert script.kinds() == ["TellAssigned"]
-
-
-def link(actions: list[Action]) -> Link:
-    settings = MemberSettings(group_id="g", protocol_type="work", session_timeout_ms=10_000)
-    return Link(settings, lambda: 0.5, actions)
-
-
-def test_a_coordinator_that_did_its_work_has_no_failures_to_its_account() -> None:
-    one = link([])
-    one.retry_later("away", 0)
-    first_ms = one.not_before_ms
-    one.retry_later("away", 0)
-    assert one.not_before_ms > first_ms
-    one.well()
-    assert (one.not_before_ms, one.trouble) == (0, "")
-    one.retry_later("away", 0)
-    assert one.not_before_ms == first_ms
-
-
-def test_how_long_there_was_no_coordinator_is_said_when_it_was_lost() -> None:
-    actions, node = list[Action](), Node(1, "h", 9092)
-    one = link(actions)
-    one.arrived(node, 0)
-    one.lost("it hung up", one.found, 1_000)
-    one.arrived(node, 3_000)
-    one.arrived(node, 9_000)
-    found = [action.text for action in actions if isinstance(action, Say) and "found" in action.text]
-    assert ["again after 2.0 s" in text for text in found] == [False, True, False]
-    assert "again" not in found[-1]
+    assert (script.phase(), script.kinds()) == (Phase.STABLE, ["TellAssigned"])
 
 
 def test_a_rebalance_timeout_shorter_than_the_heartbeat_interval_still_lets_on_revoked_run() -> None:
