@@ -16,7 +16,7 @@ from aiokafka import TopicPartition as AioPartition
 from ringleader.coordinator.groups import records
 from ringleader.coordinator.node import Node
 from ringleader.coordinator.runtime import offsets_topic
-from ringleader.coordinator.runtime.offsets_topic import TOPIC
+from ringleader.coordinator.runtime.offsets_topic import TOPIC, OffsetsTopic
 from ringleader.protocol import messages as kafka
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.records import iter_batches
@@ -233,6 +233,30 @@ def _by_aiokafka(bootstrap: str, end: int) -> list[Found]:
             await consumer.stop()
 
     return asyncio.run(read())
+
+
+async def test_of_the_ends_in_memory_those_without_readers_go_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(offsets_topic, "TAIL_BYTES", 3_000)
+    rows: Any = None
+    topic = OffsetsTopic(2, rows, lambda: 1)
+    read, unread = topic.partitions
+
+    def durable(number: int, end: int) -> None:
+        topic.durable([(number, 1, [(b"\0\1k", b"v")] * 2)], [end])
+
+    for partition in (read, unread):
+        durable(partition.number, 1)
+        assert partition.read_tail(2, 1_000) == b""
+    unread.read_s -= 2 * offsets_topic.UNREAD_S
+    for end in (3, 5, 7):
+        durable(0, end)
+        durable(1, end)
+    durable(0, 9)
+    durable(0, 11)  # more than there is room for
+    assert (unread.before_tail, unread.items) == (-1, [])
+    assert [item.first for item in read.items] == [8, 10], "half of it, as that alone is too much for half"
+    assert topic._kept == sum(item.size for item in read.items)
+    assert (read.read_tail(7, 1_000), bool(read.read_tail(8, 1_000))) == (None, True)
 
 
 @pytest.mark.parametrize("read", [_by_kafka_python, _by_confluent, _by_aiokafka])

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
+
+import pytest
 
 from ringleader.coordinator.journal import record as journal_record
 from ringleader.coordinator.journal.entries import (
@@ -170,6 +173,28 @@ def test_a_share_that_nobody_came_for_is_no_end_of_a_gap() -> None:
     assert (record["unowned_ms"], record["members"][0]["synced_ms"]) == (0, None)
     record = _written(records, _entry(_here("a", [0], 3_000, 3_200), before=_stored(a=[0])))
     assert record["unowned_ms"] == 2_000
+    record = _written(records, _entry(_here("a", [0], 5_000, 5_300), before=_stored(a=[0])))
+    assert record["unowned_ms"] == 300, "the first gap was over"
+
+
+def test_gaps_are_remembered_up_to_a_number_of_partitions_and_counted_while_they_last(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(journal_record, "UNOWNED_MAX", 2)
+    records = JournalRecords()
+    departed = {"a": _departed(Departure.LEFT, 1_800, 1_800)}
+    left = _entry(outcome=Outcome.EMPTY, before=_stored(a=[0]), gone=departed)
+    back = _entry(_here("c", [0], 5_000, 9_200), before=_stored())
+
+    def gap_ms(group_id: str) -> int:
+        _, _, value = records.row(replace(back, group_id=group_id))
+        found: int = json.loads(value)["unowned_ms"]
+        return found
+
+    for _ in range(2):
+        for group_id in ("g", "h", "i"):
+            records.row(replace(left, group_id=group_id))
+        assert [gap_ms(group_id) for group_id in ("g", "h", "i")] == [7_400, 7_400, 0]
 
 
 def test_what_cannot_be_read_is_null() -> None:

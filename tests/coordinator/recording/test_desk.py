@@ -22,6 +22,7 @@ from ringleader.coordinator.recording import state
 from ringleader.coordinator.recording.desk import CannotRecordError, Desk, Recording, RecordingRequest
 from ringleader.coordinator.recording.file import read
 from ringleader.coordinator.recording.play import Player
+from ringleader.coordinator.recording.tap import Principals, Tickets
 from ringleader.testing import Coordinator
 from tests.coordinator.test_node import connected, settings
 from tests.support.cluster_nodes import Lines, Nodes
@@ -197,3 +198,25 @@ async def test_ctrl_c_keeps_what_was_asked_until_then_however_late_it_is_sent(
 
 def _serves(node: ClusterNode) -> bool:
     return node.runtime.partition_of("g") in node.runtime.serving
+
+
+class Waiting:
+    """A request of a connection, as far as a recording tells it."""
+
+    api_version, client_id, client_host, principal = 3, "c", "/127.0.0.1", ""
+
+    def __init__(self, connection: object) -> None:
+        self.connection = connection
+
+
+def test_a_connection_without_requests_that_wait_is_told_by_another_number() -> None:
+    """Its place in memory may be another one's by then."""
+    tickets = Tickets(Principals(shown=True))
+    connection = object()
+    first, second, third = Waiting(connection), Waiting(connection), Waiting(connection)
+    for one in (first, second):
+        tickets.number(one)
+    for one in (first, second):
+        tickets.done(one)
+    tickets.number(third)
+    assert [(fresh[0], fresh[-1]) for fresh in tickets.fresh] == [(1, 1), (2, 1), (3, 3)]
