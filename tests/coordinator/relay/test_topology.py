@@ -11,7 +11,7 @@ from ringleader.clients.connection.cluster import Cluster
 from ringleader.clients.model import Node
 from ringleader.coordinator.relay import topology as module
 from ringleader.coordinator.relay.topology import Topology
-from ringleader.protocol.messages import MetadataRequest
+from ringleader.protocol.messages import FindCoordinatorRequest, MetadataRequest
 from tests.support.two_brokers import TwoBrokers, two_brokers
 
 
@@ -45,6 +45,16 @@ async def test_a_partition_without_a_leader_is_looked_up_until_it_has_one() -> N
         leader = known.leader("orders", 1)
         assert isinstance(leader, Node)
         assert leader.node_id == 2
+
+
+async def test_a_coordinator_is_remembered_until_it_is_suspected() -> None:
+    async with knowing() as (brokers, known):
+        await known.refresh()
+        for count in (1, 2):
+            known.suspect_coordinator("g")
+            for _ in range(2):
+                assert (await known.coordinator("g")).node_id in (1, 2)
+            assert len(brokers.requests_of(FindCoordinatorRequest)) == count
 
 
 async def test_a_topic_that_is_not_there_is_looked_for_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:

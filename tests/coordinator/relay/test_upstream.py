@@ -66,3 +66,22 @@ async def test_an_answer_that_is_coming_in_keeps_its_bytes_when_another_is_hande
     assert arrivals.taken_bytes == 4 + size
     connection.close()
     assert arrivals.taken_bytes == 0
+
+
+async def test_a_large_answer_stays_at_the_broker_while_the_client_does_not_wait_for_it() -> None:
+    cluster: Any = Opened()
+    cluster.may_stand.set()
+    arrivals = Arrivals(2**20)
+    upstreams = Upstreams(cluster, arrivals)
+    connection = await upstreams.connection(BROKER, waiting=True)
+    connection.wire.established()
+    connection.connection_made(Transport())
+    upstreams.want(BROKER, False)
+    size = 2 * SMALL_BYTES
+    connection.get_buffer(-1)[:4] = size.to_bytes(4, "big")
+    connection.buffer_updated(4)
+    assert arrivals.taken_bytes == 0
+    upstreams.want(BROKER, True)
+    assert arrivals.taken_bytes == 4 + size
+    connection.close()
+    assert arrivals.taken_bytes == 0

@@ -6,11 +6,14 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from ringleader.clients.admin import Admin
 from ringleader.clients.connection.cluster import Cluster
+from ringleader.clients.errors import ConnectionLostError
 from ringleader.insight.feed import watcher as watcher_module
 from ringleader.insight.feed.polls import Polls, offsets_partition
 from ringleader.insight.feed.watcher import Watcher
@@ -137,3 +140,56 @@ async def test_a_watcher_sees_partitions_added_and_lag(
             while not any(one.committed == 2 for one in watcher.history.lag("billing")):
                 await watcher.caught_up(PATIENCE_S)
     await asyncio.to_thread(pods.close)
+
+
+async def test_a_cluster_that_is_away_is_looked_at_soon_and_is_back_once_all_of_it_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watcher_module, "AGAIN_S", 0.0)
+    lines: list[str] = []
+    watcher = Watcher("127.0.0.1:1", tmp_path / "h.sqlite", on_notice=lines.append)
+    looks: list[bool] = []
+    soon, done = asyncio.Event(), asyncio.Event()
+
+    async def look() -> None:
+        looks.append(True)
+        monkeypatch.setattr(Polls, "all_away", len(looks) < 5)
+        if len(looks) < 3:
+            raise ConnectionLostError("nobody is there")
+        soon.set()
+        if len(looks) == 6:
+            done.set()
+
+    task = asyncio.create_task(watcher._every(600.0, look))
+    await asyncio.wait_for(soon.wait(), PATIENCE_S)
+    task.cancel()
+    assert lines == ["the cluster does not answer (nobody is there); waiting for it"]
+    task = asyncio.create_task(watcher._every(0.0, look))
+    await asyncio.wait_for(done.wait(), PATIENCE_S)
+    task.cancel()
+    assert lines[1:] == ["the cluster answers again, after 0 s"]
+
+
+async def test_topics_are_looked_at_when_groups_begin_to_move_and_when_they_rest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watcher = Watcher("127.0.0.1:1", tmp_path / "h.sqlite")
+    moving: list[str] = []
+    looks: list[bool] = []
+    found: list[int] = []
+
+    async def look(*_also: object) -> None:
+        looks.append(True)
+
+    async def nothing(*_also: object) -> None: ...
+
+    monkeypatch.setattr(watcher, "_look_at_topics", look)
+    monkeypatch.setattr(watcher._polls, "moving", nothing)
+    recorder: Any = SimpleNamespace(inference=SimpleNamespace(moving=lambda: moving))
+    watcher._recorder = recorder
+    watcher._ahead.set()
+    for groups in ([], ["billing"], ["billing"], [], []):
+        moving[:] = groups
+        await watcher._look_at_groups()
+        found.append(len(looks))
+    assert found == [0, 1, 1, 2, 2]
