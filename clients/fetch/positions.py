@@ -87,7 +87,7 @@ class PositionLookup:
         if position is not None and fetched != position:
             # The buffered records were there a moment ago: they are handed out first.
             state.not_before_s = asyncio.get_running_loop().time() + 0.1
-            if not state.ready:
+            if not state.buffer and state.error is None:
                 state.refetch()
             return
         self._start_over(state, "the log does not hold this offset")

@@ -179,3 +179,11 @@ def test_options_that_cannot_work() -> None:
 def test_an_empty_share() -> None:
     assert partitions_of(Assigned(1, "m", "m", "range", b"")) == []
     assert partitions_of(Assigned(1, "m", "m", "range", Assignment({}).encode())) == []
+
+
+def test_looks_for_a_topic_begin_with_short_waits_when_all_of_them_were_there() -> None:
+    one = leading()
+    for known in (False,) * 8 + (True, False):
+        one._choice.known = known
+        pause_s = one._pause_s()
+    assert pause_s < 0.3

@@ -176,6 +176,29 @@ async def test_ready_waits_for_a_broker(dead: str) -> None:
         assert broker.connections == 1
 
 
+async def test_brokers_and_coordinators_share_the_time_to_be_ready(monkeypatch: pytest.MonkeyPatch) -> None:
+    loop, left_s, late_s = asyncio.get_running_loop(), list[float](), [0.0]
+    real = loop.time
+
+    class Groups(Cluster):
+        async def ready(self, timeout_s: float) -> None:
+            left_s.append(timeout_s)
+
+    async with ScriptedBroker() as broker, Cluster(broker.address, groups=Groups("h:1")) as cluster:
+        found = cluster._any
+
+        async def slow(purpose: str, deadline_s: float) -> Any:
+            connection = await found(purpose, deadline_s)
+            monkeypatch.setattr(loop, "time", lambda: real() + late_s[0])
+            late_s[0] = 40.0
+            return connection
+
+        monkeypatch.setattr(cluster, "_any", slow)
+        await cluster.ready(60)
+    assert len(left_s) == 1
+    assert left_s[0] <= 20
+
+
 # ---- what is said ----
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from ringleader.clients.group.machine import holding
 from ringleader.clients.group.machine.actions import Action, Say
 from ringleader.clients.group.machine.link import Link
 from ringleader.clients.group.settings import MemberSettings
 from ringleader.clients.model import Node
+from ringleader.protocol.errors import ErrorCode
 from tests.support.member_script import MemberScript
 
 
@@ -43,3 +45,13 @@ def test_an_answer_to_an_older_request_takes_nothing_from_the_session() -> None:
     state.contact(5_000)
     state.contact(3_000)
     assert state.contact_ms == 5_000
+
+
+def test_what_was_being_given_up_when_all_was_lost_is_not_owned_again() -> None:
+    """Else a commit that was asked for before it counts for partitions of other members."""
+    script = MemberScript().start().settle()
+    holding.revoke(script.machine.state, "it moves", script.now_ms + 5_000, script.now_ms, b"a part")
+    script.look().wait(3_000)
+    script.beat(ErrorCode.UNKNOWN_MEMBER_ID)
+    script.settle(generation=2, member_id="m-2")
+    assert script.machine.state.owned == (b"share 2", b"")

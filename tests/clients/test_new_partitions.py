@@ -12,12 +12,14 @@ from ringleader.clients.connection.cluster import Cluster
 from ringleader.clients.connection.metadata import ClusterMetadata, PartitionMetadata, TopicMetadata
 from ringleader.clients.errors import RetriableError
 from ringleader.clients.fetch.baseline import Baseline
+from ringleader.clients.fetch.buffer import Chunk
 from ringleader.clients.fetch.leaders import Leaders
 from ringleader.clients.fetch.partition_state import BY_POLICY, PartitionState
 from ringleader.clients.fetch.positions import PositionLookup
-from ringleader.clients.model import EARLIEST
+from ringleader.clients.model import EARLIEST, OffsetAndMetadata
 from ringleader.clients.model import LATEST as END
 from ringleader.protocol.errors import ErrorCode
+from ringleader.protocol.records import Record, build_batch
 from ringleader.testing.coordinator import Coordinator
 from tests.support.consuming import PATIENCE_S, Source, consumer, read_count, until
 
@@ -208,6 +210,57 @@ async def test_an_end_is_not_taken_for_that_of_another_topic(now: bytes | None) 
         assert (leaders.requested, state.position, state.topic_id) == ([END], COUNT, b"before")
     else:
         assert (leaders.requested, state.position, state.topic_id) == ([END, EARLIEST], 0, b"after")
+
+
+async def test_offsets_that_were_consumed_in_another_topic_of_the_name_are_not_taken() -> None:
+    """A commit that was under way when the topic was deleted may come behind the deletion."""
+    leaders, former, state = Meanwhile(b"after"), PartitionState(("t", 0)), PartitionState(("t", 0))
+    leaders.id, former.topic_id = b"after", b"before"
+    former.consumed, former.committed = OffsetAndMetadata(5), OffsetAndMetadata(3)
+    positioned = asyncio.Event()
+
+    async def committed(partitions: Any) -> dict[Any, Any]:
+        return {partition: OffsetAndMetadata(5) for partition in partitions}
+
+    lookup = PositionLookup(
+        {("t", 0): state}, leaders, committed, "earliest", False, Baseline(), lambda _state: positioned.set()
+    )
+    lookup.left(former)
+    works = [asyncio.create_task(work) for work in lookup.runs()]
+    async with asyncio.timeout(PATIENCE_S):
+        await positioned.wait()
+    for work in works:
+        work.cancel()
+    await asyncio.gather(*works, return_exceptions=True)
+    assert (state.position, state.topic_id) == (0, b"after")
+
+
+@pytest.mark.parametrize("held", [False, True])
+async def test_what_was_fetched_of_a_log_that_ends_before_it_is_handed_out_first(held: bool) -> None:
+    state, leaders = PartitionState(("t", 0)), Meanwhile(b"before")
+    lookup = PositionLookup(
+        {("t", 0): state}, leaders, _no_offsets, "earliest", False, Baseline(), lambda _state: None
+    )
+    state.set_position(0)
+    state.suspended, state.begun, state.held = False, True, held
+    data = build_batch([Record(0, 1, None, b"a"), Record(1, 1, None, b"b")])
+    state.add(Chunk(data, None), 2)
+    lookup.out_of_range(state)
+    assert (state.position, state.fetch_offset, bool(state.buffer)) == (0, 2, True)
+
+
+async def test_a_log_that_lost_what_is_asked_for_is_asked_for_the_position() -> None:
+    """Nothing is left to hand out before it: the partition does not ask for the same for ever."""
+    state, leaders = PartitionState(("t", 0)), Meanwhile(b"before")
+    lookup = PositionLookup(
+        {("t", 0): state}, leaders, _no_offsets, "earliest", False, Baseline(), lambda _state: None
+    )
+    state.set_position(0)
+    state.suspended, state.fetch_offset = False, 2
+    lookup.out_of_range(state)
+    assert (state.position, state.fetch_offset) == (0, 0)
+    lookup.out_of_range(state)
+    assert (state.position, state.reset_to) == (None, BY_POLICY)
 
 
 async def _no_offsets(_partitions: Any) -> dict[Any, Any]:

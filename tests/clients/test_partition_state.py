@@ -237,3 +237,12 @@ def test_a_commit_of_less_than_is_processed_turns_nothing_back() -> None:
     assert state.uncommitted == OffsetAndMetadata(6, "", -1)
     state.processed_to(OffsetAndMetadata(8))
     assert state.uncommitted == OffsetAndMetadata(8)
+
+
+def test_a_record_that_was_not_fetched_is_not_passed_over_within_what_was() -> None:
+    state = positioned()
+    offer(state, batch(0, 3))
+    assert not state.pass_over(5)
+    assert state.position == 0
+    assert state.pass_over(2)
+    assert drain(state) == [2]

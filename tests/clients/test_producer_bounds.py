@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from ringleader import AbortableTransactionError, DeliveryTimeoutError, ProduceError, Producer
+from ringleader.clients.connection.cluster import Cluster
+from ringleader.clients.connection.metadata import ClusterMetadata, PartitionMetadata, TopicMetadata
 from ringleader.clients.produce.entrance import entrance
 from ringleader.clients.produce.memory import Memory
 from ringleader.clients.produce.model import ProducerSettings
@@ -426,3 +428,20 @@ async def test_looks_for_topics_begin_with_short_waits_when_all_was_well_for_a_w
     assert await look() < 0.002
     running.cancel()
     await asyncio.wait([running])
+
+
+async def test_calls_that_waited_for_a_topic_hold_up_none_that_come_when_it_is_known() -> None:
+    class Answers(Cluster):
+        async def metadata(self, topics: Any = None, **_options: Any) -> ClusterMetadata:
+            await asyncio.sleep(0)
+            partitions = (PartitionMetadata(0, 0, 0, (0,), (0,)),)
+            found = {name: TopicMetadata(name, bytes(16), False, partitions, 0) for name in topics}
+            return ClusterMetadata(0, {}, found)
+
+    topics = Topics(Answers("h:1"), ProducerSettings(), lambda: None, lambda _place: None)
+    soon_s = asyncio.get_running_loop().time() + 20
+    waiting = [asyncio.create_task(topics.partition("t", None, 0, 1, soon_s)) for _ in range(2)]
+    await asyncio.sleep(0)
+    assert topics.is_awaited("t")
+    assert await asyncio.gather(*waiting) == [0, 0]
+    assert not topics.is_awaited("t")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Generator
 from typing import Any
 
 import pytest
@@ -130,6 +131,21 @@ async def test_the_time_that_a_token_takes_is_a_part_of_the_time_to_log_in(
     await log_in(Timed([SaslAuthenticateResponse()]), SaslOAuthBearer(slow), 60)
     assert len(left_s) == 2
     assert max(left_s) <= 20
+
+
+async def test_the_last_message_of_a_login_says_how_long_the_session_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def conversation(*_kind: Any) -> Any:
+        return iter_messages()
+
+    def iter_messages() -> Generator[bytes, bytes, None]:
+        yield b"first"
+        yield b"second"
+
+    monkeypatch.setattr("ringleader.clients.connection.authentication._conversation", conversation)
+    stage = Stage([SaslAuthenticateResponse(session_lifetime_ms=ms) for ms in (7_000, 60_000)])
+    assert await log_in(stage, KINDS[0], 5) == 60_000
 
 
 async def test_nothing_gets_between_the_messages_of_a_renewal(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -62,6 +62,7 @@ def test_a_maximum_is_of_one_to_two_windows() -> None:
     assert largest.largest(90_000) is None
     largest.add(2, 500_000)
     assert largest.largest(500_000) == 2
+    assert largest.largest(560_000) is None, "two windows later without another"
 
 
 def test_gaps_between_polls_and_callbacks_are_told_in_their_units() -> None:

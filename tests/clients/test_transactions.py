@@ -256,6 +256,23 @@ async def test_what_cannot_be_written_any_more_is_not_waited_for(
     assert await visible(coordinator) == []
 
 
+async def test_an_abort_of_nothing_is_one_whatever_an_earlier_transaction_had(
+    coordinator: Coordinator, out: str, kind: str
+) -> None:
+    api = "AddPartitionsToTxn" if kind == "V1" else "Produce"
+    async with writer(coordinator, linger_ms=0) as producer:
+        async with producer.transaction():
+            await producer.send_offsets_to_transaction({("t", 0): 7}, GroupMetadata("g"))
+        coordinator.faults.error(api, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+        producer.begin_transaction()
+        await producer.send(out, b"1")
+        await producer.flush()
+        await producer.abort_transaction()
+        async with producer.transaction():
+            await producer.send(out, b"2")
+    assert await visible(coordinator) == [b"2"]
+
+
 async def copy(producer: Producer, one: GroupConsumer, count: int) -> int:
     """One transaction with up to that many records."""
     async with producer.transaction(one) as tx:

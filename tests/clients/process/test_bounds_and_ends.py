@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import logging
 import threading
 from collections import Counter
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from ringleader import GroupConsumer, Producer, Record, dead_letters
 from ringleader.clients.connection.cluster import Cluster
-from ringleader.clients.fetch.errors import RecordDeserializationError
+from ringleader.clients.fetch.errors import DeserializerUnavailableError, RecordDeserializationError
 from ringleader.clients.fetch.model import ConsumerSettings
 from ringleader.clients.fetch.partition_state import PartitionState
 from ringleader.clients.fetch.reader import Reader
 from ringleader.clients.metrics import ProcessMetrics
+from ringleader.clients.model import OffsetAndMetadata
 from ringleader.clients.process.lanes import Lanes, Work
 from ringleader.clients.process.policies import RecordTimedOutError, Retry, Skip
+from ringleader.clients.process.processing import Processing
+from ringleader.clients.process.settings import ProcessSettings
 from ringleader.testing.coordinator import Coordinator
 from tests.clients.process.test_process import QUICK, Log, fill, idle, processing
 from tests.support.consuming import PATIENCE_S, consumer, until
@@ -316,3 +321,56 @@ async def test_process_ends_though_stop_was_given_up(coordinator: Coordinator) -
         slow.may_end[0].set()
         await asyncio.wait_for(task, PATIENCE_S)
     assert slow.cut == []
+
+
+def alone(state: PartitionState, **failures: Any) -> Processing:
+    """A run that reads nothing by itself."""
+    reads: Any = SimpleNamespace(
+        states={state.topic_partition: state}, hold=lambda *_: None, fill=lambda *_: None
+    )
+
+    async def handler(_: Record) -> None: ...
+
+    return Processing("g", reads, handler, ProcessSettings(**failures), Counter())
+
+
+async def test_each_record_has_all_tries_of_its_deserializer() -> None:
+    state, policy = PartitionState(("t", 0)), Retry(2, **QUICK)
+    one = alone(state)
+
+    def again(offset: int) -> bool:
+        error = DeserializerUnavailableError("t", 0, offset, "value", b"k", b"v", OSError("away"))
+        return one._retried_later(error, policy)
+
+    assert [again(offset) for offset in (0, 7, 7, 7)] == [True, True, True, False]
+    assert again(7), "it was given up, and comes again"
+    assert again(7)
+    one.drop([("t", 0)])
+    assert again(7), "another share has the partition"
+    one.drop([("t", 0)])
+
+
+async def test_the_pauses_of_one_record_grow(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "ringleader.clients.consumer")
+    state = PartitionState(("t", 0))
+    state.suspended = True
+    one = alone(state, failures={ValueError: Retry(9, backoff_ms=1_000, backoff_max_ms=60_000)})
+    work = Work(Record("t", 0, 0, 1, None, None, b"v", ()), state, state.progress, None, 1)
+    one._lanes.add(work)
+    assert one._lanes.next() is work
+    for _ in range(4):
+        await one._settled(work, ValueError("not yet"))
+        work.began = True
+    pauses_s = [float(line.split(" in ")[1].split(" s")[0]) for line in caplog.messages]
+    assert pauses_s[0] <= 1.2
+    assert pauses_s[3] >= 6.4
+
+
+async def test_records_that_were_handed_out_and_not_begun_do_not_count_as_processed() -> None:
+    state = PartitionState(("t", 0))
+    state.set_position(0)
+    one = alone(state)
+    state.position, state.in_hand = 5, True
+    one._changed.add(state)
+    one.reach()
+    assert state.consumed == OffsetAndMetadata(0)
