@@ -4,6 +4,7 @@ out."""
 from __future__ import annotations
 
 import itertools
+import math
 import random
 from collections.abc import Callable
 
@@ -92,3 +93,16 @@ def test_what_no_retry_cures_is_an_error_at_once_whatever_other_partitions_say(
             with pytest.raises(NoCoordinatorError):
                 call(impatient)
             assert broker.requests > 1
+
+
+def test_a_connection_whose_session_is_nearly_over_is_asked_nothing_more() -> None:
+    with CoordinatorBroker() as broker, GroupCoordinator(Endpoint(((broker.host, broker.port),)), "g") as one:
+        broker.codes = [0]
+        connections = []
+        for is_over in (False, True, False):
+            if one._coordinator is not None:
+                one._coordinator._use_until_s = 0.0 if is_over else math.inf
+            one.fetch([("t", 0)])
+            connections.append(one._coordinator)
+    assert connections[0] is not connections[1]
+    assert connections[1] is connections[2]

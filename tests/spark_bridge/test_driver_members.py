@@ -7,6 +7,8 @@ import os
 import pickle
 import threading
 from collections.abc import Mapping
+from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,11 +16,13 @@ import pytest
 from ringleader.clients.model import TopicPartition
 from ringleader.spark_bridge.batch.document import OffsetDocument
 from ringleader.spark_bridge.errors import DataLossError, SourceError
+from ringleader.spark_bridge.group import positions
 from ringleader.spark_bridge.group.driver import SourceDriver, Timing
 from ringleader.spark_bridge.group.other_members import SourceLock
 from ringleader.spark_bridge.group.triggers import Threshold
 from ringleader.spark_bridge.options import stream_options
 from ringleader.spark_bridge.settings import StreamSettings
+from tests.spark_bridge import fakes
 from tests.spark_bridge.fakes import World
 
 T0, T1, T2, T3 = (("t", p) for p in range(4))
@@ -362,6 +366,22 @@ def test_a_deleted_topic_fails_the_query_unless_told_otherwise(caplog: pytest.Lo
     assert world.plan() == {0: (10, 11)}
     assert world.plan() is None
     assert caplog.text.count("t-1 does not exist any more; going on") == 1
+
+
+def test_a_topic_counts_as_deleted_when_it_was_unknown_for_so_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [1_000.0]
+    monkeypatch.setattr(positions, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    monkeypatch.setattr(fakes, "QUICK", replace(fakes.QUICK, missing_s=10.0))
+    world = World(10, 10)
+    world.assign(0, 1)
+    world.plan()
+    world.plan()
+    del world.log.end[T1]
+    for _ in range(2):
+        world.plan()
+        clock[0] += 6.0
+    with pytest.raises(DataLossError, match="t-1 does not exist any more"):
+        world.plan()
 
 
 def test_a_topic_deleted_before_its_commit_does_not_stop_the_others(

@@ -264,6 +264,17 @@ def test_time_runs_out_with_the_place_and_the_reason() -> None:
         offsets(settings(broker, poll_timeout_ms=50), ("t", 0, 0, 2))
 
 
+def test_the_time_that_spark_takes_for_rows_is_no_brokers(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, found = [0.0], list[int]()
+    monkeypatch.setattr(fetch, "time", SimpleNamespace(monotonic=lambda: clock[0], sleep=lambda _: None))
+    with Broker(one_partition(batch(0), batch(1), batch(2))) as broker:
+        small = settings(broker, partition_max_bytes=1, fetch_max_bytes=1)
+        for arrow in read_slice(small, [SliceRange("t", 0, 0, 3)]):
+            found += arrow["offset"].to_pylist()
+            clock[0] += 100.0
+    assert (found, len(broker.fetches)) == ([0, 1, 2], 3)
+
+
 def test_a_bad_checksum_is_not_read_over() -> None:
     broken = bytearray(batch(0, 1))
     broken[-1] ^= 1
@@ -325,7 +336,10 @@ def test_moments_in_which_a_broker_does_not_know_a_topic_do_not_add_up(
         clock[0] += 1.0
 
     monkeypatch.setattr(fetch, "time", SimpleNamespace(monotonic=lambda: clock[0], sleep=sleep))
-    spells = [drawn.randint(1, int(fetch.MISSING_S)) for _ in range(drawn.randint(2, 8))]
+    spells = [
+        int(fetch.MISSING_S),
+        *(drawn.randint(1, int(fetch.MISSING_S)) for _ in range(drawn.randint(1, 7))),
+    ]
     if is_deleted:
         spells.append(int(fetch.MISSING_S) + 1)
     topics = one_partition(batch(0, 1))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pytest
 
@@ -151,6 +152,26 @@ def test_a_look_up_is_tried_again_as_often_as_said(broker: Broker) -> None:
     with pytest.raises(SourceError, match="could not be had"):
         again.partitions(("t",))
     assert len(requests) - first == 4 * first
+
+
+def test_the_pause_before_another_look_up_is_no_part_of_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, tries_s = [0.0], list[float]()
+
+    def sleep(pause_s: float) -> None:
+        clock[0] += pause_s
+
+    monkeypatch.setattr(log_module, "time", SimpleNamespace(monotonic=lambda: clock[0], sleep=sleep))
+    monkeypatch.setattr(log_module, "RETRY_PAUSE_S", 1.0)
+    patience = log_module._Patience(2.0, 1, 60.0)
+
+    def look_up() -> None:
+        while True:
+            tries_s.append(clock[0])
+            patience.pause("away")
+
+    with pytest.raises(SourceError, match="within 64 s"):
+        look_up()
+    assert tries_s == [0.0, 1.0, 2.0, 62.0, 63.0, 64.0]
 
 
 def test_brokers_that_cannot_be_reached_are_reported_after_the_first_try(
