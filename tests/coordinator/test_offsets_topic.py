@@ -259,6 +259,33 @@ async def test_of_the_ends_in_memory_those_without_readers_go_first(monkeypatch:
     assert (read.read_tail(7, 1_000), bool(read.read_tail(8, 1_000))) == (None, True)
 
 
+async def test_of_the_looks_at_the_store_the_one_that_was_used_least_recently_goes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    scans: list[int] = []
+
+    class Store:
+        async def ends(self) -> list[int]:
+            return [1, 1, 1]
+
+        async def scan(self, partition: int, after: bytes) -> list[tuple[int, int, bytes, bytes]]:
+            scans.append(partition)
+            return [] if after else [(1, 1, b"\0\1k", b"v")]
+
+    rows: Any = Store()
+    topic = OffsetsTopic(3, rows, lambda: 1)
+    await topic.start()
+
+    async def read(number: int) -> bool:
+        """Whether the store was looked at."""
+        count = len(scans)
+        look = await topic.look(topic.partitions[number], 1)
+        monkeypatch.setattr(offsets_topic, "LOOKS_BYTES", 2 * look.size)
+        return len(scans) > count
+
+    assert [await read(number) for number in (0, 1, 0, 2, 0, 1)] == [True, True, False, True, False, True]
+
+
 @pytest.mark.parametrize("read", [_by_kafka_python, _by_confluent, _by_aiokafka])
 async def test_client_libraries_read_it_and_come_to_its_end(
     tmp_path: Path, read: Callable[[str, int], list[Found]]

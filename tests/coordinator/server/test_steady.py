@@ -3,6 +3,7 @@ machine's own side of it: invariant C12 of the simulation of consumer groups."""
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -12,6 +13,7 @@ import pytest
 
 from ringleader.coordinator.consumer_groups.topics import Topic
 from ringleader.coordinator.groups.consumer import ConsumerHandler
+from ringleader.coordinator.server import heartbeats
 from ringleader.coordinator.server.handlers import consumer_groups
 from ringleader.coordinator.server.heartbeats import HeartbeatCache
 from ringleader.protocol.errors import ErrorCode
@@ -190,3 +192,14 @@ async def test_news_in_the_answer_to_a_remembered_heartbeat(
             assert answers[2] != answers[1]
             frames.append(answers)
     assert frames[0] == frames[1]
+
+
+async def test_so_many_are_remembered_of_all_connections(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(heartbeats, "OWN_HEARTBEATS", 2)
+    async with consumers() as served, contextlib.AsyncExitStack() as stack:
+        clients = [await stack.enter_async_context(served.connect()) for _ in range(6)]
+        beat, counts = await joined(clients[0], 1), list[int]()
+        for client in clients:
+            await client.call(beat, 1)
+            counts.append(sum(map(len, served.server.heartbeats._own.values())))
+    assert counts == [1, 2, 1, 2, 3, 1]

@@ -462,6 +462,18 @@ def test_the_pool_is_never_above_its_bound(seed: int) -> None:
     assert (len(pool), pool.held_bytes) == (0, 0)
 
 
+def test_an_address_that_all_have_left_has_none_to_make_room() -> None:
+    pool, closed = Strangers(100_000, monotonic_ms, get_log()), list[Peer]()
+    first, other = Peer("10.0.0.1", closed), Peer("10.0.0.2", closed)
+    for one in (first, other):
+        pool.enter(one, CONNECTION_BYTES)
+    pool.leave(first)
+    assert not pool.make_room("for the test", first.address)
+    assert closed == []
+    assert pool.make_room("for the test", other.address)
+    assert closed == [other]
+
+
 @pytest.mark.parametrize("addresses", [1, 150])
 def test_a_silent_stranger_is_closed_before_one_that_logs_in(addresses: int) -> None:
     closed: list[Peer] = []

@@ -194,6 +194,21 @@ async def test_a_port_check_fills_no_log(certificates: Certificates) -> None:
         assert not served.events("TLS handshake failed")
 
 
+async def test_failures_beside_those_that_are_logged_are_counted_once(certificates: Certificates) -> None:
+    async with serving(**tls(certificates)) as served:
+        found = served.server.handshakes
+        for _ in range(3):
+            with begun(served, certificates) as one:
+                await until(lambda: len(found) == 1)
+                one.sendall(b"GET / HTTP/1.1\r\n\r\n")
+                await until(lambda: len(found) == 0)
+        for _ in range(2):
+            if found._quiet is not None:
+                found._quiet.cancel()
+                found._report_rest()
+        assert [one["count"] for one in served.events("more TLS handshakes failed")] == [2]
+
+
 async def test_tls_1_1_is_refused(certificates: Certificates) -> None:
     async with serving(**tls(certificates)) as served:
         context = certificates.client_tls()

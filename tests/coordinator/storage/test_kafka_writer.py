@@ -10,6 +10,9 @@ from typing import Any
 import pytest
 
 from ringleader.clients.connection.cluster import Cluster
+from ringleader.clients.connection.requests import plain
+from ringleader.clients.errors import ConnectionLostError
+from ringleader.clients.model import Node
 from ringleader.coordinator.storage.base import Failure, StorageError
 from ringleader.coordinator.storage.kafka import leaders
 from ringleader.coordinator.storage.kafka import writer as module
@@ -343,3 +346,26 @@ async def test_a_busy_partition_keeps_no_other_from_a_full_request(
         log.gate.set()
         await asyncio.gather(*futures)
     assert log.order == [0, 0, 1, 2, 3, 0, 0], "who came while it was under way is not passed over again"
+
+
+async def test_a_former_leader_that_is_silent_is_asked_over_no_old_connection(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What is asked of it later would wait behind the request that it does not answer."""
+    monkeypatch.setattr(leaders, "SUSPICIOUS_S", 0.0)
+    closed: list[tuple[Node, str]] = []
+
+    class Silent(Cluster):
+        async def send(self, *_request: Any, **_options: Any) -> Any:
+            await asyncio.Event().wait()
+
+        def disconnect(self, node: Node, purpose: str = "") -> None:
+            closed.append((node, purpose))
+
+    former, present = Node(1, "h", 1), Node(2, "h", 2)
+    found = leaders.Leaders(Silent("h:1"), TOPIC, lambda: None)
+    found.known = {0: present}
+    with pytest.raises(ConnectionLostError, match="another broker leads"):
+        await found.ask(former, [0], plain(ProduceRequest()), timeout_ms=60_000, purpose="append")
+    await found.close()
+    assert closed == [(former, "append")]

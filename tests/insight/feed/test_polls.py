@@ -193,3 +193,26 @@ async def test_topics_are_looked_at_when_groups_begin_to_move_and_when_they_rest
         await watcher._look_at_groups()
         found.append(len(looks))
     assert found == [0, 1, 1, 2, 2]
+
+
+async def test_a_cluster_that_answers_after_it_was_away_is_there_again(coordinator: Coordinator) -> None:
+    async with asking(coordinator) as (polls, facts):
+        facts.clear()
+        polls.lost()
+        assert not any(one.reachable for one in facts if isinstance(one, CoordinatorSeen))
+        assert polls.all_away
+        facts.clear()
+        await polls.topics()
+        assert not polls.all_away
+        seen = [one.reachable for one in facts if isinstance(one, CoordinatorSeen)]
+        assert seen
+        assert all(seen)
+
+
+async def test_of_brokers_and_groups_that_are_no_more_nothing_is_kept(coordinator: Coordinator) -> None:
+    async with asking(coordinator) as (polls, _):
+        polls._away.add(99)
+        polls._modern.add("deleted")
+        await polls.topics()
+        await polls.moving(())
+        assert (polls._away, polls._modern) == (set(), set())

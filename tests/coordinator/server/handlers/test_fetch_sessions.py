@@ -18,6 +18,7 @@ from ringleader.protocol.messages import (
     FetchRequestFetchPartition,
     FetchRequestFetchTopic,
     FetchRequestForgottenTopic,
+    FetchResponsePartitionData,
 )
 from tests.support.topiclog import batch, forget
 
@@ -116,6 +117,19 @@ async def test_a_high_watermark_or_a_start_that_moved_is_new(filled: Ask) -> Non
     assert outcomes(answer) == [("a", 0, 0, 6, [])]
     assert answer.responses[0].partitions[0].log_start_offset == 3
     assert outcomes(await filled(fetch((key, 4)))) == []
+
+
+def test_an_end_that_went_back_is_new_once() -> None:
+    """As after the unclean election of a leader."""
+    one = Cached("a", FetchRequestFetchPartition(0))
+
+    def new(end: int) -> bool:
+        answer = FetchResponsePartitionData(0, 0, end, log_start_offset=0)
+        found = one.is_new(answer)
+        one.answered(answer)
+        return found
+
+    assert [new(end) for end in (6, 6, 4, 4, 6)] == [True, False, True, False, True]
 
 
 async def test_an_error_is_new_every_time_and_so_is_its_end(filled: Ask) -> None:
