@@ -351,7 +351,7 @@ async def test_a_busy_partition_keeps_no_other_from_a_full_request(
 async def test_a_former_leader_that_is_silent_is_asked_over_no_old_connection(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """What is asked of it later would wait behind the request that it does not answer."""
+    """A later request would wait behind the one that it does not answer."""
     monkeypatch.setattr(leaders, "SUSPICIOUS_S", 0.0)
     closed: list[tuple[Node, str]] = []
 
