@@ -85,6 +85,7 @@ ONE_CONCEPT = {
     "tests/coordinator/server/test_connection.py": "what a connection does, each a short test",
     "tests/coordinator/server/test_strangers.py": "what peers that never log in may do, each a short test",
     "tests/coordinator/server/test_throttle.py": "what a quota does to a connection, each a short test",
+    "tests/clients/test_transactions.py": "a producer's transactions, each a short test",
     "tests/spark_bridge/test_driver_members.py": "the memberships of one driver, each a short test",
     "tests/simulation/consumer/world.py": "what there is in one run of a group of either protocol",
     "tests/simulation/nodes/world.py": "what there is in one run of several nodes",
