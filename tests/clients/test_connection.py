@@ -37,6 +37,16 @@ async def connected(broker: ScriptedBroker, timeout_s: float = 5.0, **options: A
     return await open_connection("127.0.0.1", broker.port, client_id="t", timeout_s=timeout_s, **options)
 
 
+def answering_after(event: asyncio.Event) -> Any:
+    """How a scripted broker answers heartbeats that it parks until then."""
+
+    async def answer(*_: Any) -> Any:
+        await event.wait()
+        return HeartbeatResponse()
+
+    return answer
+
+
 async def test_the_highest_common_version_is_spoken() -> None:
     async with ScriptedBroker({12: lambda *_: HeartbeatResponse()}, VERSIONS | {12: (0, 2)}) as broker:
         connection = await connected(broker)
@@ -135,12 +145,7 @@ async def test_a_broker_that_does_not_answer_in_its_time_is_taken_for_dead() -> 
 async def test_a_request_behind_a_parked_one_does_not_end_the_connection() -> None:
     """A broker answers in the order of the requests: the second one's time has not come."""
     answered = asyncio.Event()
-
-    async def parked(*_: Any) -> Any:
-        await answered.wait()
-        return HeartbeatResponse()
-
-    async with ScriptedBroker({12: parked}) as broker:
+    async with ScriptedBroker({12: answering_after(answered)}) as broker:
         connection = await connected(broker)
         first = asyncio.create_task(connection.ask(BEAT, 60, request_timeout_s=60))
         await broker.until("Heartbeat")
@@ -166,12 +171,7 @@ async def test_the_time_of_a_request_begins_again_with_each() -> None:
 async def test_an_abandoned_request_still_has_its_slot(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ringleader.clients.connection.connection.MAX_IN_FLIGHT", 2)
     answered = asyncio.Event()
-
-    async def late(*_: Any) -> Any:
-        await answered.wait()
-        return HeartbeatResponse()
-
-    async with ScriptedBroker({12: late}) as broker:
+    async with ScriptedBroker({12: answering_after(answered)}) as broker:
         connection = await connected(broker)
         for _ in range(4):
             with pytest.raises(RequestTimedOutError):
@@ -256,12 +256,7 @@ async def test_the_time_of_a_request_never_ends_before_that_of_the_one_before_it
 async def test_an_authentication_that_is_given_up_leaves_the_connection_to_the_others() -> None:
     """While it waits for what is on its way."""
     answered = asyncio.Event()
-
-    async def late(*_: Any) -> Any:
-        await answered.wait()
-        return HeartbeatResponse()
-
-    async with ScriptedBroker({12: late}) as broker:
+    async with ScriptedBroker({12: answering_after(answered)}) as broker:
         connection = await connected(broker)
         first = asyncio.create_task(connection.ask(BEAT, 60))
         await broker.until("Heartbeat")
@@ -276,12 +271,7 @@ async def test_an_authentication_that_is_given_up_leaves_the_connection_to_the_o
 
 async def test_a_request_behind_an_authentication_waits_for_room_to_write_too() -> None:
     answered = asyncio.Event()
-
-    async def late(*_: Any) -> Any:
-        await answered.wait()
-        return HeartbeatResponse()
-
-    async with ScriptedBroker({12: late}) as broker:
+    async with ScriptedBroker({12: answering_after(answered)}) as broker:
         connection = await connected(broker)
         async with connection.alone():
             asking = asyncio.create_task(connection.ask(BEAT, 60))

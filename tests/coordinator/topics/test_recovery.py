@@ -46,6 +46,15 @@ def files(directory: Path, suffix: str = ".log") -> list[Path]:
     return sorted(directory.glob(f"data/*/0/*{suffix}"))
 
 
+def first_alone(directory: Path) -> Path:
+    """The first file; the others go, with their indexes."""
+    first, *others = files(directory)
+    for path in others:
+        path.unlink()
+        path.with_suffix(".index").unlink()
+    return first
+
+
 async def test_a_killed_process_loses_nothing_that_was_answered(tmp_path: Path) -> None:
     async with topic_log(tmp_path / "live", **TINY) as topics:
         await topics.create("orders", 1)
@@ -332,10 +341,7 @@ async def test_a_second_start_finds_what_the_first_one_left_of_damaged_files(tmp
 
 async def test_each_start_knows_whose_files_before_the_start_of_the_log_went(tmp_path: Path) -> None:
     await filled(tmp_path)
-    first, *others = files(tmp_path)
-    for path in others:
-        path.unlink()
-        path.with_suffix(".index").unlink()
+    first = first_alone(tmp_path)
     (first.parent / "log-start").write_text("300\n")
     for _ in range(3):
         found = recover(first.parent, START_MS)
@@ -347,10 +353,7 @@ async def test_each_start_knows_whose_files_before_the_start_of_the_log_went(tmp
 async def test_offsets_behind_a_file_without_records_are_given_once(tmp_path: Path) -> None:
     """The end is known from the file of ends alone."""
     await filled(tmp_path)
-    first, *others = files(tmp_path)
-    for path in others:
-        path.unlink()
-        path.with_suffix(".index").unlink()
+    first = first_alone(tmp_path)
     first.write_bytes(b"")
     first.with_suffix(".index").unlink()
     async with topic_log(tmp_path, **TINY) as topics:

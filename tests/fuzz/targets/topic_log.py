@@ -181,7 +181,7 @@ def _changed_index(data: bytes, rng: Random) -> bytes:
 
 
 def plant(patch: Any) -> None:
-    """What is broken at the end of a file is not cut off."""
+    """The broken end of a file is not cut off."""
     patch.setattr(os, "ftruncate", lambda *_: None)
 
 
