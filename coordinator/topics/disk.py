@@ -27,7 +27,6 @@ MAX_KNOWN_NAMES = 10_000
 """Directory entries that are known to be on the disk; above it all are forgotten, and synced once more."""
 
 _NUMBER = re.compile(rb"\d{1,19}\n")
-_LARGEST = 2**63 - 1
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -86,7 +85,7 @@ def read_number(path: Path) -> int | None:
         data = path.read_bytes()
     except FileNotFoundError:
         return None
-    if not _NUMBER.fullmatch(data) or int(data) > _LARGEST:
+    if not _NUMBER.fullmatch(data):
         raise DamagedError(f"{path} is damaged: it should hold one number; put its last copy back")
     return int(data)
 

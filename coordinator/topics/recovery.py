@@ -20,6 +20,7 @@ from ringleader.protocol.records import BatchHeader, BatchView, CorruptBatchErro
 
 START_FILE = "log-start"
 DROPPED_SUFFIX = ".dropped"
+LARGEST_OFFSET = 2**63 - 1
 
 
 @dataclass(slots=True)
@@ -125,6 +126,8 @@ def recover(directory: Path, now_ms: int) -> Recovered:
     names = set(os.listdir(directory))
     bases = sorted(int(name[:-4]) for name in names if name.endswith(".log") and name[:-4].isdigit())
     start = read_number(directory / START_FILE) or 0
+    if start > LARGEST_OFFSET:
+        raise DamagedError(f"{directory / START_FILE} is damaged: no log is as long; put its last copy back")
     while len(bases) > 1 and bases[1] <= start:
         Segment(directory, bases.pop(0)).remove()
     for number, base in enumerate(bases):
